@@ -150,7 +150,7 @@ $(CELL): $(RUST_SOURCES)
 
 # What the documentation says of results; a test says whether it is current.
 reference: $(DEV)/.locked
-	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json docs/page.schema.json
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.reference docs/cli.md
 
 # An hour on an idle machine with two processors. Every process has one thread, and there is one for each processor.

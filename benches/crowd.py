@@ -22,7 +22,10 @@ from common import CROSSWIND, HERE, Json, main, show, spread, stolen
 from numpy.typing import NDArray
 from scipy.stats import linregress, rankdata, spearmanr
 
-from crosswind.stats import EquivalenceTest, Side, Units, tost
+from crosswind.findings.judge import OfEffect
+from crosswind.findings.statement import Range
+from crosswind.stats import Estimate, Side, Units, difference, estimate_of
+from crosswind.stats.beyond import size_of
 
 ECHOES = [
     "echo", "--transport", "tcp", "--congestion-control", "cubic,reno", "--loss", "10%,15%,20%",
@@ -179,19 +182,21 @@ def equivalence(directory: Path) -> None:
 def against(alone: list[Side], other: list[Side]) -> str:
     """The worst of the cells, by two one-sided tests."""
     shown = [tested(a, b) for a, b in zip(alone, other, strict=True)]
-    worst = max(shown, key=lambda test: test.p)
-    found = worst.estimate
+    p, found = max(shown, key=lambda test: test[0])
     assert found.value is not None and found.low is not None and found.high is not None
     return (
-        f"{found.value / 1e3:.0f} us [{found.low / 1e3:.0f}, {found.high / 1e3:.0f}], p {worst.p:.2g}, n {found.n};"
-        f" {sum(test.equivalent for test in shown)} of {len(shown)} cells equivalent"
+        f"{found.value / 1e3:.0f} us [{found.low / 1e3:.0f}, {found.high / 1e3:.0f}], p {p:.2g}, n {found.n};"
+        f" {sum(p < 0.05 for p, _ in shown)} of {len(shown)} cells equivalent"
     )
 
 
-def tested(alone: Side, other: Side) -> EquivalenceTest:
-    """Whether one cell's repetitions are as those that ran alone."""
+def tested(alone: Side, other: Side) -> tuple[float, Estimate]:
+    """Whether one cell's repetitions are as those that ran alone: the p-value, and the difference with its interval."""
     margin = max(MARGIN_NS, MARGIN_SHARE * float(np.median(alone.units.values)))
-    return tost(alone, other, margin=margin, unit="ns")
+    effect = difference(alone, other)
+    p = OfEffect(effect, size_of(alone, other), Range(-margin, margin)).p(yes=True, sides=1)
+    assert p is not None
+    return p, estimate_of(effect, unit="ns", level=0.90)
 
 
 def companions(directory: Path) -> None:

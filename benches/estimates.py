@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from common import HERE, main, show
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.store.run import load
 
 sys.path.insert(0, str(HERE.parent / "tests"))

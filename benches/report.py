@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from common import HERE, main, show, spread
 
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
+from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
-from crosswind.report import worded
-from crosswind.report.html import render
+from crosswind.report.run_page import render
 
 sys.path.insert(0, str(HERE.parent / "tests"))
 from records import MS, echoes, path, record, runs
@@ -52,7 +52,7 @@ def reported(run: RunRecord) -> tuple[float, float, float]:
     """Seconds and processor seconds from a run's record to its page, and the page's megabytes."""
     started, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     data = collect(run)
-    page = render(run, worded(analyse(run, data=data)), data=data)
+    page = render(run, analyse(run, data=data), data=data)
     now = resource.getrusage(resource.RUSAGE_SELF)
     cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
     return time.perf_counter() - started, cpu, len(page.encode()) / 1e6

@@ -14,10 +14,12 @@ import vl_convert
 
 import crosswind
 from crosswind.errors import CrosswindError
-from crosswind.report.charts.figures import figure_charts
-from crosswind.report.charts.fits import fit_charts
-from crosswind.report.charts.panels import Chart
+from crosswind.findings.figure.chart import figure_chart
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.fit.chart import fit_charts
+from crosswind.findings.fit.result import Fit
 from crosswind.report.files import whole
+from crosswind.report.page import Chart
 
 COLUMNS, WIDTH, HEIGHT = 3, 300, 190
 CONFIG = {
@@ -49,8 +51,8 @@ def main() -> int:
 def charts_of(run: Path) -> Iterator[Chart]:
     """The figures of a run and its fits."""
     result = crosswind.analyse(crosswind.load(run))
-    yield from figure_charts(result)
-    for fit in result.fits:
+    yield from (figure_chart(figure, result) for figure in result.of(Figure))
+    for fit in result.of(Fit):
         yield from fit_charts(fit).charts
 
 

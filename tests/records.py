@@ -156,9 +156,25 @@ def parted(values: Sequence[Any], parts: int) -> list[list[Any]]:
     return [list(values[at::parts]) for at in range(parts)]
 
 
+_KINDS = {
+    "published": "published",
+    "questions": "question",
+    "figures": "figure",
+    "fits": "fit",
+    "thresholds": "threshold",
+    "checks": "check",
+}
+"""Kinds of finding, by the argument of `record` that has what is asked for."""
+
+
 def record(*cells: CellRun, planned: int | None = None, **changes: Any) -> RunRecord:
-    """A run of these repetitions."""
-    given = {"study": {}, "title": "A title", "name": "a-study", "published": [], "models": [], "notes": []} | changes
+    """A run of these repetitions. changes: those of the record, and of each kind what is asked for."""
+    asked = {kind: changes.pop(name, changes.pop(kind, [])) for name, kind in _KINDS.items()}
+    given = {"study": {}, "title": "A title", "name": "a-study", "models": [], "notes": []} | changes
     return RunRecord(
-        cells=list(cells), planned=len(cells) if planned is None else planned, provenance={"seed": 1}, **given
+        asked=asked,
+        cells=list(cells),
+        planned=len(cells) if planned is None else planned,
+        provenance={"seed": 1},
+        **given,
     )

@@ -66,7 +66,7 @@ def manifest(cells: int = 2, name: str = "a-study", started: str = STARTED, **ch
         "name": name,
         "study": {"title": "A study"},
         "study_digest": "d1",
-        "presentation": {"name": name, "title": "A study", "published": [], "models": [], "notes": []},
+        "presentation": {"name": name, "title": "A study", "asked": {}, "models": [], "notes": []},
         "options": Options(),
         "planned": cells,
         "provenance": {"started": started},

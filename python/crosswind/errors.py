@@ -10,6 +10,9 @@
 Lost packets, timeouts and refused connections are data, never exceptions.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class CrosswindError(Exception):
     """A failure with one clear message and a hint.
@@ -49,3 +52,10 @@ class EngineError(CrosswindError):
 
 class DiskError(CrosswindError):
     """The disk refused what had to be written."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint with the closest known word, else all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(word.lower()[:60], names, n=1, cutoff=0.6)
+    return f'did you mean "{close[0]}"?' if close else "known: " + ", ".join(names)

@@ -52,8 +52,8 @@ def asks_the_machine(study: Study) -> bool:
         return True
     if any(_runs_strangers(table.get("workload", {})) for table in tables):
         return True
-    first = next(iter(study.questions), None)
-    metric = METRICS.get(first.metric) if first is not None else None
+    first = next(iter(study.findings["question"]), None)
+    metric = METRICS.get(str(getattr(first, "metric", "")))
     return metric is not None and metric.place is Place.PROCESSOR
 
 

@@ -4,7 +4,7 @@ A `RunRecord` holds one `CellRun` per executed repetition of a cell. Whoever run
 below this module knows where it came from, so a report renders on any machine.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -120,46 +120,28 @@ class RunRecord:
 
     Attributes:
         study: the study as a plain mapping. title: its heading. name: its short name.
-        published: figures from a document, each {source, metric, unit, levels, mean, sd, ci, note, cells}; only
-            `source`, `metric`, `unit`, `levels` and `mean` are required. `cells`, here and below: indices of the cells
-            it belongs to.
+        asked: what the study is to find, by kind, in the stored form of each (crosswind.findings); `cells` are the
+            indices of the cells that it is about.
         models: names of the models to set beside the measurement (crosswind.models.registry).
         notes: sentences to print in the report.
         limits: cells that the study runs less often than the others, each {at_most, cells}.
         compare_by: statistics by which levels are compared beside the mean.
         cells: executed repetitions, in any order. planned: how many the plan holds.
         provenance: versions, machine, seeds, command line.
-        figures: figures to draw, each {title, metric, x, series, where, models, scale, note, cells}; `series` may be
-            absent.
-        fits: curves to fit, each {title, model, metric, x, by, over, where, note, cells, published}, the last a list of
-            {source, level, a, b, c, note, cells}, whose coefficients may be absent.
-        equivalences: claims to test, each {title, metric, factor, margin, is_ratio, bound, where, note, cells};
-            `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
-        claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
-        checks: statements that a document's numbers decide, as `crosswind.study.checks.Check.as_dict` gives them.
-        questions: what the study is run for, as `crosswind.study.questions.Question.as_dict` gives them.
-        thresholds: when the study fails, as `crosswind.study.thresholds.Threshold.as_dict` gives them.
         damaged: repetitions that were executed and are left out, because a file of theirs is damaged.
     """
 
     study: dict[str, Any]
     title: str
     name: str
-    published: list[dict[str, Any]]
+    asked: Mapping[str, Sequence[Mapping[str, Any]]]
     models: list[str]
     notes: list[str]
     cells: list[CellRun]
     planned: int
     provenance: dict[str, Any]
-    figures: list[dict[str, Any]] = field(default_factory=list)
-    fits: list[dict[str, Any]] = field(default_factory=list)
-    equivalences: list[dict[str, Any]] = field(default_factory=list)
     precision: dict[str, Any] | None = None
     limits: list[dict[str, Any]] = field(default_factory=list)
     compare_by: tuple[str, ...] = ("median",)
-    claims: list[dict[str, Any]] = field(default_factory=list)
-    checks: list[dict[str, Any]] = field(default_factory=list)
-    questions: list[dict[str, Any]] = field(default_factory=list)
-    thresholds: list[dict[str, Any]] = field(default_factory=list)
     damaged: list[Damage] = field(default_factory=list)

@@ -7,6 +7,7 @@ from pathlib import Path
 from crosswind import analysis, report
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
+from crosswind.findings import pipeline
 from crosswind.record import RunRecord
 from crosswind.store.run import Run
 from crosswind.study.design import Study
@@ -19,7 +20,7 @@ def analyse(run: Run) -> Result:
 
     Raises: StoreError when no result can be read.
     """
-    return report.worded(analysis.analyse(run.measured()))
+    return pipeline.analyse(run.measured())
 
 
 def write_html(run: Run, path: Path | str | None = None) -> Path:
@@ -47,9 +48,11 @@ def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
     record = run.measured()
     if fail_if:
         study = Study.from_canonical(record.study).with_thresholds(fail_if)
-        record = replace(record, thresholds=[threshold.as_dict(study.cells()) for threshold in study.thresholds])
+        cells = tuple(study.cells())
+        thresholds = [threshold.as_dict(cells) for threshold in study.findings["threshold"]]
+        record = replace(record, asked={**record.asked, "threshold": thresholds})
     data = analysis.collect(record)
-    return Analysed(record, data, report.worded(analysis.analyse(record, data=data)))
+    return Analysed(record, data, pipeline.analyse(record, data=data))
 
 
 def write_page(run: Run, made: Analysed, path: Path | None = None) -> Path:

@@ -90,14 +90,16 @@ class Run(stored.Run):
 
         return answers_frame(self._result)
 
-    def claims(self) -> "pl.DataFrame":
-        """The verdict on every statement that the study checks: `verdict`, `says`, `source`, and the `sentence` on it.
+    def statements(self) -> "pl.DataFrame":
+        """The verdict on every statement of a document that the study has.
+
+        Returns: `verdict`, `says`, `source`, and the `sentence` on it.
 
         Raises: StoreError when a table cannot be read.
         """
-        from crosswind.report import claims_frame
+        from crosswind.report import statements_frame
 
-        return claims_frame(self._result)
+        return statements_frame(self._result)
 
     def plot(
         self, metric: str | None = None, kind: Kind = "intervals", *, statistics: Sequence[str] = ()
@@ -140,10 +142,9 @@ class Run(stored.Run):
 
     @cached_property
     def _result(self) -> "Result":
-        from crosswind.analysis import analyse
-        from crosswind.report import worded
+        from crosswind.findings.pipeline import analyse
 
-        return worded(analyse(self._record, data=self._data))
+        return analyse(self._record, data=self._data)
 
 
 def load(directory: Path | str) -> Run:

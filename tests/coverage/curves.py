@@ -12,9 +12,9 @@ import numpy as np
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores_of_cell
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.curves import fit_curve
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
+from crosswind.findings.fit.curves import fit_curve
 from crosswind.metrics import METRICS
 from crosswind.stats import Estimate, Units
 from effects import effect_of

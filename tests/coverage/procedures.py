@@ -1,11 +1,14 @@
 """Every interval and every test that a report prints, tried on repetitions whose truth is known."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
+from crosswind.findings.judge import OfEffect
+from crosswind.findings.statement import range_of
 from crosswind.stats import (
     Estimate,
     Share,
@@ -20,11 +23,12 @@ from crosswind.stats import (
     quantile_interval,
     ratio,
     share_interval,
-    tost_ratio,
     trimmed_mean_interval,
     unpaired_shift,
 )
+from crosswind.stats.beyond import is_of_most
 from crosswind.stats.estimate import Array
+from crosswind.stats.majority import repetitions_in_a_row
 from crosswind.stats.mean import TRIMMED
 
 FACTOR = 1.2
@@ -118,10 +122,12 @@ def _compared(reference: Side, other: Side, q: float) -> Estimate:
 
 
 def _equivalence(reference: Side, other: Side) -> float | None:
-    try:
-        return tost_ratio(reference, other, margin=MARGIN).p
-    except TooFewSamples:
+    """The p-value of two one-sided tests; None where not even a sign test could show anything."""
+    effect = ratio(reference, other)
+    if is_of_most(effect, size=1.0) and effect.units < repetitions_in_a_row(0.05):
         return None
+    within = range_of("same", MARGIN, is_ratio=True)
+    return OfEffect(effect, 1.0, within, math.log).p(yes=True, sides=1)
 
 
 def _made(make: Callable[[], Estimate]) -> Estimate:

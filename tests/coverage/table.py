@@ -4,8 +4,9 @@
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
 `<!-- table: coverage -->` and `<!-- end -->`, those of other intervals between `<!-- table: further -->` and the next
-end, and how often claims are wrong between `<!-- table: claims -->` and the next. Every number is seeded: the same
-program gives the same table. `--only further` leaves the others as they are.
+end, how often claims are wrong between `<!-- table: claims -->` and the next, and how often families of statements have
+a wrong verdict after `<!-- table: verdicts -->`. Every number is seeded: the same program gives the same table.
+`--only further` leaves the others as they are.
 """
 
 import argparse
@@ -20,6 +21,9 @@ from coverage.claims import all_cases, claims_text, tried
 from coverage.further_table import all_tasks, further_found, further_text
 from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, tallies
 from coverage.tally import Tally, shown
+from coverage.verdicts import all_cases as all_families
+from coverage.verdicts import tried as tried_family
+from coverage.verdicts import verdicts_text
 from coverage.worlds import SHARED, WORLDS, Size
 from crosswind.sections import fill_sections
 
@@ -32,6 +36,8 @@ COMPARISONS = (
     "difference", "ratio", "unpaired", "median, paired", "p95, paired", "shift", "shift, unpaired", "Cliff",
 )  # fmt: skip
 TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
+
+TABLES = ("coverage", "further", "claims", "verdicts")
 
 Cell = tuple[str, Size]
 Key = TypeVar("Key")
@@ -86,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("page", type=Path)
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--only", choices=("coverage", "further", "claims"))
+    parser.add_argument("--only", choices=TABLES)
     asked = parser.parse_args()
     texts: dict[str, str] = {}
     with ProcessPoolExecutor() as pool:
@@ -99,8 +105,11 @@ def main() -> None:
             texts["further"] = further_text(found, asked.trials)
         if asked.only in (None, "claims"):
             texts["claims"] = claims_text(_told(pool.map(tried, all_cases()), len(all_cases())))
+        if asked.only in (None, "verdicts"):
+            families = all_families()
+            texts["verdicts"] = verdicts_text(_told(pool.map(tried_family, families), len(families)))
     page = asked.page.read_text(encoding="utf-8")
-    kept = {name: partial(_section, page, name) for name in ("coverage", "further", "claims")}
+    kept = {name: partial(_section, page, name) for name in TABLES}
     filled = {name: (lambda text=texts[name]: text) if name in texts else kept[name] for name in kept}
     asked.page.write_text(fill_sections(page, "table", filled), encoding="utf-8")
 

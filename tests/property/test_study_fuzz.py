@@ -198,15 +198,20 @@ QUESTIONS = st.fixed_dictionaries(
     {
         "asks": st.sampled_from(["Is it so?", "It is.", "?", "", "a" * 300 + "?"]),
         "metric": st.sampled_from(["rtt", "lost", "goodput", "cpu_client", "delayed_share", "rt"]),
+    },
+    optional={
         "factor": st.sampled_from(["workload.transport", "path.loss", "workload.size", "part", "host.profile", "x"]),
         "compare": st.lists(
             st.sampled_from(["tcp", "udp", "0%", "5%", 0.05, 1, "1B", "64kB", True, "linux", ""]), max_size=4
         ),
-    },
-    optional={
         "statistic": st.sampled_from(["mean", "median", "p95", "share", "most"]),
-        "yes": st.sampled_from(["less", "more", "different", "same", "yes"]),
-        "scale": st.sampled_from(["ratio", "difference"]),
+        "yes": st.sampled_from(["less", "more", "different", "same", "within", "rises", "falls", "yes"]),
+        "scale": st.sampled_from(["ratio", "difference", "value", "exponent", "slope", "model", "model-error"]),
+        "source": st.sampled_from(["", "A paper, table 1"]),
+        "says": st.sampled_from(["", "It is so."]),
+        "at_least": st.sampled_from([0, 0.5, "5ms", "5 apples"]),
+        "at_most": st.sampled_from([0, 2, "9ms", "9%"]),
+        "model": st.sampled_from(["ping-pong", "ping"]),
         "margin": st.sampled_from(["5%", "5ms", "1kbit/s", "-1ms", "", "200%"]),
         "where": st.dictionaries(st.sampled_from(["path.loss", "workload.size", "part", "y"]), SCALARS, max_size=2),
         "figure": st.sampled_from(["", "Fig. 1"]),
@@ -225,6 +230,43 @@ def test_any_question(questions: list[dict[str, Any]]) -> None:
         assert error.hint
         return
     cells = list(study.cells())
-    for question in study.questions:
+    for question in study.findings["question"]:
         made = question.as_dict(cells)
         assert all(level["cells"] for level in made["compare"])
+
+
+IN_ROWS = st.one_of(
+    st.sampled_from(["tcp", "udp", "0%", "5%", 0.05, 1, "1B", 20, 20.5, "", True, "one run"]),
+    st.dictionaries(st.sampled_from(["mean", "sd", "n", "note", "functions", "x"]), st.sampled_from([1, 1.5, "a", ""])),
+)
+COLUMNS = st.sampled_from(
+    ["workload.transport", "path.loss", "part", "mean", "sd", "n", "inferred", "note", "x", "",
+     {"workload.size": [1, "64kB"]}, {"path.loss": ["0%", "7%"]}, {"mean": [1]}, {"path.loss": []}, {}]
+)  # fmt: skip
+PUBLISHED = st.fixed_dictionaries(
+    {"source": st.just("s"), "metric": st.sampled_from(["rtt", "goodput"]), "unit": st.sampled_from(["ms", "x"])},
+    optional={
+        "columns": st.lists(COLUMNS, max_size=4),
+        "rows": st.lists(st.lists(IN_ROWS, max_size=5), max_size=3),
+        "levels": st.dictionaries(st.sampled_from(["path.loss", "workload.size", "y"]), SCALARS, max_size=2),
+        "mean": st.just(1.5),
+        "n": st.just(5),
+    },
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PUBLISHED, max_size=2))
+def test_any_table_of_published_numbers(tables: list[dict[str, Any]]) -> None:
+    levels = {"transport": ["tcp", "udp"], "size": [1, "64kB"], "kind": "echo"}
+    document = {"path": {"loss": ["0%", "5%"]}, "workload": levels, "published": tables}
+    try:
+        study = Study.from_document(document, name="fuzz")
+    except StudyError as error:
+        assert error.message
+        return
+    SCHEMA.validate(study.document)
+    again = Study.from_toml(study.to_toml(), name="fuzz")
+    cells = list(study.cells())
+    made = [number.as_dict(cells) for number in study.findings["published"]]
+    assert [number.as_dict(cells) for number in again.findings["published"]] == made

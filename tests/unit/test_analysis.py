@@ -8,8 +8,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from crosswind.analysis import analyse
-from crosswind.analysis.result import Result, schema_text
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.result import result_model, schema_text
 from records import COSTS, MS, echoes, finished, path, record, run, runs, table, transfers, waiting
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}
@@ -25,7 +25,7 @@ def test_a_result_keeps_to_its_schema_and_reads_back() -> None:
     result = analyse(record(run(0, echoes([20 * MS, None] * 20), {"path.loss": "5%"})))
     written = json.loads(result.to_json())
     jsonschema.validate(written, json.loads(SCHEMA.read_text(encoding="utf-8")))
-    assert Result.model_validate(written) == result
+    assert result_model().model_validate(written) == result
     assert written["schema"] == "crosswind.result/1"
     assert set(written["cells"][0]["ledger"]["forward"]) >= {"in", "delivered", "dropped", "queued"}
     assert set(written["cells"][0]["fidelity"]["delay_error"]) == {"p50", "p99", "max"}

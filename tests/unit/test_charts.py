@@ -6,17 +6,21 @@ import subprocess
 import pytest
 
 from conftest import ROOT, requires
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
 from crosswind.analysis.axes import axis_of
+from crosswind.findings.figure.chart import figure_chart
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.pipeline import analyse
 from crosswind.metrics import are_far_apart
 from crosswind.quantities import RATE, TIME
+from crosswind.record import RunRecord
 from crosswind.report.charts.colours import Colours
-from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import separating
 from crosswind.report.charts.phases import phase_charts
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE
+from crosswind.report.page import Chart
 from crosswind.report.text.format import levels
 from records import MS, echoes, parted, path, record, runs
 
@@ -41,10 +45,16 @@ def figure(x: str, series: str | None, **changes) -> dict:
             "cells": list(range(6))} | changes  # fmt: skip
 
 
+def chart_of(made: RunRecord) -> Chart:
+    """The chart of the only figure of a run."""
+    result = analyse(made)
+    (one,) = result.of(Figure)
+    return figure_chart(one, result)
+
+
 def drawn(asked: dict):
     """The only figure of a run, as its specification."""
-    (chart,) = figure_charts(analyse(by_transport(figures=[asked])))
-    return chart.specification
+    return chart_of(by_transport(figures=[asked])).specification
 
 
 def marks(specification: dict) -> list[str]:
@@ -59,7 +69,7 @@ def test_a_level_has_one_colour_in_all_charts() -> None:
     of_levels = dict(zip(TRANSPORTS, PALETTE, strict=False))
     made = by_transport(figures=[figure("path.loss", "workload.transport", cells=[2, 3, 4, 5])])
     result = analyse(made)
-    (one,) = figure_charts(result)
+    one = chart_of(made)
     scale = scale_of(one.specification, "color")
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {name: of_levels[name] for name in TRANSPORTS[1:]}
     panels = intervals("rtt", result, collect(made), most=2)
@@ -71,7 +81,7 @@ def test_a_level_has_one_colour_in_all_charts() -> None:
 def test_a_figure_draws_the_statistic_that_it_asks_for() -> None:
     asked = figure("path.loss", "workload.transport")
     usual, of_median = (
-        analyse(by_transport(figures=[asked | changes])).figures[0].points for changes in ({}, {"statistic": "p95"})
+        analyse(by_transport(figures=[asked | changes])).of(Figure)[0].points for changes in ({}, {"statistic": "p95"})
     )
     assert {point.statistic for point in usual} <= {"mean", "median"}
     assert {point.statistic for point in of_median} == {"p95"}
@@ -137,7 +147,7 @@ def test_losses_of_several_decades_stand_on_a_logarithmic_axis(losses: tuple[flo
         levels, parameters = {"path.loss": f"{100 * loss:g}%"}, {"path": path(loss=loss), "workload": {"kind": "echo"}}
         made += runs(index, [echoes([20 * MS] * 4)] * 3, levels, parameters=parameters)
     asked = figure("path.loss", None, cells=list(range(len(losses))))
-    (chart,) = figure_charts(analyse(record(*made, figures=[asked])))
+    chart = chart_of(record(*made, figures=[asked]))
     x = next(layer["encoding"]["x"] for layer in chart.specification["layer"])
     assert x["scale"]["type"] == kind
     assert x["title"] == f"loss, %{', log scale' if kind == 'log' else ''}"

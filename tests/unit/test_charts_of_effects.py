@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
+from crosswind.findings.figure.chart import figure_chart
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.pipeline import analyse
 from crosswind.metrics import METRICS
 from crosswind.report.charts.distributions import distribution
-from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.rows import row_labels
@@ -120,7 +122,9 @@ def test_a_published_number_beside_several_series_is_one_grey_mark() -> None:
             "workload": {"kind": "echo", "transport": "tcp"},
         }
         made += runs(index, [echoes(rtts)] * 3, own, parameters=parameters)
-    (chart,) = figure_charts(analyse(record(*made, figures=[asked], published=published)))
+    result = analyse(record(*made, figures=[asked], published=published))
+    (figure,) = result.of(Figure)
+    chart = figure_chart(figure, result)
     hollow = [layer for layer in chart.specification["layer"] if layer["mark"].get("shape") == "diamond"]
     assert [("color" in layer["encoding"], "color" in layer["mark"]) for layer in hollow] == [
         (True, False), (False, True)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
-from crosswind.report.html import render as render_html
+from crosswind.findings.check.arithmetic import FormulaError, Number, value_of
+from crosswind.findings.pipeline import analyse
+from crosswind.report.run_page import render as render_html
 from crosswind.report.text.terminal import render
-from crosswind.study.arithmetic import FormulaError, Number, value_of
 from crosswind.study.design import Study
 from records import MS, echoes, record, run
 
@@ -21,13 +21,22 @@ delay = ["5ms", "15ms"]
 kind = "echo"
 transport = ["tcp", "udp"]
 """
-PUBLISHED = "".join(
-    f'[[published]]\nsource = "A paper, table {number}"\nmetric = "rtt"\nunit = "ms"\nmean = {mean}\nsd = 1.0\n'
-    f'levels = {{ "workload.transport" = "{transport}", "path.delay" = "{delay}" }}\n'
-    for number, transport, delay, mean in (
-        (1, "tcp", "5ms", 20.0), (1, "tcp", "15ms", 60.0), (2, "udp", "5ms", 10.0), (2, "udp", "15ms", 31.0),
-    )
-)  # fmt: skip
+PUBLISHED = """
+[[published]]
+source = "A paper, table 1"
+metric = "rtt"
+unit = "ms"
+levels = { "workload.transport" = "tcp" }
+columns = ["path.delay", "mean", "sd"]
+rows = [["5ms", 20, 1.0], ["15ms", 60, 1.0]]
+[[published]]
+source = "A paper, table 2"
+metric = "rtt"
+unit = "ms"
+levels = { "workload.transport" = "udp" }
+columns = ["path.delay", "mean", "sd"]
+rows = [["5ms", 10, 1.0], ["15ms", 31, 1.0]]
+"""
 GIVEN = 'given.tcp = { "workload.transport" = "tcp" }\ngiven.udp = { "workload.transport" = "udp" }\n'
 CHECK = '[[check]]\nsays = "TCP takes twice as long."\nsource = "A paper"\nwhat = "TCP over UDP"\n'
 
@@ -37,7 +46,7 @@ def study(check: str) -> Study:
 
 
 def checked(check: str) -> dict[str, Any]:
-    (made,) = presentation(study(check))["checks"]
+    (made,) = presentation(study(check))["asked"]["check"]
     return dict(made)
 
 
@@ -150,7 +159,7 @@ def test_verdicts_are_shown_before_a_run_and_in_every_report(
     assert status == 0
     said = "the time through 10 packets divided by that through 100 is 4.194 (delay 15ms)"
     assert said in out
-    checks = presentation(study(GIVEN + 'value = "tcp / udp"\nat_most = 1.99\n'))["checks"]
+    checks = presentation(study(GIVEN + 'value = "tcp / udp"\nat_most = 1.99\n'))["asked"]["check"]
     made = record(run(0, echoes([20 * MS] * 10)), checks=checks)
     result = analyse(made)
     (check,) = result.checks
@@ -169,5 +178,5 @@ def test_checks_are_of_the_whole_document_whichever_parts_are_run() -> None:
     text = TABLE + parts + of_parts + CHECK + GIVEN + 'value = "tcp / udp"\nat_most = 2\n'
     whole = Study.from_toml(text, name="my")
     some = whole.with_overrides({"study.parts": "a"})
-    assert [figure.source for figure in some.published] == ["A paper, table 1"] * 2
-    assert [check.sentence for check in some.checks] == [check.sentence for check in whole.checks]
+    assert [number["source"] for number in presentation(some)["asked"]["published"]] == ["A paper, table 1"] * 2
+    assert presentation(some)["asked"]["check"] == presentation(whole)["asked"]["check"]

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.show import published_table
 from crosswind.record import CellRun
-from crosswind.report.html import render as html
+from crosswind.report.run_page import render as html
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.programs import program_tables, readable
-from crosswind.report.tables.published import published_tables
 from crosswind.report.tables.summary import summary_tables
 from crosswind.report.text.terminal import render
 from records import MS, echoes, finished, record, run, table
@@ -73,10 +74,10 @@ def test_the_time_of_a_message_is_a_metric_of_one_value_a_repetition() -> None:
     assert (time.mean.value, time.mean.n) == (2.5e9, 2)
     assert (time.mean.low, time.mean.spread) == (None, (2e9, 3e9))
     assert list(metric_tables(result)) == ["program_time"]
-    (figure,) = result.published
+    (figure,) = result.of(PublishedComparison)
     assert (figure.theirs, figure.functions) == (4.5e9, {"mask": 4.41e9, "send": 0.045e9})
     assert figure.ratio == pytest.approx(2.5 / 4.5)
-    assert [table.title for table in published_tables(result)] == ["Published numbers"]
+    assert published_table(result).title == "Published numbers"
 
 
 def test_the_table_adds_up_beside_the_published_profile() -> None:

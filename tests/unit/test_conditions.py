@@ -1,8 +1,8 @@
 """What a report says of the conditions under which a run measured."""
 
-from crosswind.analysis import analyse
 from crosswind.analysis.result import Condition
-from crosswind.report.html import render
+from crosswind.findings.pipeline import analyse
+from crosswind.report.run_page import render
 from crosswind.report.text.conditions import condition_lines, values_text
 from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, path, record, runs

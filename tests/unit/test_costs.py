@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.report import estimates_frame
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.metrics import metric_tables

@@ -2,7 +2,8 @@
 
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.pipeline import analyse
 from crosswind.models.caia import caia
 from records import MS, echoes, path, record, run, table, timed
 
@@ -14,7 +15,7 @@ TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1
 def drawn(runs: list, **figure):
     asked = {"title": "Figure 1", "metric": "transfer_time", "x": "path.loss", "where": {}, "models": []} | figure
     asked = {"cells": [repetition.cell for repetition in runs]} | asked
-    return analyse(record(*runs, figures=[asked])).figures
+    return analyse(record(*runs, figures=[asked])).of(Figure)
 
 
 def transfer(
@@ -119,7 +120,7 @@ def test_models_and_published_numbers_stand_beside_the_points() -> None:
         "cells": [0, 1],
     }
     theirs = PUBLISHED | {"metric": "transfer_time", "unit": "s", "mean": 1.25, "ci": 0.25, "cells": [1]}
-    (figure,) = analyse(record(*cells, figures=[asked], published=[theirs])).figures
+    (figure,) = analyse(record(*cells, figures=[asked], published=[theirs])).of(Figure)
     curve, least = figure.curves
     assert (curve.model, curve.series, curve.xs) == ("caia", None, [0, 5])
     assert least.model == "slow-start" and least.ys[0] == least.ys[1]  # with loss, the least time

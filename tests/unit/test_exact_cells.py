@@ -6,20 +6,23 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.analysis.result import Interval, LevelComparison
+from crosswind.findings.fit.result import Fit
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.question.result import Answer
+from crosswind.findings.question.show import answer_table
 from crosswind.record import CellRun
 from crosswind.report import estimates_frame, samples_frame
-from crosswind.report.html import render as render_html
+from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import processor_tables
-from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.metrics import metric_table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval
 from crosswind.report.text.headline import sentences
 from crosswind.report.text.terminal import render
-from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, ratio, tost
+from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, ratio
 from records import MS, echoes, finished, parted, record, run, runs, timed
 
 VIRTUAL_END: dict[str, Any] = {
@@ -30,9 +33,9 @@ VIRTUAL_END: dict[str, Any] = {
     "versions": {"crosswind_cell": "0.1.0", "kernel": "6.12.90"},
 }
 NOISY = [20 * MS + (7919 * at % 1000) for at in range(400)]
-CLAIM: dict[str, Any] = {
-    "title": "Alike?", "metric": "rtt", "factor": "path.delay", "margin": "5 ms", "where": {},
-    "note": None, "is_ratio": False, "bound": 5.0 * MS, "cells": [0, 1],
+ALIKE: dict[str, Any] = {
+    "asks": "Alike?", "metric": "rtt", "factor": "path.delay", "yes": "same", "scale": "difference", "margin": "5 ms",
+    "bound": 5.0 * MS, "low": -5.0 * MS, "high": 5.0 * MS, "cells": [0, 1],
 }  # fmt: skip
 
 
@@ -123,21 +126,16 @@ def test_a_ratio_to_an_exact_zero_is_refused() -> None:
         ratio(side(0.0, is_exact=True), side(1.0, is_exact=True))
 
 
-@pytest.mark.parametrize(("other", "equivalent"), [(14.9, True), (15.0, False), (15.1, False)])
-def test_exact_means_are_equivalent_within_the_margin(other: float, equivalent: bool) -> None:
-    tested = tost(side(10.0, is_exact=True), side(other, is_exact=True), margin=5.0, unit="ns")
-    assert tested.equivalent is equivalent
-    assert (tested.estimate.low, tested.estimate.method) == (None, EXACT)
-
-
-@pytest.mark.parametrize(("other", "verdict"), [(24, "equivalent"), (25, "differs"), (26, "differs")])
-def test_a_claim_about_exact_cells_is_decided_without_a_test(other: int, verdict: str) -> None:
-    result = analyse(record(exact(0, [20 * MS]), exact(1, [other * MS], "20ms"), equivalences=[CLAIM]))
-    (claim,) = result.equivalences
-    (pair,) = claim.pairs
-    assert (pair.p, pair.p_beyond, pair.verdict) == (None, None, verdict)
-    (table,) = equivalence_tables(result)
-    assert table.rows[0][-3:] == [f"{other - 20} exact", "exact", verdict]
+@pytest.mark.parametrize(("other", "verdict"), [(24, "yes"), (25, "yes"), (26, "no")])
+def test_a_question_about_exact_cells_is_answered_without_a_test(other: int, verdict: str) -> None:
+    cells = [exact(0, [20 * MS]), exact(1, [other * MS], "20ms"), exact(2, [20 * MS], "30ms")]
+    (alone,) = analyse(record(*cells[:2], questions=[ALIKE])).of(Answer)
+    (case,) = alone.cases
+    assert (case.p_yes, case.p_no, case.needed, case.verdict, alone.verdict) == (None, None, None, verdict, verdict)
+    (answer,) = analyse(record(*cells, questions=[ALIKE | {"cells": [0, 1, 2]}])).of(Answer)
+    assert answer_table(answer).rows[0][1:] == [
+        "20ms − 10ms", f"{other - 20} ms exact", "−5 to 5 ms", "exact", "–", verdict, "–",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -151,17 +149,17 @@ def test_a_claim_about_exact_cells_is_decided_without_a_test(other: int, verdict
 )
 def test_a_published_number_beside_an_exact_one(ci: float | None, more: str) -> None:
     number = {"source": "s", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 16.0, "ci": ci, "cells": [0]}
-    (made,) = analyse(record(exact(0, [18 * MS]), published=[number])).published
+    (made,) = analyse(record(exact(0, [18 * MS]), published=[number])).of(PublishedComparison)
     assert (made.remark, made.inside) == (f"ours is exact, 1.12 times theirs{more}", None)
 
 
 def test_shares_of_exact_cells_are_exact() -> None:
     closed = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
-    claim = {**CLAIM, "metric": "delayed_share", "margin": "4%", "bound": 0.04}
+    alike = {**ALIKE, "metric": "delayed_share", "margin": "4%", "bound": 0.04, "low": -0.04, "high": 0.04}
     cells = [exact(at, [20 * MS] * 30, f"{at}ms", parameters=closed) for at in range(2)]
-    result = analyse(record(*cells, equivalences=[claim]))
+    result = analyse(record(*cells, questions=[alike]))
     assert result.cells[0].estimates["delayed_share"].mean.is_exact
-    assert result.equivalences[0].pairs[0].verdict == "equivalent"
+    assert [answer.verdict for answer in result.of(Answer)] == ["yes"]
 
 
 def test_an_exact_number_is_written_with_six_digits_and_the_word() -> None:
@@ -247,6 +245,6 @@ def test_fits_take_exact_cells_as_they_are() -> None:
         "title": "f", "model": "caia-exponential", "metric": "rtt", "x": "path.loss", "by": "workload.size",
         "over": "workload.transport", "where": {}, "note": None, "published": [], "cells": [0, 1, 2, 3],
     }  # fmt: skip
-    (made,) = analyse(record(first, *others, fits=[fit])).fits
+    (made,) = analyse(record(first, *others, fits=[fit])).of(Fit)
     reason = made.rows[0].c.reason or ""
     assert "repetitions of each cell" not in reason

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.report.text.exploration import is_chosen
 from crosswind.report.text.headline import sentences
 from records import MS, echoes, path, record, runs, transfers

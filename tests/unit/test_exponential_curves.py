@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis import analyse
-from crosswind.analysis.curves import average_coefficients
+from crosswind.findings.fit.curves import average_coefficients
+from crosswind.findings.fit.result import Fit
+from crosswind.findings.pipeline import analyse
 from crosswind.stats import Exponential
 from records import path, record, run, table, timed
 
@@ -36,7 +37,7 @@ def fitted(*runs, published: tuple = ()):
         "by": "workload.size", "over": "path.rate", "cells": sorted({repetition.cell for repetition in runs}),
         "published": published,
     }  # fmt: skip
-    (fit,) = analyse(record(*runs, fits=[asked])).fits
+    (fit,) = analyse(record(*runs, fits=[asked])).of(Fit)
     return fit
 
 

@@ -3,13 +3,14 @@
 import json
 from typing import Any
 
-from crosswind.analysis import analyse
 from crosswind.analysis.result import CellResult, Result
+from crosswind.findings.pipeline import analyse
 from crosswind.record import CellRun
-from crosswind.report.html import render as render_page
+from crosswind.report.page import Tone
+from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
-from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.headline import sentences, verdict
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, record, run, table
@@ -150,16 +151,16 @@ def test_a_run_without_failures_has_no_such_table() -> None:
     result = analyse(record(repetition("ok", "ok")))
     assert outcome_tables(result) == []
     assert sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, none of them failed.", "Clock: real."]
-    assert verdict(result).trust is Trust.GOOD
+    assert verdict(result).tone is Tone.GOOD
 
 
 def test_many_failures_are_said_first() -> None:
     many = [repetition("ok", "timeout", "timeout", cell=0)]
-    assert verdict(analyse(record(*many))).sentence.startswith("2 of 3 exchanges failed. Every packet is accounted for")
+    assert verdict(analyse(record(*many))).text.startswith("2 of 3 exchanges failed. Every packet is accounted for")
     two = verdict(analyse(record(*many, repetition("ok", cell=1))))
-    assert two.trust is Trust.DOUBTFUL
-    assert two.sentence.startswith("More than half of all exchanges failed in 1 of 2 cells. ")
-    assert verdict(analyse(record(repetition("ok", "timeout")))).sentence.startswith("Every packet")
+    assert two.tone is Tone.DOUBTFUL
+    assert two.text.startswith("More than half of all exchanges failed in 1 of 2 cells. ")
+    assert verdict(analyse(record(repetition("ok", "timeout")))).text.startswith("Every packet")
 
 
 def test_where_most_timed_out_the_unit_is_that_of_the_timeout() -> None:

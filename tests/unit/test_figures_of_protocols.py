@@ -8,13 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
+from crosswind.findings.pipeline import analyse
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts.panels import Panels
 from crosswind.report.charts.phases import Phase, phase_charts, phases_of
 from crosswind.report.charts.profiles import profile_charts
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
-from crosswind.report.html import render
+from crosswind.report.page import Panels
+from crosswind.report.run_page import render
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.text.terminal import render as render_text
 from records import MS, finished, record, run, table

@@ -83,13 +83,13 @@ def test_the_study_is_commented_and_complete(crosswind: Crosswind) -> None:
 )  # fmt: skip
 def test_what_is_compared_is_a_question(what: str, compare: str, asks: str, yes: str) -> None:
     text = starter(Answers(what, ("4g",), factor_of(compare), repetitions=20))
-    (question,) = Study.from_toml(text, name="study").questions
+    (question,) = Study.from_toml(text, name="study").findings["question"]
     assert (question.as_dict([])["asks"], question.yes) == (asks, yes)
 
 
 def test_where_nothing_is_compared_there_is_no_question() -> None:
     text = starter(Answers("echo", ("4g",), factor_of("nothing"), repetitions=20))
-    assert Study.from_toml(text, name="study").questions == ()
+    assert Study.from_toml(text, name="study").findings["question"] == ()
 
 
 @pytest.mark.parametrize("what", STARTERS)

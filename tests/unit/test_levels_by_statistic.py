@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis import analyse, collect, compare_levels
+from crosswind.analysis import collect, compare_levels
 from crosswind.analysis.result import LevelComparison
 from crosswind.errors import StudyError, UsageError
 from crosswind.execution.planning import presentation
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.question.result import Answer
 from crosswind.record import CellRun
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.tables.comparisons import comparison_tables
@@ -226,11 +228,12 @@ kind = "echo"
 transport = "tcp"
 [report]
 compare_by = ["p95"]
-[[equivalence]]
-title = "Alike?"
+[[question]]
+asks = "Alike?"
 metric = "rtt"
 statistic = "median"
 factor = "path.loss"
+yes = "same"
 margin = "10%"
 """
 
@@ -238,12 +241,12 @@ margin = "10%"
 def test_a_study_asks_for_statistics() -> None:
     shown = presentation(Study.from_toml(STUDY, name="study"))
     assert shown["compare_by"] == ["p95"]
-    found = analyse(record(*cells(), equivalences=shown["equivalences"], compare_by=tuple(shown["compare_by"])))
+    found = analyse(record(*cells(), questions=shown["asked"]["question"], compare_by=tuple(shown["compare_by"])))
     assert list(rtt(found.comparisons).statistics) == ["p95"]
-    (claim,) = found.equivalences
+    (answer,) = found.of(Answer)
     # By their means the cells differ tenfold, by their medians by 5 %.
-    assert (claim.statistic, [pair.verdict for pair in claim.pairs]) == ("median", ["equivalent"])
-    assert claim.pairs[0].effect.value == pytest.approx(1.05, abs=0.001)
+    assert (answer.statistic, answer.verdict) == ("median", "yes")
+    assert answer.cases[0].effect.value == pytest.approx(1.05, abs=0.001)
 
 
 @pytest.mark.parametrize(

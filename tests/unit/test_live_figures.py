@@ -152,11 +152,11 @@ def test_only_a_connection_can_be_refused() -> None:
     [
         ("loss > 50%", 2, "pass"),
         ("loss > 1%", 15, "fail"),
-        ("share(lost) >= 10%", 3, "cannot tell"),
+        ("share(lost) >= 10%", 3, "inconclusive"),
         ("median(rtt) > 20ms", 0, "pass"),
         ("median(rtt) >= 20ms", 0, "fail"),
         ("median(rtt) < 21ms", 0, "fail"),
-        ("p95(rtt) > 200ms", 0, "cannot tell"),
+        ("p95(rtt) > 200ms", 0, "inconclusive"),
     ],
 )
 def test_a_threshold_is_judged_by_the_interval(text: str, lost: int, verdict: str) -> None:
@@ -169,7 +169,7 @@ def test_what_is_not_decided_says_how_many_more_probes_would_tell() -> None:
     _, high = clopper_pearson(2, 30)
     assert loss.cell.needed == math.ceil(30 * ((1 + 0.8416 / 1.96) * (high - 2 / 30) / (0.1 - 2 / 30)) ** 2) - 30
     assert loss.sentence == (
-        "Cannot tell: fail if loss > 10%: loss is 7 [1, 22] %, 30 probes; about 1\u202f280 more would tell."
+        "Inconclusive: fail if loss > 10%: loss is 7 [1, 22] %, 30 probes; about 1\u202f280 more would tell."
     )
     assert p95.sentence.endswith("28 probes; an interval of p95 needs 400 probes, there are 28: 372 more.")
 

@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
-from crosswind.report.html import render
+from crosswind.report.html import render as render_page
 from crosswind.report.markup import Markup
-from crosswind.report.page import Section
+from crosswind.report.page import Page, Section, Sentence
+from crosswind.report.run_page import render
 from crosswind.report.tables.table import Table, numbers
-from records import MS, echoes, record, run, runs
+from records import MS, echoes, record, runs
 
 
 @pytest.mark.parametrize(
@@ -32,11 +33,9 @@ def test_what_belongs_to_a_value_is_softer_than_it(text: str, beside: list[str])
 
 
 def test_notes_show_commands_as_code_and_provenance_as_they_were_typed() -> None:
-    result = analyse(record(run(0, echoes([20 * MS] * 3))))
     provenance = {"command": ["crosswind", "run"], "list": ["a", "b"]}
-    changed = result.model_copy(update={"notes": ("`a <b>` asks.",), "provenance": provenance})
-    assert "<li><code>a &lt;b&gt;</code> asks.</li>" in Markup().notes(changed)
-    page = Markup().provenance(changed)
+    page = render_page(Page("T", "A", Sentence("Well."), notes=["`a <b>` asks."], provenance=provenance))
+    assert "<li><code>a &lt;b&gt;</code> asks.</li>" in page
     assert "<dt>command</dt><dd>crosswind run</dd>" in page
     assert "<dt>list</dt><dd>a, b</dd>" in page
 

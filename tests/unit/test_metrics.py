@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
-from crosswind.analysis import analyse
 from crosswind.analysis.counters import counters_of
-from crosswind.analysis.result import Result, schema_text
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.result import result_model, schema_text
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place, Statistic, metrics_at, phases_of
 from crosswind.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
 from crosswind.record import SAMPLE_SCHEMA
 from crosswind.report import estimates_frame
-from crosswind.report.html import render as render_page
 from crosswind.report.reference import with_tables
+from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.quantile import WOODRUFF
@@ -152,7 +152,7 @@ def test_a_new_statistic_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert estimate.value == pytest.approx(20 * MS + 89_100)
     written = json.loads(result.to_json())
     assert written["cells"][0]["estimates"]["rtt"]["p90"]["n"] == 100
-    assert Result.model_validate(written) == result
+    assert result_model().model_validate(written) == result
     assert "p90" in json.loads(schema_text())["$defs"]["MetricEstimates"]["properties"]
     assert "p90 [95 %]" in render_text(result, width=200, everything=True)
     assert "p90 [95 %]" in render_page(made, result)

@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from cell_events import FINISHED, NETWORK_CLOCKS, network
-from crosswind.analysis import analyse
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Result
 from crosswind.analysis.settings import CellSettings
 from crosswind.effect import NO_EFFECT
+from crosswind.findings.pipeline import analyse
 from crosswind.metrics import METRICS
 from crosswind.record import RunRecord
-from crosswind.report.html import render
-from crosswind.report.tables import tables_of
+from crosswind.report.run_page import render, tables_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import verdict
 from crosswind.report.text.inferred import inferred_sentences
@@ -73,7 +72,7 @@ def test_no_ledger_and_no_fidelity_are_no_doubt() -> None:
     result = analyse(uploads())
     (cell,) = result.cells
     assert (cell.ledger, cell.fidelity, cell.packet_loss) == (None, None, {})
-    assert verdict(result).sentence == (
+    assert verdict(result).text == (
         "Every cell is valid. The network is real: nothing is emulated, and packets are not counted."
     )
     assert "Ledger and fidelity" not in [table.title for table in tables_of(result)]

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, missing
-from crosswind.analysis import analyse
 from crosswind.console import NARROWEST, Console
 from crosswind.errors import StudyError
+from crosswind.findings.pipeline import analyse
 from crosswind.report.export import spreadsheet_text, write_csv
-from crosswind.report.html import render
+from crosswind.report.run_page import render
 from fixture_types import Crosswind, UseCell
 from records import MS, echoes, record, run
 from runs import kept_run

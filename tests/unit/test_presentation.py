@@ -13,9 +13,9 @@ from study_texts import FACTORS, SHOWN, study
 
 def test_figures_and_fits_know_their_cells_by_meaning() -> None:
     read = study(FACTORS + SHOWN)
-    shown = presentation(read)
+    shown = presentation(read)["asked"]
     # loss 0 %: rate 1 Mbit/s: cells 0, 1 (1000, 2000 bytes), rate 2 Mbit/s: cells 2, 3. Loss 5 %: cells 4 to 7.
-    assert shown["figures"] == [
+    assert shown["figure"] == [
         {
             "title": "Time by loss", "metric": "total", "x": "path.loss", "series": "workload.size",
             "where": {"path.rate": "1mbit"}, "models": ["caia"], "scale": "auto", "note": "", "cells": [0, 1, 4, 5],
@@ -25,7 +25,7 @@ def test_figures_and_fits_know_their_cells_by_meaning() -> None:
             "note": "", "cells": [0, 1, 2, 3, 4, 5, 6, 7],
         },
     ]  # fmt: skip
-    (fit,) = shown["fits"]
+    (fit,) = shown["fit"]
     assert (fit["x"], fit["by"], fit["over"]) == ("path.loss", "workload.size", "path.rate")
     assert (fit["where"], fit["cells"]) == ({"path.loss": "0%"}, [0, 1, 2, 3])
     assert fit["published"] == [
@@ -38,14 +38,14 @@ def test_figures_and_fits_know_their_cells_by_meaning() -> None:
 
 def test_a_published_figure_keeps_its_cell_however_the_level_is_written() -> None:
     for loss in ("5%", "0.05", "5.00%"):
-        (entry,) = presentation(study(FACTORS + SHOWN).with_overrides({"path.loss": loss}))["published"]
+        (entry,) = presentation(study(FACTORS + SHOWN).with_overrides({"path.loss": loss}))["asked"]["published"]
         assert entry["cells"] == [0, 2]
 
 
 def test_every_place_that_names_models_is_told() -> None:
     read = study(FACTORS + SHOWN + '[report]\nmodels = ["mathis"]')
     assert read.models == ("mathis",)
-    assert read.named_models == {"report.models": ("mathis",), "figure[1].models": ("caia",), "figure[2].models": ()}
+    assert read.named_models == {"report.models": ("mathis",), "figure[1].models": ("caia",)}
 
 
 def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
+from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import drawn_cells
-from crosswind.report.html import render
+from crosswind.report.run_page import render
 from crosswind.report.tables.quantiles import quantile_table
 from crosswind.report.tables.table import Table
 from records import MS, echoes, record, run, runs

@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswind.analysis import analyse, collect
-from crosswind.analysis.asked import asked_of
-from crosswind.analysis.questions import answers_of
-from crosswind.analysis.result import Answer
 from crosswind.execution.planning import presentation
-from crosswind.report import answers_frame, last_lines, worded
-from crosswind.report.charts.answers import answer_chart
-from crosswind.report.html import render as render_html
-from crosswind.report.tables.answers import answer_table
-from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
-from crosswind.report.text.effects import what_of
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.question.chart import answer_chart
+from crosswind.findings.question.result import Answer
+from crosswind.findings.question.show import answer_table
+from crosswind.findings.question.statement import OF_QUESTION, rounded
+from crosswind.findings.question.words import what_of
+from crosswind.findings.statement import range_of
+from crosswind.report import answers_frame, last_lines
+from crosswind.report.run_page import render as render_html
 from crosswind.report.text.terminal import render
 from crosswind.study.design import Study
 from records import MS, echoes, finished, path, record, runs, transfers
@@ -42,8 +41,12 @@ def asked(*levels: str, cells: int = 2, each: dict[str, list[int]] | None = None
     """A question about the round-trip time of the first `cells` cells, as a plan has it: is the second less?"""
     names = levels or ("a", "b")
     of = each or {name: [at] for at, name in enumerate(names)}
+    is_ratio, yes = fields.pop("is_ratio", True), fields.get("yes", "less")
+    needed = range_of(yes, fields.get("bound"), is_ratio=is_ratio)
     given = {
-        "asks": "Is it so?", "metric": "rtt", "statistic": "mean", "factor": FACTOR, "yes": "less", "is_ratio": True,
+        "asks": "Is it so?", "metric": "rtt", "statistic": "mean", "factor": FACTOR, "yes": yes,
+        "scale": "ratio" if is_ratio else "difference", "low": needed.low, "high": needed.high,
+        "inside": needed.inside, "is_open": needed.is_open,
         "compare": [{"level": name, "cells": of[name]} for name in names], "where": {}, "note": "",
         "cells": list(range(cells)),
     }  # fmt: skip
@@ -51,7 +54,7 @@ def asked(*levels: str, cells: int = 2, each: dict[str, list[int]] | None = None
 
 
 def answer_of(question: dict[str, Any], *cells: Any) -> Answer:
-    (answer,) = analyse(record(*(run for one in cells for run in one), questions=[question])).answers
+    (answer,) = analyse(record(*(run for one in cells for run in one), questions=[question])).of(Answer)
     return answer
 
 
@@ -102,7 +105,7 @@ def test_what_is_the_same_every_time_is_not_left_open() -> None:
     found = same(6)
     assert (found.verdict, found.cases[0].constant) == ("no", True)
     assert found.cases[0].exceptions_at_most == pytest.approx(1 - 0.05 ** (1 / 6))
-    assert answer_sentence(found) == (
+    assert found.sentence == (
         "No: the mean round-trip time with b is the same as with a (10.00 ms) in all 6 repetitions (sign test of 6 "
         "pairs); at most 39.3 % of repetitions may differ, with 95 % confidence."
     )
@@ -112,10 +115,9 @@ def test_what_is_the_same_every_time_is_not_left_open() -> None:
     # A difference that is the same every time is shown in the same way.
     assert (same(6, 9).verdict, same(6, 11).verdict) == ("yes", "no")
     assert same(6, 9, yes="different", margin="20%", bound=0.2).verdict == "no"
-    # Just at the margin neither is shown, however many repetitions there are.
-    at_margin = same(10, 12.5, yes="same", margin="25%", bound=0.25)
-    assert (at_margin.verdict, at_margin.cases[0].needed) == ("cannot tell", None)
-    assert answer_sentence(at_margin).endswith("would take over 10\u202f000 repetitions.")
+    # What lies just at the margin is the same.
+    assert same(6, 12.5, yes="same", margin="25%", bound=0.25).verdict == "yes"
+    assert same(6, 12.5, yes="different", margin="25%", bound=0.25).verdict == "no"
 
 
 def test_what_is_the_same_every_time_is_corrected_over_all_cases() -> None:
@@ -141,12 +143,12 @@ def test_two_repetitions_show_values_and_no_interval() -> None:
     two = cell(0, 10, "a", repetitions=2), cell(1, 9, "b", repetitions=2)
     found = answer_of(asked(), *two)
     assert (found.verdict, found.cases[0].effect.low, found.cases[0].pairs) == ("cannot tell", None, 2)
-    assert answer_sentence(found) == (
+    assert found.sentence == (
         "Cannot tell from 2 repetitions: the mean round-trip time is 8.865 to 8.910 ms with b and 9.900 to 9.950 ms "
         "with a; it takes at least 3 (--repetitions 3)."
     )
     one = cell(0, 10, "a", repetitions=1), cell(1, 9, "b", repetitions=1)
-    assert answer_sentence(answer_of(asked(), *one)) == (
+    assert answer_of(asked(), *one).sentence == (
         "Cannot tell from 1 repetition: the mean round-trip time is 8.865 ms with b and 9.900 ms with a; it takes at "
         "least 3 (--repetitions 3)."
     )
@@ -155,14 +157,14 @@ def test_two_repetitions_show_values_and_no_interval() -> None:
 def test_the_figure_of_an_answer_says_what_its_dots_are() -> None:
     made = record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=[asked()])
     result = analyse(made)
-    chart = answer_chart(result.answers[0], result)
+    chart = answer_chart(result.of(Answer)[0], result)
     assert chart is not None
     assert chart.notes == ("Dot: the mean round-trip time. Line: its 95 % interval.",)
 
 
 def test_a_few_nanoseconds_beside_milliseconds_are_less_than_a_microsecond() -> None:
     made = runs(1, [echoes([nanoseconds] * 5) for nanoseconds in (3, 5)], {FACTOR: "b"})
-    assert answer_sentence(answer_of(asked(), cell(0, 10, "a", repetitions=2), made)).startswith(
+    assert answer_of(asked(), cell(0, 10, "a", repetitions=2), made).sentence.startswith(
         "Cannot tell from 2 repetitions: the mean round-trip time is less than 1 µs with b and 9.900 to 9.950 ms with a"
     )
 
@@ -178,19 +180,19 @@ def test_without_an_interval_of_the_mean_the_answer_is_about_most_repetitions() 
     slow = lossy(0, [10, 11, 10, 12, 10, 11, 10, 12], "a")
     mostly = answer_of(asked(), slow, lossy(1, [9, 10, 9, 11, 9, 10, 9, 80], "b"))
     assert (mostly.verdict, mostly.cases[0].needed) == ("cannot tell", 12)
-    assert answer_sentence(mostly) == (
+    assert mostly.sentence == (
         "Cannot tell: a repetition's mean round-trip time is lower with b than with a in 7 of 8 (sign test); the "
         "median of the ratios is 0.9 [0.9, 6.7]; about 4 more repetitions would decide (--repetitions 12)."
     )
     all_of_them = answer_of(asked(), slow, lossy(1, [9, 10, 9, 11, 9, 10, 9, 11], "b"))
     assert all_of_them.verdict == "yes"
-    assert answer_sentence(all_of_them) == (
+    assert all_of_them.sentence == (
         "Yes, in most repetitions: a repetition's mean round-trip time is lower with b than with a in 8 of 8 (sign "
         "test, p = 0.008); the median of the ratios is 0.905 [0.900, 0.917]."
     )
     few = answer_of(asked(), lossy(0, [10, 11, 10], "a"), lossy(1, [9, 10, 9], "b"))
     assert (few.verdict, few.cases[0].needed) == ("cannot tell", 6)
-    assert answer_sentence(few).endswith(
+    assert few.sentence.endswith(
         "3 repetitions each, too few for an interval; about 3 more repetitions would decide (--repetitions 6)."
     )
 
@@ -205,7 +207,7 @@ def test_an_answer_about_most_repetitions_says_between_what_they_lie() -> None:
 
     slow = [2.88, 3.1, 6.4, 4.2, 2.61, 3.3, 16.1, 5.0]
     found = answer_of(asked(metric="goodput"), flows(0, [94.2] * 8, "a", 0.0), flows(1, slow, "b", 0.1))
-    assert answer_sentence(found).startswith(
+    assert found.sentence.startswith(
         "Yes, in most repetitions: a repetition's mean goodput is lower with b (2.6 to 16.1 Mbit/s) than with a "
     )
 
@@ -233,9 +235,9 @@ at_most = 100
 """
     shown = presentation(Study.from_toml(text, name="limited"))
     two = [*cell(0, 10, "tcp"), *cell(1, 9.9, "udp")]
-    result = analyse(record(*two, questions=shown["questions"], limits=shown["limits"]))
-    (answer,) = result.answers
-    assert answer_sentence(answer).endswith(f"about 12 more repetitions would decide (--repetitions 22{said}).")
+    result = analyse(record(*two, questions=shown["asked"]["question"], limits=shown["limits"]))
+    (answer,) = result.of(Answer)
+    assert answer.sentence.endswith(f"about 12 more repetitions would decide (--repetitions 22{said}).")
     assert last_lines(result)[0].endswith(f"; --repetitions 22{said} would decide")
 
 
@@ -245,7 +247,7 @@ def test_how_many_more_repetitions_would_tell() -> None:
     (case,) = found.cases
     assert case.needed is not None
     more = rounded(case.needed - 10)
-    assert answer_sentence(found).endswith(
+    assert found.sentence.endswith(
         f", 10 repetitions each; about {more} more repetitions would decide (--repetitions {10 + more})."
     )
     # With as many, most runs of the same kind show it: 80 % by design, and more than half of 40 are almost certain.
@@ -280,7 +282,7 @@ def failing(index: int, level: str, shares: list[int], **levels: str):
 def test_shares_are_compared_in_percentage_points() -> None:
     found = answer_of(asked(**LOST, yes="more"), cell(0, 10, "a"), failing(1, "b", [2, 3, 1, 2, 4, 2, 3, 2, 1, 3]))
     assert (found.verdict, found.cases[0].effect.value) == ("yes", pytest.approx(0.23))
-    said = answer_sentence(found)
+    said = found.sentence
     assert said.startswith(
         "Yes: the share of exchanges that failed with b is 23 [13, 33] percentage points higher than"
     )
@@ -291,16 +293,16 @@ def test_shares_are_compared_in_percentage_points() -> None:
 
 def test_a_mean_is_without_the_exchanges_that_failed_and_says_so() -> None:
     found = answer_of(asked(), cell(0, 10, "a"), failing(1, "b", [1] * 10))
-    assert ", 10 repetitions each, without the exchanges that failed (10 with b)" in answer_sentence(found)
+    assert ", 10 repetitions each, without the exchanges that failed (10 with b)" in found.sentence
     by_median = answer_of(asked(statistic="median"), cell(0, 10, "a"), failing(1, "b", [1] * 10))
-    assert "failed" not in answer_sentence(by_median)
+    assert "failed" not in by_median.sentence
 
 
 def test_a_quantile_needs_its_messages_in_each_repetition() -> None:
     two = cell(0, 10, "a"), cell(1, 9, "b")
     found = answer_of(asked(statistic="p95"), *two)
     assert (found.verdict, found.cases[0].effect.value) == ("cannot tell", None)
-    assert answer_sentence(found) == "Cannot tell: to compare p95, each repetition needs 100 messages, one has 10."
+    assert found.sentence == "Cannot tell: to compare p95, each repetition needs 100 messages, one has 10."
     rng = np.random.default_rng(1)
     many = [
         runs(at, [echoes([round(MS * rng.normal(mean, 0.1)) for _ in range(100)]) for _ in range(6)], {FACTOR: level})
@@ -308,15 +310,15 @@ def test_a_quantile_needs_its_messages_in_each_repetition() -> None:
     ]
     found = answer_of(asked(statistic="p95"), *many)
     assert found.verdict == "yes"
-    assert answer_sentence(found).startswith("Yes: the p95 round-trip time with b is 0.90")
+    assert found.sentence.startswith("Yes: the p95 round-trip time with b is 0.90")
 
 
 def test_where_nothing_succeeded_nobody_can_tell() -> None:
     lost = runs(1, [echoes([None] * 5)] * 10, {FACTOR: "b"})
     found = answer_of(asked(), cell(0, 10, "a"), lost)
-    assert (found.verdict, answer_sentence(found)) == ("cannot tell", "Cannot tell: no exchange succeeded with b.")
+    assert (found.verdict, found.sentence) == ("cannot tell", "Cannot tell: no exchange succeeded with b.")
     both = answer_of(asked(), runs(0, [echoes([None] * 5)] * 10, {FACTOR: "a"}), lost)
-    assert answer_sentence(both) == "Cannot tell: no exchange succeeded."
+    assert both.sentence == "Cannot tell: no exchange succeeded."
     failed = runs(1, [None] * 3, {FACTOR: "b"})  # type: ignore[list-item]
     assert answer_of(asked(), cell(0, 10, "a"), failed).verdict == "cannot tell"
 
@@ -344,13 +346,13 @@ def test_exact_cells_are_compared_as_numbers(other_ms: float, fields: dict[str, 
     found = answer_of(asked(**fields), exact(0, 10, "a"), exact(1, other_ms, "b"))
     (case,) = found.cases
     assert (found.verdict, case.p_yes, case.p_no, case.needed) == (expected, None, None, None)
-    assert answer_sentence(found).startswith(said)
+    assert found.sentence.startswith(said)
 
 
 def test_an_exact_cell_beside_a_random_one_is_a_constant() -> None:
     found = answer_of(asked(), exact(0, 10, "a"), cell(1, 9, "b"))
     assert found.verdict == "yes"
-    assert answer_sentence(found).endswith("; one is exact, the other from 10 repetitions.")
+    assert found.sentence.endswith("; one is exact, the other from 10 repetitions.")
 
 
 def three_sizes(last_ms: float = 10.0) -> list[Any]:
@@ -380,7 +382,7 @@ THREE = {"each": {"a": [0, 2, 4], "b": [1, 3, 5]}, "cells": 6}
 def test_of_several_cases_the_answer_counts(last_ms: float, verdict: str, said: str) -> None:
     found = answer_of(asked(**THREE), *three_sizes(last_ms))
     assert found.verdict == verdict
-    assert answer_sentence(found).startswith(said)
+    assert found.sentence.startswith(said)
     table = answer_table(found)
     assert table is not None
     assert [row[0] for row in table.rows] == ["size 0", "size 1", "size 2"]
@@ -391,8 +393,8 @@ def test_of_several_cases_the_answer_counts(last_ms: float, verdict: str, said: 
 def test_several_levels_are_compared_with_the_reference() -> None:
     question = asked("a", "b", "c", cells=3)
     found = answer_of(question, cell(0, 10, "a"), cell(1, 9, "b"), cell(2, 11, "c"))
-    assert [(case.other.level, case.verdict) for case in found.cases] == [("b", "yes"), ("c", "no")]
-    assert answer_sentence(found).startswith(
+    assert [(case.sides[1].level, case.verdict) for case in found.cases] == [("b", "yes"), ("c", "no")]
+    assert found.sentence.startswith(
         "Yes in 1 of 2 cases (b), no in 1 (c): the mean round-trip time with b or c is 0.900 to 1.100 times that with a"
     )
 
@@ -403,7 +405,7 @@ def test_questions_are_corrected_for_each_other() -> None:
     alone = answer_of(asked(), *both)
     assert alone.verdict == "yes"
     made = record(*(run for one in both for run in one), questions=[asked()] * 40)
-    together = analyse(made).answers
+    together = analyse(made).of(Answer)
     assert {answer.verdict for answer in together} == {"cannot tell"}
     assert together[0].cases[0].p_yes == pytest.approx(min(1.0, 40 * (alone.cases[0].p_yes or 0)))
 
@@ -423,7 +425,7 @@ def test_what_a_run_does_not_have_is_said(question: dict[str, Any], why: str) ->
     cells = cell(0, 10, "a"), cell(1, 9, "b"), cell(2, 9, "b", **{"workload.size": "5"})
     made = record(*(run for one in cells for run in one), questions=[question])
     result = analyse(made)
-    assert (result.answers[0].verdict, result.answers[0].reason) == ("cannot tell", why)
+    assert (result.of(Answer)[0].verdict, result.of(Answer)[0].reason) == ("cannot tell", why)
     said = " ".join(render(result).split())
     assert f"Not answered by this run: “Is it so?” ({why})." in said
     assert "Median round-trip time" in said  # what a run without questions says
@@ -433,16 +435,17 @@ def test_what_a_run_does_not_have_is_said(question: dict[str, Any], why: str) ->
 def test_terminal_page_json_and_frame_open_with_the_answer() -> None:
     question = asked(asks="Is b faster than a?", note="A remark on it.")
     made = record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=[question])
-    result = worded(analyse(made))
+    result = analyse(made)
     lines = render(result).splitlines()
     assert lines[2] == "Is b faster than a?"
     assert lines[3].startswith("  Yes: the mean round-trip time with b is 0.900 [0.890, 0.910] times")
     page = render_html(made, result)
     assert page.index("Is b faster than a?") < page.index("<strong>Yes</strong>: the mean") < page.index("2 cells, 20")
     assert "A remark on it." in page
-    assert page.index("2 cells, 20") < page.index('id="chart-0"') < page.index("<h2>Round-trip time")
+    assert page.index("<strong>Yes</strong>: the mean") < page.index('id="chart-0"') < page.index("2 cells, 20")
+    assert page.count("<strong>Yes</strong>") == 1
     (answer,) = json.loads(result.to_json())["answers"]
-    assert answer["sentence"] == answer_sentence(result.answers[0])
+    assert answer["sentence"] == result.of(Answer)[0].sentence
     frame = answers_frame(result)
     assert frame.select("asks", "answer", "verdict", "reference", "other", "repetitions").row(0) == (
         "Is b faster than a?", "yes", "yes", "a", "b", 10,
@@ -500,10 +503,10 @@ def test_whatever_was_measured_a_question_is_answered_in_a_sentence(
     question = asked(**fields, **margin)
     cells = [*runs(0, tables[0], {FACTOR: "a"}), *runs(1, tables[1], {FACTOR: "b"})]
     result = analyse(record(*cells, questions=[question]))
-    (answer,) = result.answers
-    said = answer_sentence(answer)
+    (answer,) = result.of(Answer)
+    said = answer.sentence
     assert said.endswith(".")
-    assert said.startswith(tuple(VERDICTS.values()))
+    assert said.startswith(tuple(OF_QUESTION.values()))
     assert "None" not in said
     assert "nan" not in said
     assert min(len(a), len(b)) >= 3 or answer.verdict == "cannot tell"
@@ -525,7 +528,7 @@ def test_of_studies_in_which_nothing_differs_few_have_an_answer() -> None:
             each = {"a": [2 * at], "b": [2 * at + 1]}
             questions.append(asked(each=each, yes=("less", "more", "different")[at]) | {"cells": [2 * at, 2 * at + 1]})
         kept = record(*made, questions=questions)
-        answers = answers_of(asked_of(kept).questions, collect(kept))
+        answers = analyse(kept).of(Answer)
         wrong += any(answer.verdict != "cannot tell" for answer in answers)
     assert wrong <= 16
 
@@ -535,8 +538,8 @@ def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
     rtts = [9 * MS + at for at in range(10)]
     doubtful = runs(1, [echoes([rtt] * 10) for rtt in rtts], {FACTOR: "b"}, end=late)
     found = answer_of(asked(), cell(0, 10, "a"), doubtful)
-    assert not found.cases[0].other.valid
-    assert answer_sentence(found).endswith(", 10 repetitions each; it has invalid cells.")
+    assert not found.cases[0].sides[1].valid
+    assert found.sentence.endswith(", 10 repetitions each; it has invalid cells.")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from crosswind.errors import StudyError
+from crosswind.execution.planning import presentation
 from crosswind.study.blocked_transports import without_transports
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
@@ -188,22 +189,33 @@ title = "By loss"
 metric = "rtt"
 x = "workload.transport"
 series = "path.loss"
-[[claim]]
+[[question]]
+source = "a paper"
 says = "It takes 20 ms"
 metric = "rtt"
-rule = "value"
 at_most = "20ms"
-[[claim]]
+[[question]]
+source = "a paper"
 says = "Both take the same"
 metric = "rtt"
-rule = "equivalent"
 factor = "workload.transport"
+yes = "same"
 margin = "5%"
+[[question]]
+asks = "Does it take what the model says?"
+metric = "rtt"
+model = "ping-pong"
+at_most = 1.1
+[[question]]
+asks = "Does it take less than 50 ms?"
+metric = "rtt"
+at_most = "50ms"
 [[published]]
 source = "a paper"
 metric = "rtt"
 unit = "ms"
-mean = 5
+columns = ["workload.transport", "mean"]
+rows = [["tcp", 5], ["udp", 4]]
 [[threshold]]
 fail_if = "p95(rtt) > 200ms"
 [[threshold]]
@@ -220,15 +232,16 @@ notes = ["The path is as in the paper."]
 def test_what_names_what_is_left_out_or_is_about_another_network_goes() -> None:
     text = ISSUE_EXAMPLE.partition("[study]")[0] + SHOWN
     design, said = run_over(text)
-    assert [question.as_dict(design.cells())["asks"] for question in design.questions] == ["Is UDP faster?"]
-    (figure,) = design.figures
-    assert (figure.as_dict(design.cells())["title"], figure.models) == ("By transport", ())
-    assert [claim.as_dict(design.cells())["says"] for claim in design.claims] == ["Both take the same"]
-    assert [threshold.text for threshold in design.thresholds] == ["p95(rtt) > 200ms"]
-    assert (design.published, design.limits, design.models) == ((), (), ("mathis",))
+    asked = presentation(design)["asked"]
+    assert [question["asks"] for question in asked["question"]] == [
+        "Is UDP faster?", "Both take the same", "Does it take less than 50 ms?",
+    ]  # fmt: skip
+    assert [(figure["title"], figure["models"]) for figure in asked["figure"]] == [("By transport", [])]
+    assert [threshold["asks"] for threshold in asked["threshold"]] == ["p95(rtt) > 200ms"]
+    assert (asked["published"], design.limits, design.models) == ([], (), ("mathis",))
     assert said[3:] == (
-        "Left out, as they name what is left out, or are about numbers of other networks: 2 of 3 questions, "
-        "1 of 2 claims, 1 of 2 thresholds, 1 of 2 figures, the published number, the limit of repetitions.",
+        "Left out, as they name what is left out, or are about numbers of other networks: 1 of 2 thresholds, "
+        "4 of 7 questions and statements, the table of published numbers, 1 of 2 figures, the limit of repetitions.",
         "Left out, as they predict from the settings of an emulated path: ping-pong.",
         "The study's own remarks are left out, as they are about its emulated path.",
     )
@@ -237,7 +250,7 @@ def test_what_names_what_is_left_out_or_is_about_another_network_goes() -> None:
 def test_latency_by_link_compares_transports() -> None:
     design, _ = over_network(load_study("latency-by-link"), SERVER)
     assert set(design.factors) == {"part", "workload.transport", "workload.connection"}
-    assert len(design.questions) == 4
+    assert sum(not question["source"] for question in presentation(design)["asked"]["question"]) == 4
     assert len(design) == 25
 
 

@@ -11,9 +11,14 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from crosswind.analysis import analyse, collect
+from crosswind.analysis import collect
 from crosswind.analysis.result import Interval
 from crosswind.errors import DiskError
+from crosswind.findings.fit.chart import fit_charts
+from crosswind.findings.fit.result import Fit
+from crosswind.findings.fit.show import SHOWING
+from crosswind.findings.pipeline import analyse
+from crosswind.record import RunRecord
 from crosswind.report import (
     estimates_frame,
     print_result,
@@ -24,18 +29,18 @@ from crosswind.report import (
     write_parquet,
 )
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
-from crosswind.report.charts.fits import fit_charts
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
 from crosswind.report.files import whole
-from crosswind.report.html import render
+from crosswind.report.page import Sentence, Tone
+from crosswind.report.run_page import render
 from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
-from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
 from crosswind.report.tables.reasons import merged
+from crosswind.report.tables.table import Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of, with_unit
-from crosswind.report.text.headline import Trust, Verdict, sentences, verdict
+from crosswind.report.text.headline import sentences, verdict
 from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.design import quantile_shortage
 from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
@@ -318,9 +323,9 @@ def test_an_estimate_without_a_number_is_a_dash() -> None:
 def test_verdict_and_sentences() -> None:
     result = analyse(two_cells(planned=12))
     sentence = "Incomplete: 10 of 12 repetitions were executed; those are valid."
-    assert verdict(result) == Verdict(Trust.DOUBTFUL, sentence)
-    assert verdict(analyse(record())).trust is Trust.BAD
-    assert verdict(analyse(record(run(0, echoes([MS] * 20))))).trust is Trust.GOOD
+    assert verdict(result) == Sentence(sentence, Tone.DOUBTFUL)
+    assert verdict(analyse(record())).tone is Tone.BAD
+    assert verdict(analyse(record(run(0, echoes([MS] * 20))))).tone is Tone.GOOD
     assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
         "Median round-trip time: 1.000 ms in 1 repetition.",
         "1 cell, 1 repetition, 20 exchanges, none of them failed.",
@@ -442,7 +447,7 @@ def test_many_cells_are_divided_by_the_factors_with_the_fewest_levels() -> None:
 
 def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     by_four = partial(intervals, most=4)
-    monkeypatch.setattr("crosswind.report.page.intervals", by_four)
+    monkeypatch.setattr("crosswind.report.charts.intervals.intervals", by_four)
     made = grid(14, 4)  # 14 sizes at each of 4 losses, cut into 4 + 4 + 4 + 2
     result = analyse(made)
     panels = by_four("transfer_time", result, collect(made))
@@ -471,10 +476,16 @@ FIT = {"title": "Table II", "model": "caia-exponential", "metric": "transfer_tim
        "published": [{"level": "1kB", "b": 0.5, "c": 30.0, "source": "CAIA, table II", "cells": [0]}]}  # fmt: skip
 
 
+def fit_tables(made: RunRecord) -> list[Table]:
+    """The coefficients of the only fit of a run, and its single curves."""
+    (section,) = SHOWING.sections(analyse(made), False)
+    return list(section.tables)
+
+
 def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
     made = grid(2, 5, fits=[FIT])
     result = analyse(made)
-    table, curves = fit_tables(result)
+    table, curves = fit_tables(made)
     assert table.headings[:4] == ["size", "b, s [95 %]", "published", "ratio"]
     assert [row[0] for row in table.rows] == ["1kB", "2kB"]
     assert (table.rows[0][2], table.rows[0][5]) == ("0.5", "30")
@@ -488,7 +499,7 @@ def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
 
 def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
     # Datagrams, whose means have intervals from three repetitions on.
-    (fit,) = analyse(grid(2, 5, transport="udp", fits=[FIT])).fits
+    (fit,) = analyse(grid(2, 5, transport="udp", fits=[FIT])).of(Fit)
     b, c = fit_charts(fit).charts
     assert (b.caption, c.caption) == ("Table II: b", "Table II: c")
     (drawn,) = c.specification["datasets"].values()
@@ -499,19 +510,19 @@ def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
     assert points["published", "1kB"]["value"] == 30
     assert c.notes == ("Measured with 95 % interval. Hollow: published.",)
     # A coefficient at a single level has nothing to be compared with.
-    (alone,) = analyse(grid(1, 5, fits=[FIT])).fits
+    (alone,) = analyse(grid(1, 5, fits=[FIT])).of(Fit)
     assert fit_charts(alone).charts == []
     # A number without an interval is drawn and printed alone.
-    result = analyse(grid(2, 5, fits=[FIT]))
-    (drawn,) = fit_charts(result.fits[0]).charts[1].specification["datasets"].values()
+    result = analyse(made := grid(2, 5, fits=[FIT]))
+    (drawn,) = fit_charts(result.of(Fit)[0]).charts[1].specification["datasets"].values()
     assert all("low" not in point for point in drawn)
-    table, _ = fit_tables(result)
+    table, _ = fit_tables(made)
     assert "[" not in table.rows[0][4]
     assert any("5000 repetitions" in note or "5\u202f000 repetitions" in note for note in table.footnotes)
 
 
 def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:
-    table, _ = fit_tables(analyse(grid(1, 3, fits=[FIT])))
+    table, _ = fit_tables(grid(1, 3, fits=[FIT]))
     assert table.rows[0][1] == "–"
     assert any("needs 4, there are 3" in note for note in table.footnotes)
 

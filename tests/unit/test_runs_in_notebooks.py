@@ -6,17 +6,18 @@ import altair as alt
 import polars as pl
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.errors import UsageError
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.question.chart import answer_chart
+from crosswind.findings.question.result import Answer
 from crosswind.record import RunRecord
-from crosswind.report.charts.forest import equivalence_forest
 from crosswind.runs import Run
 from records import MS, echoes, parted, record, run, runs, timed
 
 TCP = {"workload": {"kind": "echo", "transport": "tcp"}}
-CLAIM = {
-    "says": "It doubles", "source": "A paper", "metric": "rtt", "rule": "ratio", "factor": "path.loss", "low": 1.9,
-    "high": 2.1, "is_ratio": True, "cells": [0, 1],
+STATEMENT = {
+    "asks": "It doubles", "source": "A paper", "metric": "rtt", "yes": "within", "scale": "ratio",
+    "factor": "path.loss", "low": 1.9, "high": 2.1, "cells": [0, 1],
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def two_cells(each: int = 60) -> OfRecord:
         )
         for index in (0, 1)
     ]
-    return OfRecord(record(*(one for cell in cells for one in cell), claims=[CLAIM]))
+    return OfRecord(record(*(one for cell in cells for one in cell), questions=[STATEMENT]))
 
 
 def test_samples_have_their_levels_and_their_metrics() -> None:
@@ -67,7 +68,7 @@ def test_samples_have_their_levels_and_their_metrics() -> None:
     assert not {"delayed_share", "completion", "cpu_client"} & set(samples.columns)
 
 
-def test_estimates_comparisons_and_claims_are_tables() -> None:
+def test_estimates_comparisons_and_statements_are_tables() -> None:
     made = two_cells()
     medians = made.estimates().filter(metric="rtt", statistic="median").select("path.loss", "n").rows()
     assert medians == [("0%", 360), ("1%", 360)]
@@ -76,14 +77,16 @@ def test_estimates_comparisons_and_claims_are_tables() -> None:
     assert row["ratio"] == pytest.approx(2, rel=0.01)
     assert row["difference_low"] < row["difference"] < row["difference_high"]
     assert (row["verdict"], row["unit"]) == ("larger", "ns")
-    (claim,) = made.claims().rows(named=True)
-    assert (claim["verdict"], claim["says"]) == ("holds", "It doubles")
-    assert claim["sentence"].startswith("Holds: “It doubles”: ")
+    (statement,) = made.statements().rows(named=True)
+    assert (statement["verdict"], statement["says"]) == ("yes", "It doubles")
+    assert statement["sentence"].startswith("Holds: “It doubles”: ")
 
 
 def test_a_run_without_anything_has_empty_tables() -> None:
     nothing = OfRecord(record(run(0, None)))
-    assert all(frame.is_empty() for frame in (nothing.samples(), nothing.compare(), nothing.claims()))
+    assert all(
+        frame.is_empty() for frame in (nothing.samples(), nothing.compare(), nothing.statements(), nothing.answers())
+    )
     assert nothing.compare().schema["ratio"] == pl.Float64
     with pytest.raises(UsageError, match="this run has no metric 'rtt'") as caught:
         nothing.plot("rtt")
@@ -128,19 +131,22 @@ def test_a_shift_that_no_chart_could_show_is_none() -> None:
         OfRecord(record(*(one for cell in cells for one in cell))).plot("rtt", "shift")
 
 
-def test_an_equivalence_is_drawn_beside_its_margin() -> None:
+def test_whether_levels_are_the_same_is_drawn_beside_its_margin() -> None:
     made = two_cells()
-    claim = {
-        "title": "As fast?", "metric": "rtt", "factor": "path.loss", "margin": "25%", "is_ratio": True, "bound": 0.25,
-        "cells": [0, 1],
+    alike = {
+        "asks": "As fast?", "metric": "rtt", "factor": "path.loss", "yes": "same", "scale": "ratio", "margin": "25%",
+        "bound": 0.25, "low": 0.8, "high": 1.25, "cells": [0, 1, 2],
     }  # fmt: skip
-    (found,) = analyse(record(*made.record().cells, equivalences=[claim])).equivalences
-    chart = equivalence_forest(found)
+    third = runs(2, [echoes([10 * MS + at * 1000] * 60) for at in range(6)], {"path.loss": "2%"})
+    result = analyse(record(*made.record().cells, *third, questions=[alike]))
+    chart = answer_chart(result.of(Answer)[0], result)
     assert chart is not None
     rows = [row for rows in chart.specification["datasets"].values() for row in rows]
-    (drawn,) = [row for row in rows if "comparison" in row]
-    assert (drawn["comparison"], drawn["verdict"]) == ("loss 1% / 0%", "differs")
-    assert drawn["low"] < drawn["value"] < drawn["high"]
+    drawn = [row for row in rows if "comparison" in row]
+    assert [(row["comparison"], row["verdict"]) for row in drawn] == [
+        ("loss 1% / 0%", "no"), ("loss 2% / 0%", "yes"), ("loss 2% / 1%", "no"),
+    ]  # fmt: skip
+    assert all(row["low"] < row["value"] < row["high"] for row in drawn)
     assert [row for row in rows if row.keys() == {"low", "high"}] == [{"low": 0.8, "high": 1.25}]
     assert [row for row in rows if row.keys() == {"at"}] == [{"at": 1.0}]
     assert chart.notes == ("Shaded: the margin.",)

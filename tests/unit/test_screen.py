@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
+from crosswind.findings.pipeline import analyse
 from crosswind.record import CellRun
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.summary import summary_tables
@@ -101,7 +101,8 @@ def test_the_main_numbers_are_of_what_the_study_asks_for() -> None:
     made = [run(at, transfers([1e6 * (1 + at)]), {"path.loss": f"{at}%"}, parameters=parameters) for at in range(2)]
     question = {
         "asks": "Is it so?", "metric": "transfer_time", "statistic": "mean", "factor": "path.loss", "yes": "more",
-        "is_ratio": True, "compare": [{"level": f"{at}%", "cells": [at]} for at in range(2)], "cells": [0, 1],
+        "scale": "ratio", "low": 1.0, "is_open": True,
+        "compare": [{"level": f"{at}%", "cells": [at]} for at in range(2)], "cells": [0, 1],
     }  # fmt: skip
     titles = [
         [table.title for table in summary_tables(analyse(record(*made, questions=asked)), most=5)]

@@ -58,23 +58,24 @@ def test_only_the_parts_that_are_chosen_are_run() -> None:
     chosen = design.with_overrides({"study.parts": "browser,small"})
     assert parts_of(chosen) == ["small", "browser"]
     assert chosen.factors == {"part": ("small", "browser"), "path.loss": ("0%", "5%")}
-    assert [figure.as_dict(chosen.cells())["title"] for figure in chosen.figures] == ["Small", "By part"]
-    assert len(chosen.questions) == len(chosen.published) == len(chosen.limits) == 1
+    assert [figure.as_dict(chosen.cells())["title"] for figure in chosen.findings["figure"]] == ["Small", "By part"]
+    assert [len(chosen.findings[kind]) for kind in ("question", "published")] == [1, 1]
+    assert len(chosen.limits) == 1
 
 
 def test_what_is_about_a_part_that_is_not_run_goes_with_it() -> None:
     design = study(PARTS + BROWSER + ABOUT_PARTS).with_overrides({"study.parts": "small"})
     # A single part is no factor, and no cell says that it belongs to it.
     assert design.factors == {"path.loss": ("0%", "5%")}
-    assert [figure.as_dict(design.cells())["title"] for figure in design.figures] == ["Small"]
-    assert design.questions == design.published == design.limits == ()
+    assert [figure.as_dict(design.cells())["title"] for figure in design.findings["figure"]] == ["Small"]
+    assert design.findings["question"] == design.findings["published"] == design.limits == ()
     assert [cell.index for cell in design.cells()] == [0, 1]
 
 
 def test_a_comparison_of_parts_keeps_those_that_are_run() -> None:
     three = ABOUT_PARTS.replace('compare = ["small", "browser"]', 'compare = ["small", "bulk", "browser"]')
     design = study(PARTS + BROWSER + three.replace('"rtt"\nfactor', '"lost"\nfactor'))
-    (question,) = design.with_overrides({"study.parts": "small,browser"}).questions
+    (question,) = design.with_overrides({"study.parts": "small,browser"}).findings["question"]
     assert [level.texts for level in question.compare] == [{"part": "small"}, {"part": "browser"}]
 
 
@@ -92,9 +93,24 @@ by = "part"
 over = "workload.size"
 published = [{published}]
 """
-    (left,) = study(PARTS + BROWSER + fit).with_overrides({"study.parts": "small,bulk"}).fits
+    (left,) = study(PARTS + BROWSER + fit).with_overrides({"study.parts": "small,bulk"}).findings["fit"]
     assert [level.texts for level in left.levels] == [{"part": "small"}, {"part": "bulk"}]
-    assert not study(PARTS + BROWSER + fit).with_overrides({"study.parts": "bulk"}).fits
+    assert not study(PARTS + BROWSER + fit).with_overrides({"study.parts": "bulk"}).findings["fit"]
+
+
+def test_rows_of_a_part_that_is_not_run_go() -> None:
+    table = """
+[[published]]
+source = "a report"
+metric = "rtt"
+unit = "ms"
+columns = ["path.loss", { part = ["small", "browser"] }]
+rows = [["0%", 5, 6], ["5%", 7, { mean = 8, note = "one run" }]]
+"""
+    rows = study(PARTS + BROWSER + table).with_overrides({"study.parts": "bulk,browser"}).findings["published"]
+    assert [(number.levels, number.mean, number.note) for number in rows] == [
+        ({"path.loss": "0%", "part": "browser"}, 6, ""), ({"path.loss": "5%", "part": "browser"}, 8, "one run"),
+    ]  # fmt: skip
 
 
 def test_a_table_for_cells_that_are_not_run_is_no_mistake() -> None:
@@ -146,7 +162,7 @@ def test_a_part_that_needs_what_is_missing_is_left_out() -> None:
         "So the part browser is not run.",
     )
     assert here.notes == notes
-    assert here.questions == here.published == ()
+    assert here.findings["question"] == here.findings["published"] == ()
     # It is the same study where everything is installed and the parts are chosen by hand.
     by_hand = study(PARTS + BROWSER + ABOUT_PARTS + '[study]\nparts = ["small", "bulk"]\n')
     assert here.digest() == by_hand.digest()

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from records import MS, finished, record, run, table
 
 MULTIPLEX = {"workload": {"kind": "multiplex", "transport": "websocket", "timeout_ns": 1000 * MS}}

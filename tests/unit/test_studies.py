@@ -14,6 +14,9 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import planned_cells, presentation
+from crosswind.findings.figure.declare import Figure
+from crosswind.findings.fit.declare import Fit
+from crosswind.findings.published.declare import Published
 from crosswind.first_look import first_look
 from crosswind.metrics import METRICS
 from crosswind.models import unknown_models
@@ -23,7 +26,6 @@ from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies, load_study
 from crosswind.study.keys import KINDS
 from crosswind.study.plan import Plan
-from crosswind.study.presentation import Figure
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name, _ in builtin_studies()]
@@ -55,8 +57,19 @@ def losses(cell: CheckedCell) -> tuple[float, float]:
     return path["forward"]["loss"], path["reverse"]["loss"]
 
 
+def published_in(study: Study) -> tuple[Published, ...]:
+    return tuple(number for number in study.findings["published"] if isinstance(number, Published))
+
+
 def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
-    return {tuple(p.levels[key] for key in keys): p.mean for p in load_study(name).published}
+    return {tuple(p.levels[key] for key in keys): p.mean for p in published_in(load_study(name))}
+
+
+def questions_of(study: Study, *, of_documents: bool = False) -> list[dict[str, Any]]:
+    """What the study asks, or what documents say."""
+    cells = list(study.cells())
+    made = [question.as_dict(cells) for question in study.findings["question"]]
+    return [question for question in made if bool(question["source"]) is of_documents]
 
 
 def test_the_built_in_studies() -> None:
@@ -104,56 +117,58 @@ def test_the_quick_start_leaves_room_for_slow_machines() -> None:
 def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
     cells, quick = list(load_study(name).cells()), load_study(name).quick()
     quick_parts = {cell.part for cell in quick.cells()}
-    for figure in load_study(name).published:
+    for figure in published_in(load_study(name)):
         assert any(figure.matches(cell) for cell in cells), figure
-    for figure in quick.published:
+    for figure in published_in(quick):
         is_left_out = any(text not in quick.factors.get(key, (text,)) for key, text in figure.levels.items())
         is_left_out |= quick_parts.isdisjoint(cell.part for cell in cells if figure.matches(cell))
         assert is_left_out or any(figure.matches(cell) for cell in quick.cells()), figure
-    assert not quick.published or any(figure.matches(cell) for figure in quick.published for cell in quick.cells())
+    beside = published_in(quick)
+    assert not beside or any(figure.matches(cell) for figure in beside for cell in quick.cells())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
     study = load_study(name)
     cells = list(study.cells())
-    for drawn in (*study.figures, *study.fits):
+    for drawn in (*study.findings["figure"], *study.findings["fit"]):
+        assert isinstance(drawn, Figure | Fit)
         own = [cell for cell in cells if drawn.where.matches(cell)]
         keys = [drawn.x, drawn.series] if isinstance(drawn, Figure) else [drawn.x, drawn.by, drawn.over]
         for key in filter(None, keys):
             assert len({cell.levels[key] for cell in own}) > 1, (drawn, key)
     for place, names in study.named_models.items():
         assert unknown_models(names) == [], place
-    for fit in study.fits:
+    for fit in study.findings["fit"]:
         assert all(entry["cells"] for entry in fit.as_dict(cells)["published"])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_claim_is_about_cells_of_the_whole_study(name: str) -> None:
+def test_every_statement_is_about_cells_of_the_whole_study(name: str) -> None:
     study = load_study(name)
     cells = list(study.cells())
-    for claim in (claim.as_dict(cells) for claim in study.claims):
-        own = [cell for cell in cells if cell.index in claim["cells"]]
-        assert own, claim
-        assert claim["source"] or claim.get("note"), "whose statement is it?"
-        assert all(level["cells"] for level in claim["compare"]), claim
-        if "factor" in claim:
-            assert len({cell.levels[claim["factor"]] for cell in own}) > 1, claim
+    for statement in questions_of(study, of_documents=True):
+        own = [cell for cell in cells if cell.index in statement["cells"]]
+        assert own, statement
+        assert all(level["cells"] for level in statement["compare"]), statement
+        if statement["factor"] is not None:
+            assert len({cell.levels[statement["factor"]] for cell in own}) > 1, statement
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> None:
     study = load_study(name)
     cells = list(study.cells())
-    for question in (question.as_dict(cells) for question in study.questions):
+    for question in questions_of(study):
         factor, own = question["factor"], [cell for cell in cells if cell.index in question["cells"]]
-        compared = {index for level in question["compare"] for index in level["cells"]}
+        levels = {cell.levels[factor] for cell in own}
+        compared = {index for level in question["compare"] for index in level["cells"]} or {cell.index for cell in own}
         groups = Counter(
             tuple((key, text) for key, text in cell.levels.items() if key != factor)
             for cell in own
             if cell.index in compared
         )
-        assert max(groups.values()) == len(question["compare"]), question["asks"]
+        assert max(groups.values()) == len(question["compare"] or levels), question["asks"]
 
 
 def test_transfer_time_is_the_whole_of_table_1() -> None:
@@ -189,11 +204,12 @@ def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
 def test_published_times_of_transfers_under_loss() -> None:
     study = load_study("transfer-time")
     keys = ("path.delay", "path.rate", "workload.size")
-    tables = [figure for figure in study.published if " table IV " in figure.source or " table V " in figure.source]
+    numbers = published_in(study)
+    tables = [figure for figure in numbers if " table IV " in figure.source or " table V " in figure.source]
     assert {figure.levels["path.loss"] for figure in tables} == {"0%"}
     zero_loss = published("bandwidth-or-delay", *keys)
     assert {tuple(figure.levels[key] for key in keys): figure.mean for figure in tables} == zero_loss
-    others = [figure for figure in study.published if figure not in tables]
+    others = [figure for figure in numbers if figure not in tables]
     keys = ("path.delay", "path.loss", "workload.size")
     # Table III: 0.069 s, +0.010, +0.060; 0.399 s, +0.501, +1.25. Section IV.C: 0.209 + 0.070 and 0.68 + 2.000 s.
     assert {tuple(figure.levels[key] for key in keys): (figure.mean, figure.inferred) for figure in others} == {
@@ -207,7 +223,7 @@ def test_published_times_of_transfers_under_loss() -> None:
         ("50ms", "2%", "256kB"): (2.68, True),
     }
     assert {figure.levels["path.rate"] for figure in others} == {"6mbit"}
-    table_2, _ = presentation(study)["fits"]
+    table_2, _ = presentation(study)["asked"]["fit"]
     assert {entry["level"]: (entry["b"], entry["c"]) for entry in table_2["published"]} == {
         "5k": (0.04, 21),
         "15k": (0.03, 22),
@@ -249,7 +265,7 @@ def test_no_cell_with_loss_is_both_fitted_and_held_out() -> None:
 
 
 def test_published_times_of_latency_by_link() -> None:
-    figures = load_study("latency-by-link").published
+    figures = published_in(load_study("latency-by-link"))
     connections = [figure for figure in figures if figure.levels["workload.transport"] != "udp"]
     keys = ("workload.transport", "path.delay")
     found = {tuple(figure.levels[key] for key in keys): (figure.mean, figure.sd, figure.ci) for figure in connections}
@@ -279,7 +295,7 @@ def test_published_times_of_latency_by_link() -> None:
 
 def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
     """The slopes and ratios in words are those of the published numbers."""
-    figures = [figure for figure in load_study("latency-by-link").published if figure.metric == "total"]
+    figures = [figure for figure in published_in(load_study("latency-by-link")) if figure.metric == "total"]
     means = {
         name: [figure.mean for figure in figures if figure.levels["workload.transport"] == name]
         for name in ("tcp", "http1", "https1")
@@ -317,7 +333,7 @@ def test_published_times_of_message_size_are_table_2() -> None:
         for size, mean in zip(("1", "50", "100", "1000"), means, strict=True)
     }
     study = load_study("message-size")
-    assert {figure.levels["part"] for figure in study.published} == {"one-packet"}
+    assert {figure.levels["part"] for figure in published_in(study)} == {"one-packet"}
     for cell in checked(study):
         forward, reverse = losses(cell)
         assert forward == reverse
@@ -343,7 +359,7 @@ def test_the_thesis_as_run_has_its_browser_its_server_and_its_table() -> None:
     assert published("thesis", *keys) == published("message-size", *keys)
     study = load_study("thesis")
     as_run = [cell for cell in checked(study) if cell.cell.part == "as-run"]
-    assert len(as_run) == len(study.published) == 24
+    assert len(as_run) == len(published_in(study)) == 24
     for cell in as_run:
         workload = workload_of(cell)
         assert (workload["client"]["name"], workload["server"]["name"]) == ("chromium", "deno")
@@ -362,7 +378,9 @@ def test_the_thesis_compares_transports_between_the_same_ends() -> None:
 
 def test_what_message_size_says_of_delays_is_the_binomial() -> None:
     study = load_study("message-size")
-    said = " ".join((*study.notes, *(claim.as_dict(())["note"] for claim in study.equivalences)))
+    questions = questions_of(study)
+    same = [question for question in questions if question["yes"] == "same"]
+    said = " ".join((*study.notes, *(question["note"] for question in questions)))
 
     def share(loss: float, packets: int) -> str:
         return f"{100 * (1 - (1 - loss) ** (2 * packets)):.1f}"
@@ -374,16 +392,14 @@ def test_what_message_size_says_of_delays_is_the_binomial() -> None:
         assert f"{one}, {three} and {twelve} % " in said
         assert f"{three} and {twelve} %" in said.partition("With 1, 3")[0]
     # The margin is half of what the thesis's smallest step of loss does, 8.75 points, rounded down.
-    assert [(claim.margin, claim.is_ratio) for claim in study.equivalences] == [
-        (0.04, False),
-        (0.25, True),
-        (0.04, False),
+    assert [(question["bound"], question["scale"]) for question in same] == [
+        (0.04, "difference"),
+        (0.25, "ratio"),
     ]
     assert 0.04 < (0.36 - 0.2775) / 2 < (0.2775 - 0.19) / 2
     small, significant = 50.47 / 40.72, 57.09 / 40.72
     assert (round(small, 2), round(significant, 2)) == (1.24, 1.40)
-    cells = list(study.cells())
-    assert [len(claim.as_dict(cells)["cells"]) for claim in study.equivalences] == [32, 32, 18]
+    assert [len(question["cells"]) for question in same] == [32, 32]
 
 
 def test_pages_are_those_of_the_report() -> None:
@@ -428,7 +444,7 @@ def test_client_profile_is_profiled_without_an_emulator() -> None:
     assert {cell.parameters["path"]["backend"] for cell in checked(study)} == {"direct"}
     assert set(study.factors["workload.transport"]) == {"websocket", "wss", "http1", "https1", "webtransport"}
     assert published("client-profile", "part") == {("transports",): 4.55, ("websocket-client-by-byte",): 4.55}
-    (beside,) = [figure for figure in study.published if figure.levels["part"] == "transports"]
+    (beside,) = [figure for figure in published_in(study) if figure.levels["part"] == "transports"]
     assert (beside.levels["workload.transport"], beside.levels["workload.direction"]) == ("websocket", "upload")
     plan = planned_cells(study.quick(), Options(), binary=requires_binary())
     assert all(planned.parameters["output"]["profile"] for planned in plan)
@@ -445,7 +461,7 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
     assert today["server"][0] == "{cell}"
     served = json.loads(today["server"][2].replace("{server}", "10.0.0.2"))
     assert served == {"transport": "websocket", "address": "10.0.0.2:8080", "stay": True}
-    (figure,) = presentation(load_study("client-profile"))["published"][1:]
+    (figure,) = presentation(load_study("client-profile"))["asked"]["published"][1:]
     assert figure["functions"] == {"mask": 4.48, "send": 0.027, "format": 0.011, "array.tobytes": 0.01}
 
 
@@ -459,21 +475,21 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     assert {losses(cell)[1] for cell in sweep} == {0}
     assert (min(losses(cell)[0] for cell in sweep), max(losses(cell)[0] for cell in sweep)) == (0.0001, 0.2)
     assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
-    figure = load_study("mathis").published[0]
+    figure = published_in(load_study("mathis"))[0]
     assert sum(figure.matches(cell.cell) for cell in whole) == 3
     assert figure.mean * figure.scale == 94_000_000
 
 
 def test_queue_size_has_table_6_and_its_last_row_beside_the_queue_that_it_was() -> None:
     study = load_study("queue-size")
-    rows = [figure for figure in study.published if not figure.inferred]
+    rows = [figure for figure in published_in(study) if not figure.inferred]
     assert {(figure.levels["path.queue"], figure.levels["path.delay"]): figure.mean for figure in rows} == {
         ("1p", "15ms"): 15.86, ("10p", "15ms"): 2.66, ("50p", "15ms"): 1.146,
         ("100p", "15ms"): 0.6342, ("200p", "15ms"): 0.6350, ("500p", "15ms"): 1.1467,
         ("1p", "50ms"): 43.33, ("10p", "50ms"): 7.013, ("50p", "50ms"): 3.633,
         ("100p", "50ms"): 1.230, ("200p", "50ms"): 1.231, ("500p", "50ms"): 3.639,
     }  # fmt: skip
-    again = [figure for figure in study.published if figure.inferred]
+    again = [figure for figure in published_in(study) if figure.inferred]
     assert [(figure.levels["path.queue"], figure.mean) for figure in again] == [("50p", 1.1467), ("50p", 3.639)]
     # Equal within 0.2 %, as the notes say.
     assert 1.1467 / 1.146 < 1.002 and 3.639 / 3.633 < 1.002
@@ -492,7 +508,7 @@ def test_bandwidth_or_delay_has_tables_4_and_5_for_either_window() -> None:
     assert figures == dict(zip(levels, table_4 + table_5, strict=True))
     study = load_study("bandwidth-or-delay")
     cells = list(study.cells())
-    assert all(sum(figure.matches(cell) for cell in cells) == 2 for figure in study.published)
+    assert all(sum(figure.matches(cell) for cell in cells) == 2 for figure in published_in(study))
 
 
 def test_no_queue_can_drop_in_transfers_without_loss() -> None:
@@ -516,7 +532,7 @@ def test_the_reference_lists_every_key() -> None:
 
 
 def test_a_document_s_own_question_comes_first() -> None:
-    first = {name: load_study(name).questions[0].as_dict(list(load_study(name).cells())) for name in NAMES}
+    first = {name: questions_of(load_study(name))[0] for name in NAMES}
     asked = {
         name: (first[name]["metric"], first[name]["factor"], [level["level"] for level in first[name]["compare"]])
         for name in ("thesis", "message-size", "latency-by-link", "mathis", "transfer-time", "page-load")

@@ -9,18 +9,15 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 import pytest
 
-from crosswind.analysis import analyse
-from crosswind.analysis.asked import asked_of
-from crosswind.analysis.cells import collect
-from crosswind.analysis.result import ThresholdResult
-from crosswind.analysis.thresholds import thresholds_of
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
-from crosswind.report.html import render as render_html
+from crosswind.findings.pipeline import analyse
+from crosswind.findings.threshold.result import ThresholdResult
+from crosswind.findings.threshold.show import SHOWING, threshold_table
 from crosswind.report.junit import junit_text
-from crosswind.report.tables.thresholds import threshold_tables
+from crosswind.report.page import Tone
+from crosswind.report.run_page import render as render_html
 from crosswind.report.text.terminal import render
-from crosswind.report.text.thresholds import threshold_sentence, threshold_sentences
 from crosswind.study.design import Study
 from records import MS, echoes, record, run, runs
 from study_texts import PARTS, study
@@ -34,7 +31,7 @@ def threshold(text: str, **more: str) -> str:
 
 
 def asked(text: str) -> dict[str, Any]:
-    (found,) = presentation(study(GRID + threshold(text)))["thresholds"]
+    (found,) = presentation(study(GRID + threshold(text)))["asked"]["threshold"]
     return found
 
 
@@ -42,28 +39,32 @@ def asked(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "statistic", "bound", "above", "at_bound", "cells"),
+    ("text", "statistic", "low", "high", "is_open", "cells"),
     [
-        ("p95(rtt) > 200ms", "p95", 200e6, True, False, [0, 1, 2, 3]),
-        ("mean( rtt )>=1.5 s", "mean", 1.5e9, True, True, [0, 1, 2, 3]),
-        ("median(rtt) < 3us where path.loss = 2%", "median", 3000, False, False, [2, 3]),
-        ("share(lost) <= 1% where loss=0.02, transport = tcp", "mean", 0.01, False, True, [2]),
-        ("share(lost)  > 0 where loss = 2.0% and workload.transport = udp", "mean", 0, True, False, [3]),
+        ("p95(rtt) > 200ms", "p95", None, 200e6, False, [0, 1, 2, 3]),
+        ("mean( rtt )>=1.5 s", "mean", None, 1.5e9, True, [0, 1, 2, 3]),
+        ("median(rtt) < 3us where path.loss = 2%", "median", 3000, None, False, [2, 3]),
+        ("share(lost) <= 1% where loss=0.02, transport = tcp", "mean", 0.01, None, True, [2]),
+        ("share(lost)  > 0 where loss = 2.0% and workload.transport = udp", "mean", None, 0, False, [3]),
+        ("loss > 1%", "mean", None, 0.01, False, [0, 1, 2, 3]),
     ],
 )
 def test_what_a_threshold_means(
-    text: str, statistic: str, bound: float, *, above: bool, at_bound: bool, cells: list[int]
+    text: str, statistic: str, low: float | None, high: float | None, *, is_open: bool, cells: list[int]
 ) -> None:
+    """A threshold is the statement that its bound is kept."""
     found = asked(text)
-    assert (found["statistic"], found["bound"], found["above"], found["at_bound"], found["cells"]) == (
-        statistic, bound, above, at_bound, cells,
+    assert (found["statistic"], found["low"], found["high"], found["is_open"], found["cells"]) == (
+        statistic, low, high, is_open, cells,
     )  # fmt: skip
 
 
 def test_where_may_be_a_table_and_a_part() -> None:
-    (found,) = presentation(study(GRID + threshold("mean(rtt) > 1s", where='{ "path.loss" = "2%" }')))["thresholds"]
+    (found,) = presentation(study(GRID + threshold("mean(rtt) > 1s", where='{ "path.loss" = "2%" }')))["asked"][
+        "threshold"
+    ]
     assert found["cells"] == [2, 3]
-    (found,) = presentation(study(PARTS + threshold("mean(rtt) > 1s where part = small")))["thresholds"]
+    (found,) = presentation(study(PARTS + threshold("mean(rtt) > 1s where part = small")))["asked"]["threshold"]
     assert found["cells"] == [0, 1]
 
 
@@ -99,7 +100,7 @@ def test_what_is_refused(text: str, message: str, hint: str | None) -> None:
 def test_a_level_that_was_set_anew_leaves_a_threshold_of_the_file_without_cells() -> None:
     written = study(GRID + threshold("mean(rtt) > 1s where loss = 2%"))
     other = written.with_overrides({"path.loss": "5%"})
-    (found,) = presentation(other)["thresholds"]
+    (found,) = presentation(other)["asked"]["threshold"]
     assert found["cells"] == []
     assert other.digest() == study(GRID).with_overrides({"path.loss": "5%"}).digest(), "it is not what is measured"
     with pytest.raises(StudyError, match=r"no cell has path\.loss = 2%"):
@@ -120,7 +121,7 @@ def cell(index: int, mean_ms: float, *, spread: float = 1.0, lost: int = 0) -> l
 def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
     limit = asked(text) | {"cells": list(range(len(cells)))}
     kept = record(*(one for own in cells for one in own), thresholds=[limit])
-    (judged,) = thresholds_of(asked_of(kept).thresholds, collect(kept))
+    (judged,) = analyse(kept).of(ThresholdResult)
     return judged
 
 
@@ -129,7 +130,7 @@ def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
     [
         ("mean(rtt) > 20ms", 19, "pass"),
         ("mean(rtt) > 20ms", 21, "fail"),
-        ("mean(rtt) > 20ms", 20.05, "cannot tell"),
+        ("mean(rtt) > 20ms", 20.05, "inconclusive"),
         ("mean(rtt) < 20ms", 21, "pass"),
         ("mean(rtt) < 20ms", 19, "fail"),
     ],
@@ -143,21 +144,21 @@ def test_at_the_bound_itself() -> None:
         exact = replace(run(0, echoes([20 * MS] * 5)), exact=True)
         judged = verdict_of(f"mean(rtt) {sign} 20ms", [exact])
         assert judged.verdict == expected, sign
-        assert "mean round-trip time is exactly 20 ms, 1 repetition" in threshold_sentence(judged)
+        assert "mean round-trip time is exactly 20 ms, 1 repetition" in judged.sentence
 
 
 def test_one_cell_that_fails_is_enough_and_all_have_to_pass() -> None:
     judged = verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 25), cell(2, 20.05))
     assert judged.verdict == "fail"
-    assert [one.verdict for one in judged.cells] == ["pass", "fail", "cannot tell"]
-    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 20.05)).verdict == "cannot tell"
+    assert [one.verdict for one in judged.cells] == ["pass", "fail", "inconclusive"]
+    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 20.05)).verdict == "inconclusive"
     assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 19)).verdict == "pass"
 
 
 def test_how_many_more_repetitions_would_tell() -> None:
     (near,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.1)).cells
     (nearer,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.05)).cells
-    assert near.verdict == nearer.verdict == "cannot tell"
+    assert near.verdict == nearer.verdict == "inconclusive"
     assert near.needed is not None
     assert nearer.needed is not None
     assert nearer.needed > near.needed
@@ -174,22 +175,20 @@ def test_how_many_more_repetitions_would_tell() -> None:
 def test_shares_of_lost_exchanges() -> None:
     assert verdict_of("share(lost) > 1%", cell(0, 20, lost=5)).verdict == "fail"
     assert verdict_of("share(lost) > 10%", cell(0, 20, lost=5)).verdict == "pass"
-    assert verdict_of("share(lost) > 5%", cell(0, 20, lost=5)).verdict == "cannot tell"
+    assert verdict_of("share(lost) > 5%", cell(0, 20, lost=5)).verdict == "inconclusive"
 
 
 def test_the_cell_that_comes_nearest_is_named() -> None:
     exact = replace(run(0, echoes([20 * MS] * 5), {"path.loss": "0%"}), exact=True)
     judged = verdict_of("share(lost) > 10%", [exact], cell(1, 20, lost=5))
     assert judged.verdict == "pass"
-    assert "(loss 1%) (of 2 cells 2 pass)" in threshold_sentence(judged)
+    assert "(loss 1%) (of 2 cells 2 pass)" in judged.sentence
 
 
 def test_a_cell_in_which_nothing_succeeded_has_no_number() -> None:
     judged = verdict_of("mean(rtt) > 20ms", runs(0, [echoes([None] * 5)] * 8, {}))
-    assert judged.verdict == "cannot tell"
-    assert threshold_sentence(judged).startswith(
-        "Cannot tell: fail if mean(rtt) > 20ms: mean round-trip time has no number"
-    )
+    assert judged.verdict == "inconclusive"
+    assert judged.sentence.startswith("Inconclusive: fail if mean(rtt) > 20ms: mean round-trip time has no number")
 
 
 def test_studies_within_their_thresholds_seldom_fail() -> None:
@@ -216,11 +215,12 @@ def result_of(*texts: str) -> Any:
 def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
     whole = result_of("mean(rtt) > 20ms", "mean(rtt) > 30ms")
     result = analyse(whole)
-    sentences = [threshold_sentence(one) for one in result.thresholds]
+    sentences = [one.sentence for one in result.of(ThresholdResult)]
     assert sentences[0].startswith("Fail: fail if mean(rtt) > 20ms: mean round-trip time is 25.0")
     assert sentences[0].endswith("8 repetitions (loss 1%) (of 2 cells 1 pass, 1 fail).")
     assert sentences[1].startswith("Pass: ")
-    (table,) = threshold_tables(result)
+    table = threshold_table(result)
+    assert table is not None
     assert [row[:3] for row in table.rows] == [
         ["Pass", "mean(rtt) > 20ms", "loss 0%"], ["Fail", "mean(rtt) > 20ms", "loss 1%"],
         ["Pass", "mean(rtt) > 30ms", "loss 0%"], ["Pass", "mean(rtt) > 30ms", "loss 1%"],
@@ -234,9 +234,9 @@ def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
 
 def test_many_thresholds_that_are_kept_have_one_sentence() -> None:
     result = analyse(result_of("mean(rtt) > 20ms", *(f"mean(rtt) > {bound}ms" for bound in range(31, 36))))
-    said = threshold_sentences(result.thresholds)
-    assert [verdict for verdict, _ in said] == ["fail", "pass"]
-    assert said[1][1] == "Pass: 5 thresholds, each listed in the table of thresholds."
+    said = list(SHOWING.answers(result))
+    assert [each.tone for each in said] == [Tone.BAD, Tone.GOOD]
+    assert said[1].text == "Pass: 5 thresholds, each listed in the table of thresholds."
 
 
 def test_junit_has_a_case_for_each_cell_and_each_cell_of_each_threshold() -> None:
@@ -294,7 +294,7 @@ def test_a_run_is_judged_by_further_thresholds_whatever_its_levels_were_set_to()
     asks = '[[question]]\nasks = "Is it?"\nmetric = "rtt"\nfactor = "path.loss"\ncompare = ["0%", "2%"]\n'
     overridden = study(GRID + asks).with_overrides({"path.loss": "5%"})
     kept = Study.from_canonical(overridden.canonical())
-    (found,) = presentation(kept.with_thresholds(["mean(rtt) > 1s where loss = 5%"]))["thresholds"]
+    (found,) = presentation(kept.with_thresholds(["mean(rtt) > 1s where loss = 5%"]))["asked"]["threshold"]
     assert found["cells"] == [0, 1]
     with pytest.raises(StudyError, match=r"no cell has path\.loss = 2%"):
         kept.with_thresholds(["mean(rtt) > 1s where loss = 2%"])

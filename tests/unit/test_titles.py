@@ -31,7 +31,7 @@ where = { "workload.size" = "10kB" }
 
 def titles(study: Study) -> tuple[str, list[str]]:
     shown = presentation(study)
-    return shown["title"], [figure["title"] for figure in shown["figures"] if figure["cells"]]
+    return shown["title"], [figure["title"] for figure in shown["asked"]["figure"] if figure["cells"]]
 
 
 def test_a_title_has_the_levels_of_its_cells_as_people_write_them() -> None:
@@ -64,7 +64,7 @@ def test_no_built_in_title_has_a_placeholder_left(name: str) -> None:
         made: dict[str, Any] = presentation(variant)
         shown = [
             made["title"],
-            *(table["title"] for kind in ("figures", "fits", "equivalences") for table in made[kind]),
+            *(table["title"] for kind in ("figure", "fit") for table in made["asked"][kind]),
         ]
         assert not [title for title in shown if "{" in title]
 

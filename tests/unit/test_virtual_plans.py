@@ -66,7 +66,10 @@ def test_a_profile_of_virtual_time_is_refused() -> None:
 
 FIGURE = '[[figure]]\ntitle = "f"\nmetric = "cpu_client"\nx = "workload.size"\n'
 PUBLISHED = '[[published]]\nsource = "s"\nmetric = "cpu_server"\nunit = "us"\nmean = 3.0\n[published.levels]\n'
-EQUIVALENCE = '[[equivalence]]\ntitle = "e"\nmetric = "cpu_client"\nfactor = "workload.size"\nmargin = "5 us"\n'
+STATEMENT = (
+    '[[question]]\nsays = "e"\nmetric = "cpu_client"\nsource = "s"\nfactor = "workload.size"\nyes = "same"\n'
+    'margin = "5 us"\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,7 @@ EQUIVALENCE = '[[equivalence]]\ntitle = "e"\nmetric = "cpu_client"\nfactor = "wo
     [
         (FIGURE, "my.toml:8: figure[1].metric: cpu_client"),
         (PUBLISHED, "my.toml:8: published[1].metric: cpu_server"),
-        (EQUIVALENCE, "my.toml:8: equivalence[1].metric: cpu_client"),
+        (STATEMENT, "my.toml:8: question[1].metric: cpu_client"),
     ],
 )
 def test_processor_time_of_virtual_time_is_refused_where_it_is_asked_for(table: str, place: str) -> None:
@@ -93,12 +96,12 @@ def test_what_virtual_time_alone_would_show_of_processors_is_left_out_where_a_st
     assert plan_of(wanted)
     shown, real = presentation(wanted), presentation(load_study("websocket-or-http").quick())
     assert [
-        sum(table["metric"] == "cpu_client" for table in made[kind])
+        sum(table["metric"] == "cpu_client" for table in made["asked"][kind])
         for made in (real, shown)
-        for kind in ("figures", "questions")
+        for kind in ("figure", "question")
     ] == [1, 1, 0, 0]
     assert [note for note in shown["notes"] if note not in real["notes"]] == [
-        "Processor time is not measured in virtual time, where computing takes no time: 1 figure and 1 question about "
+        "Processor time is not measured in virtual time, where computing takes no time: 1 question and 1 figure about "
         "it are left out. --clock real measures it."
     ]
 

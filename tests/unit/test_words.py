@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.report.text.format import NOTHING, about, levels, outcome_text, ratio_in_words, with_unit
 from crosswind.report.text.headline import sentences
 from crosswind.report.text.terminal import render

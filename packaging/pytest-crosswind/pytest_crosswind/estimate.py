@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
-    from crosswind.analysis.result import Interval, ThresholdResult
+    from crosswind.analysis.result import Interval
+    from crosswind.findings.threshold.result import ThresholdResult
 
 _NS = 1e9
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -93,8 +94,8 @@ class Estimate:
 
     def explain(self, operator: str, bound: float) -> list[str]:
         """Why a comparison is false, in sentences."""
+        from crosswind.findings.threshold.sentence import cell_sentence
         from crosswind.report.text.format import quantity
-        from crosswind.report.text.thresholds import cell_sentence
 
         judged = self._judged(operator, bound)
         (cell,) = judged.cells
@@ -120,20 +121,23 @@ class Estimate:
 
     def _judged(self, operator: str, bound: float) -> "ThresholdResult":
         # Statistics take a second to import, for which tests that use none should not wait.
-        from crosswind.analysis.asked import AskedThreshold
-        from crosswind.analysis.thresholds import thresholds_of
+        from crosswind.findings.statement import Statement
+        from crosswind.findings.threshold.judge import judged
 
-        threshold = AskedThreshold(
-            fail_if=f"not {operator} {bound:g} s",
+        is_at_most = operator.startswith("<")
+        statement = Statement(
+            asks=f"not {operator} {bound:g} s",
             metric=self._metric,
             statistic=self._statistic,
-            bound=bound * _NS,
-            above=operator.startswith("<"),
-            at_bound=not operator.endswith("="),
+            scale="value",
+            yes="within",
+            low=None if is_at_most else bound * _NS,
+            high=bound * _NS if is_at_most else None,
+            is_open=not operator.endswith("="),
             cells=frozenset({self._data.cell}),
         )
-        (judged,) = thresholds_of([threshold], [self._data])
-        return judged
+        (threshold,) = judged([statement], [self._data])
+        return threshold
 
 
 def explanation_of(operator: str, left: Any, right: Any) -> list[str] | None:

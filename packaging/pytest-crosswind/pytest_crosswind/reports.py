@@ -97,37 +97,38 @@ class Reports:
 def page(tests: list[Listed], directory: Path) -> str:
     """The page, those first that did not pass. Args: directory: where it will be."""
     # Crosswind's reports take a while to import, for which sessions without a report should not wait.
-    from crosswind.report.html import document
-    from crosswind.report.markup import Markup
-    from crosswind.report.text.headline import Trust
+    from crosswind.report.html import render
+    from crosswind.report.page import Page, Section, Sentence, Tone
+    from crosswind.report.tables.table import Table, names, sentences, words
 
     listed = sorted(tests, key=lambda tested: (tested.verdict not in _BAD, tested.verdict in _GOOD, tested.test))
     verdicts = [tested.verdict for tested in listed]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    is_bad, is_good = any(verdict in _BAD for verdict in verdicts), all(verdict in _GOOD for verdict in verdicts)
-    trust = Trust.BAD if is_bad else Trust.GOOD if is_good else Trust.DOUBTFUL
-    html = Markup()
-    head = html.header("Network tests", "pytest-crosswind: tests on emulated paths", (trust, f"{counts}."), [])
-    rows = "".join(_row(tested, directory) for tested in listed)
-    headings = "".join(f'<th class="word">{heading}</th>' for heading in ("Verdict", "Reports", "Test"))
-    table = f"<table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>"
-    return document("Network tests", [head, f'<div class="scroll" tabindex="0">{table}</div>'], html)
+    is_bad, is_good = any(one in _BAD for one in verdicts), all(one in _GOOD for one in verdicts)
+    table = Table(
+        "Tests",
+        [*names("test"), *words("verdict"), *sentences("reason")],
+        [[tested.test, tested.verdict, tested.reason] for tested in listed],
+        frozenset(number for number, verdict in enumerate(verdicts) if verdict in _BAD),
+        links={number: _links(tested, directory) for number, tested in enumerate(listed)},
+    )
+    return render(
+        Page(
+            "Network tests",
+            "pytest-crosswind: tests on emulated paths",
+            Sentence(f"{counts}.", Tone.BAD if is_bad else Tone.GOOD if is_good else Tone.DOUBTFUL),
+            sections=[Section(table.title, tables=[table])],
+        )
+    )
 
 
-def _row(tested: Listed, directory: Path) -> str:
-    from crosswind.report.markup import escaped
-
-    reason = f'<div class="foot">{escaped(tested.reason)}</div>' if tested.reason else ""
-    links = [
-        f'<a href="{quote(name)}/{REPORT}">run {number}</a>'
+def _links(tested: Listed, directory: Path) -> list[tuple[str, str]]:
+    """The reports of a test's runs."""
+    return [
+        (f"run {number}", f"{quote(name)}/{REPORT}")
         for number, name in enumerate(tested.runs, start=1)
         if (directory / name / REPORT).exists()
     ]
-    mark = ' class="marked"' if tested.verdict in _BAD else ""
-    return (
-        f'<tr{mark}><td class="word">{escaped(tested.verdict)}</td><td class="word">{", ".join(links) or "none"}</td>'
-        f'<td class="word long" style="overflow-wrap: anywhere">{escaped(tested.test)}{reason}</td></tr>\n'
-    )
 
 
 def _reason(report: pytest.TestReport) -> str:

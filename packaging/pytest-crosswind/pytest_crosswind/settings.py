@@ -26,6 +26,6 @@ def check_names(settings: Mapping[str, object], where: str) -> None:
     known = {*keys(), *OF_RUNS}
     for name in settings:
         if name not in known:
-            from crosswind.study.levels import did_you_mean
+            from crosswind.errors import did_you_mean
 
             raise UsageError(f"{where} has no setting {name!r}", hint=did_you_mean(name, sorted(known)))

@@ -1,4 +1,4 @@
-"""From a run's record to its result (crosswind.analysis.pipeline).
+"""What the cells of a run's record come to: their samples, estimates and comparisons.
 
 Numpy, polars and scipy are imported when the first of these names is used, so that the description of a result
 (`crosswind.analysis.result`) can be had without them.
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from crosswind.analysis.cells import CellData, collect
     from crosswind.analysis.comparisons import compare_levels
-    from crosswind.analysis.pipeline import analyse
 
-__all__ = ["CellData", "analyse", "collect", "compare_levels"]
+__all__ = ["CellData", "collect", "compare_levels"]
 
-_MODULES = {"CellData": "cells", "collect": "cells", "compare_levels": "comparisons", "analyse": "pipeline"}
+_MODULES = {"CellData": "cells", "collect": "cells", "compare_levels": "comparisons"}
 
 
 def __getattr__(name: str) -> object:

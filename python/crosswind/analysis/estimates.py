@@ -6,7 +6,7 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Statistic, metric_named
+from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
 from crosswind.quantities import SHARE
 from crosswind.stats import (
     Estimate,
@@ -33,7 +33,10 @@ def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
 
 
 def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """One statistic of one metric of a cell, or why there is none. Args: name: of the metric."""
+    """One statistic of one metric of a cell, or why there is none. Args: name: of the metric, or of the share lost."""
+    if name == LOST.name:
+        absent = refused("there is no exchange", n=0, level=level, unit=LOST.unit.name)
+        return Interval.of(absent if data.lost is None else share_interval(data.lost, level=level))
     if name not in data.samples:
         metric = metric_named(name)
         assert metric is not None  # The study was checked.

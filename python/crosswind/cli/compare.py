@@ -66,9 +66,10 @@ def command(
     comparison = _compared(run_a, run_b, metrics, fail_if)
     if html:
         # Drawing takes more than a second to import.
-        from crosswind.report.two_runs import write_html
+        from crosswind.report.html import write_html
+        from crosswind.report.two_runs import page_of
 
-        write_html(comparison, html)
+        write_html(page_of(comparison), html)
         click.echo(f"wrote {html}", err=True)
     if junit:
         from crosswind.report.junit import write_comparison_junit
@@ -88,10 +89,10 @@ def command(
 def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...]) -> "RunComparison":
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
     from crosswind.analysis.two_runs.compare import compare_runs
+    from crosswind.errors import did_you_mean
     from crosswind.metrics import LOST, METRICS, metric_named
     from crosswind.stats.estimate import TooFewSamples
     from crosswind.store.run import load
-    from crosswind.study.levels import did_you_mean
 
     for name in metrics:
         if metric_named(name) is None:

@@ -273,12 +273,13 @@ class _Report:
         """Args: probe: closed. Raises: DiskError."""
         # Drawing takes more than a second to import.
         from crosswind.live.report.account import Account
-        from crosswind.live.report.page import write_page
+        from crosswind.live.report.page import page_of
+        from crosswind.report.html import write_html
 
         time_ns = ended_ns - self._watch.start_ns
         facts = tuple(probe.facts())
         account = Account(self._watch, self._subject, self._history, judged, time_ns, self._origin, facts)
-        write_page(account, self._path)
+        write_html(page_of(account), self._path)
         click.echo(f"wrote {self._path}", err=True)
 
 

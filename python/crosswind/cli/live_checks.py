@@ -55,7 +55,7 @@ def checked_timeout(given_ns: int | None, *, is_tcp: bool) -> int:
 def check_transport(name: str) -> None:
     """Raises: UsageError for a transport that does not exist, or that has no connection of messages."""
     from crosswind.catalog import catalog
-    from crosswind.study.levels import did_you_mean
+    from crosswind.errors import did_you_mean
 
     known = {each.name: each for each in catalog().transports.values()}
     if name not in known:

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.cli.output import plain_console
-from crosswind.errors import UsageError
-from crosswind.study.levels import did_you_mean
+from crosswind.errors import UsageError, did_you_mean
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.networks.network import ROUND_QUEUE, NetworkDirection, numbers_of
 from crosswind.terminal_table import Cell, Column, numbers, print_table

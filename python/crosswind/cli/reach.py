@@ -11,8 +11,7 @@ from rich.text import Text
 
 from crosswind.catalog import catalog
 from crosswind.cli.to import server_at, token_file_option
-from crosswind.errors import UsageError
-from crosswind.study.levels import did_you_mean
+from crosswind.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from crosswind.execution.reach import Reached

@@ -1,6 +1,7 @@
 """`crosswind report`: the results of a run again, for people or for programs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,6 +9,10 @@ from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.text import warn_of_damage
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import UsageError
+
+if TYPE_CHECKING:
+    from crosswind.results import Analysed
+    from crosswind.store.run import Run
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EPILOG = """\b
@@ -25,6 +30,13 @@ FILE may be `-` (standard output), a link, a pipe or a device.
     "--samples", type=_FILE, metavar="FILE", help="Write every sample, with the levels of its cell, as Parquet."
 )
 @click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML report to FILE.")
+@click.option(
+    "--page",
+    "page_data",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the report as data, schema crosswind.page/1, as JSON.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the HTML report in a browser.")
 @threshold_options
 def command(
@@ -36,6 +48,7 @@ def command(
     parquet: Path | None,
     samples: Path | None,
     html: Path | None,
+    page_data: Path | None,
     open_page: bool,
     fail_if: tuple[str, ...],
     require_answer: bool,
@@ -46,7 +59,7 @@ def command(
     Exit status: 0 when every cell is valid and no file is damaged, 1 otherwise; 3 when a threshold fails, 4 with
     --require-answer: a threshold is inconclusive.
     """
-    files = [file for file in (csv, parquet, samples, html, junit) if file]
+    files = [file for file in (csv, parquet, samples, html, page_data, junit) if file]
     printed = [file for file in files if file == Path("-")]
     if len(printed) + as_json > 1:
         raise UsageError("standard output takes one thing at a time", hint="give the others the name of a file")
@@ -66,8 +79,8 @@ def command(
         report.write_parquet(report.estimates_frame(result), parquet)
     if samples:
         report.write_parquet(report.samples_frame(record), samples)
-    if html:
-        results.write_page(loaded, made, html)
+    if html or page_data:
+        _write_pages(loaded, made, html, page_data)
     if junit:
         report.write_junit(result, junit, require_answer=require_answer)
     with readers_may_leave():
@@ -82,5 +95,17 @@ def command(
     if open_page:
         page = html if html and html not in printed else results.write_page(loaded, made)
         click.launch(str(page))
-    verdicts = [threshold.verdict for threshold in result.thresholds]
+    from crosswind.findings.threshold.result import ThresholdResult
+
+    verdicts = [threshold.verdict for threshold in result.of(ThresholdResult)]
     return status_of(verdicts, require_answer=require_answer, valid=result.valid)
+
+
+def _write_pages(run: "Run", made: "Analysed", html: Path | None, data: Path | None) -> None:
+    """The report as a page, and as data. Raises: DiskError."""
+    from crosswind import report, results
+
+    if html:
+        results.write_page(run, made, html)
+    if data:
+        report.write_text(data, report.page_of(made.record, made.result, data=made.data).to_json() + "\n")

@@ -190,5 +190,7 @@ def _report(run: "Run", asked: _Reporting) -> int:
         with readers_may_leave():
             for line in report.last_lines(result):
                 click.echo(line)
-    verdicts = [threshold.verdict for threshold in result.thresholds]
+    from crosswind.findings.threshold.result import ThresholdResult
+
+    verdicts = [threshold.verdict for threshold in result.of(ThresholdResult)]
     return status_of(verdicts, require_answer=asked.require_answer, valid=result.valid and run.valid)

@@ -4,11 +4,13 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["study", "result"]), default="study")
+@click.argument("what", type=click.Choice(["study", "result", "page"]), default="study")
 def command(what: str) -> None:
-    """Print the JSON Schema of study files, or of --json results."""
+    """Print the JSON Schema of study files, of --json results, or of a report as data."""
     if what == "study":
         from crosswind.study.schema import schema_text
+    elif what == "result":
+        from crosswind.findings.result import schema_text
     else:
-        from crosswind.analysis.result import schema_text
+        from crosswind.report.page import schema_text
     click.echo(schema_text(), nl=False)

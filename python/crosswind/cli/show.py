@@ -68,15 +68,17 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
     console.print(f"seed         {study.seed}")
     for note in study.network_notes:
         console.print(note)
-    for question in study.table.question:
-        console.print(f"question     {question.asks}", soft_wrap=True)
-    for check in study.checks:
-        console.print(f"check        {check.sentence} ({check.source})", soft_wrap=True)
+    for kind, declared in study.findings.items():
+        for finding in declared:
+            if finding.summary:
+                name = kind if getattr(finding, "is_own", True) else "statement"
+                console.print(f"{name:<12} {finding.summary}", soft_wrap=True)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
-    if study.published:
-        sources = dict.fromkeys(figure.source for figure in study.table.published)
-        console.print(f"published    {len(study.published)} figures: {', '.join(sources)}")
+    if published := study.findings["published"]:
+        sources = dict.fromkeys(str(getattr(number, "source", "")) for number in published)
+        numbers = f"{len(published)} number{'s' if len(published) > 1 else ''}"
+        console.print(f"published    {numbers}: {', '.join(sources)}", soft_wrap=True)
 
 
 def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:

@@ -44,4 +44,4 @@ def status_of(verdicts: Iterable[str], *, require_answer: bool, valid: bool) -> 
         return SHOWN
     if not valid:
         return 1
-    return CANNOT_TELL if require_answer and distinct & {"cannot tell", "inconclusive"} else 0
+    return CANNOT_TELL if require_answer and "inconclusive" in distinct else 0

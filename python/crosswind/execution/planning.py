@@ -13,19 +13,15 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.durations import Durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
+from crosswind.findings.declared import Declaration, Declared
+from crosswind.findings.registry import declarations
 from crosswind.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.cells import Cell, Where
-from crosswind.study.claims import Claim
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
-from crosswind.study.presentation import Equivalence, Figure
-from crosswind.study.questions import Question
-from crosswind.study.thresholds import Threshold
-
-Statement = Claim | Equivalence | Threshold
 
 
 @dataclass(frozen=True)
@@ -181,27 +177,23 @@ def presentation(study: Study) -> dict[str, Any]:
     declared = study.declared
     declared_cells = () if declared is None else tuple(declared.cells())
 
-    def kept(name: str, tables: Sequence[Figure | Equivalence | Claim | Question]) -> list[dict[str, Any]]:
-        return [told(table) for number, table in enumerate(tables) if (name, number) not in left_out]
-
-    def told(table: Figure | Equivalence | Claim | Question | Threshold) -> dict[str, Any]:
-        plain = table.as_dict(cells)
-        if declared is None or not isinstance(table, Equivalence | Claim | Threshold):
+    def told(kind: Declaration, finding: Declared) -> dict[str, Any]:
+        plain = finding.as_dict(cells)
+        if declared is None or not kind.is_bound_to_levels:
             return plain
-        before: tuple[Statement, ...] = (*declared.equivalences, *declared.claims, *declared.thresholds)
-        return {**plain, "missing": missing_levels(table, cells, before, declared_cells)}
+        return {**plain, "missing": missing_levels(finding, cells, declared.findings[kind.kind], declared_cells)}
 
     return {
         "name": study.name,
         "title": study.title,
-        "published": [figure.as_dict(cells) for figure in study.published],
-        "figures": kept("figure", study.figures),
-        "fits": [fit.as_dict(cells) for fit in study.fits],
-        "equivalences": kept("equivalence", study.equivalences),
-        "claims": kept("claim", study.claims),
-        "checks": [check.as_dict() for check in study.checks],
-        "questions": kept("question", study.questions),
-        "thresholds": [told(threshold) for threshold in study.thresholds],
+        "asked": {
+            kind.kind: [
+                told(kind, finding)
+                for number, finding in enumerate(study.findings[kind.kind])
+                if (kind.kind, number) not in left_out
+            ]
+            for kind in declarations()
+        },
         "models": list(study.models),
         "compare_by": list(study.compare_by),
         "limits": [
@@ -218,24 +210,27 @@ def presentation(study: Study) -> dict[str, Any]:
 
 
 def missing_levels(
-    statement: Statement, cells: Sequence[Cell], declared: Iterable[Statement], declared_cells: Sequence[Cell]
+    finding: Declared, cells: Sequence[Cell], declared: Iterable[Declared], declared_cells: Sequence[Cell]
 ) -> list[str]:
-    """As "path.delay 50ms", in the order of the study as it was declared. Args: declared: its statements."""
-    first = next((other for other in declared if other.table == statement.table), None)
-    cells_about = _about(statement, cells)
-    if first is None or not cells_about:
+    """As "path.delay 50ms", in the order of the study as it was declared. Args: declared: its findings."""
+    first = next((each for each in declared if each.table == finding.table), None)
+    own = _about(finding, cells)
+    if first is None or not own:
         return []
-    kinds = {cell.kind for cell in cells_about}
+    kinds = {cell.kind for cell in own}
     before = [cell for cell in _about(first, declared_cells) if cell.kind in kinds]
     keys = dict.fromkeys(key for cell in before for key in cell.levels)
-    return [text for key in keys for text in _missing(key, cells_about, before)]
+    # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
+    factor = getattr(finding.table, "factor", None) if getattr(finding, "is_own", False) else None
+    return [text for key in keys if factor in (None, key) for text in _missing(key, own, before)]
 
 
-def _about(statement: Statement, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of a statement; where it names the levels that it compares, those with one of them."""
-    among = statement.where.among(cells)
-    compare: tuple[Where, ...] = getattr(statement, "compare", ())
-    return [cell for cell in among if any(level.matches(cell) for level in compare)] if compare else among
+def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of a finding; where it names the levels that it compares, those with one of them."""
+    where: Where = getattr(finding, "where")  # noqa: B009 -- every finding that levels bind has one
+    own = where.among(cells)
+    compare: tuple[Where, ...] = getattr(finding, "compare", ())
+    return [cell for cell in own if any(level.matches(cell) for level in compare)] if compare else own
 
 
 def _missing(key: str, own: Sequence[Cell], declared: Sequence[Cell]) -> list[str]:

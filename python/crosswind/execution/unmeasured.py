@@ -11,11 +11,7 @@ from typing import Any, NoReturn
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
 from crosswind.metrics import Place, metric_named
-from crosswind.study.claims import Claim
 from crosswind.study.design import Study
-from crosswind.study.presentation import Equivalence, Figure, Fit, Published
-from crosswind.study.questions import Question
-from crosswind.study.thresholds import Threshold
 from crosswind.study.toml_text import Location
 
 _HINT = 'run on the real clock (host.clock = "real"; `crosswind doctor` says what that takes), or leave it out'
@@ -40,7 +36,7 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
         if _is_of_processors(asked) and concerned and location not in left_out:
             _refuse(
                 study,
-                (*location, "fail_if" if "fail_if" in asked else "metric"),
+                (*location, "fail_if" if location[0] == "threshold" else "metric"),
                 asked["metric"],
                 concerned,
                 len(checked),
@@ -76,7 +72,7 @@ def note_on_left_out(left_out: Sequence[Location]) -> str:
     )
 
 
-_ASKED = ("figure", "equivalence", "claim", "question")
+_ASKED = ("figure", "question")
 """Tables that ask for something. Published numbers are beside what is measured, whatever that is."""
 
 
@@ -89,18 +85,12 @@ def _is_of_processors(asked: Mapping[str, Any]) -> bool:
 def _asked(study: Study) -> Iterator[tuple[Location, dict[str, Any]]]:
     """Whatever names a metric and the cells in which it is wanted, with its place in the study."""
     cells = tuple(study.cells())
-    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim | Question | Threshold]] = {
-        "published": study.published,
-        "figure": study.figures,
-        "fit": study.fits,
-        "equivalence": study.equivalences,
-        "claim": study.claims,
-        "question": study.questions,
-        "threshold": study.thresholds,
-    }
-    for name, asked in tables.items():
-        for number, table in enumerate(asked):
-            yield (name, number), table.as_dict(cells)
+    for kind, declared in study.findings.items():
+        for number, each in enumerate(declared):
+            plain = each.as_dict(cells)
+            if "metric" in plain:
+                # Several numbers may stand in one table.
+                yield getattr(each, "place", (kind, number)), plain
 
 
 def _refuse(study: Study, location: Location, what: str, virtual: set[int], cells: int) -> NoReturn:

@@ -7,28 +7,27 @@ Who opens connections wants to know whether a service is there: a service that i
 loss holds for refused connections too, unless one of `refused` or `answered` says what to make of them.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crosswind.analysis.claims import ALPHA, Range
-from crosswind.analysis.result import Interval, ThresholdCell, ThresholdVerdict
-from crosswind.analysis.thresholds import VERDICTS
+from crosswind.analysis.result import Interval
 from crosswind.errors import UsageError
+from crosswind.findings.families import THRESHOLDS
+from crosswind.findings.grammar import GrammarError, read_bound
+from crosswind.findings.judge import OfInterval
+from crosswind.findings.judge import judge as judge_statements
+from crosswind.findings.statement import Range
+from crosswind.findings.threshold.judge import VERDICTS
+from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
+from crosswind.findings.threshold.sentence import WORDS, value_text, why
 from crosswind.live.probes import Slice
 from crosswind.live.summary import answer_of, loss_of, quantile_of_times, refusal_of
 from crosswind.quantities import SHARE, TIME, Unit
-from crosswind.report.text import thresholds as words
 from crosswind.report.text.format import count
 from crosswind.stats import refused
 from crosswind.stats.sample_size import more_to_decide
 
-_TEXT = re.compile(
-    r"(?:(?P<share>loss|refused|answered|share ?\( ?(?:lost|refused|answered) ?\))|(?P<statistic>\w+) ?\( ?rtt ?\)) *"
-    r"(?P<sign>[<>]=?) *"
-    r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,15})?) ?(?P<unit>\S*)"
-)
 _QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 _HINT = 'as "loss > 1%", "refused > 1%", "answered < 99%" or "p95(rtt) > 200ms"; of rtt there are median, p95 and p99'
 _SHARES = {"loss": loss_of, "refused": refusal_of, "answered": answer_of}
@@ -82,36 +81,31 @@ def _following(threshold: Threshold) -> Iterable[Threshold]:
 
 def parse_threshold(text: str) -> Threshold:
     """Reads one. Raises: UsageError."""
-    plain = " ".join(text.split())
-    found = _TEXT.fullmatch(plain)
-    if found is None:
+    try:
+        written = read_bound(text)
+    except GrammarError:
+        raise UsageError(f"--fail-if {text!r} is not a threshold", hint=_HINT) from None
+    share = {"lost": "loss"}.get(written.metric, written.metric)
+    is_share = written.statistic == "share" and share in _SHARES
+    if written.where or not (is_share or written.metric == "rtt"):
         raise UsageError(f"--fail-if {text!r} is not a threshold", hint=_HINT)
-    statistic = found["statistic"]
-    if statistic is not None and statistic not in _QUANTILES:
-        raise UsageError(f"--fail-if {text!r}: rtt has no {statistic}", hint=_HINT)
-    unit = TIME if statistic else SHARE
-    bound = unit.amount(found["number"], found["unit"])
+    if not is_share and written.statistic not in _QUANTILES:
+        raise UsageError(f"--fail-if {text!r}: rtt has no {written.statistic}", hint=_HINT)
+    unit = SHARE if is_share else TIME
+    bound = unit.amount(written.number, written.unit)
     if bound is None:
         known = ", ".join(name for name in unit.scales if name != "1")
         raise UsageError(
-            f"--fail-if {text!r}: {found['unit']!r} is not a unit of it", hint=f"a number and one of {known}"
+            f"--fail-if {text!r}: {written.unit!r} is not a unit of it", hint=f"a number and one of {known}"
         )
-    sign = found["sign"]
     return Threshold(
-        text=plain,
-        q=_QUANTILES[statistic] if statistic else None,
+        text=written.text,
+        q=None if is_share else _QUANTILES[written.statistic],
         bound=bound,
-        above=sign.startswith(">"),
-        at_bound=sign.endswith("="),
-        share=_share_named(found["share"]),
+        above=written.relation.startswith(">"),
+        at_bound=written.relation.endswith("="),
+        share=share if is_share else "",
     )
-
-
-def _share_named(text: str | None) -> str:
-    if text is None:
-        return ""
-    named = "".join(text.split()).removeprefix("share(").removesuffix(")")
-    return "loss" if named == "lost" else named
 
 
 @dataclass(frozen=True)
@@ -132,9 +126,9 @@ class Judged:
         threshold, value = self.threshold, self.cell.value
         what = threshold.share or f"{threshold.text.partition('(')[0]} of the round-trip time"
         follows = f" (as {threshold.follows})" if threshold.follows else ""
-        says = f"{words.VERDICTS[self.verdict]}: fail if {threshold.text}{follows}"
-        text = words.value_text(value, threshold.unit.name)
-        return f"{says}: {what} is {text}, {count(value.n)} probes{words.why(self.cell)}."
+        says = f"{WORDS[self.verdict]}: fail if {threshold.text}{follows}"
+        text = value_text(value, threshold.unit.name)
+        return f"{says}: {what} is {text}, {count(value.n)} probes{why(self.cell)}."
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -143,16 +137,22 @@ class Judged:
 
 
 def judge(thresholds: list[Threshold], part: Slice) -> list[Judged]:
-    """Judges thresholds together: each fails at the level 1 - 0.05 / how many there are (Bonferroni)."""
-    return [_judge(threshold, part, len(thresholds)) for threshold in thresholds]
+    """Judges thresholds together, as statements that their bounds are kept."""
+    numbers = [_number(threshold, part) for threshold in thresholds]
+    rulings = judge_statements([[number] for number in numbers], THRESHOLDS)
+    found = []
+    for threshold, number, ruling in zip(thresholds, numbers, rulings, strict=True):
+        (case,) = ruling.cases
+        verdict = VERDICTS[case.verdict]
+        needed = _needed(threshold, number.at_95) if verdict == "inconclusive" else None
+        cell = ThresholdCell(cell=0, levels={}, value=number.at_95, verdict=verdict, needed=needed)
+        found.append(Judged(threshold, cell))
+    return found
 
 
-def _judge(threshold: Threshold, part: Slice, number: int) -> Judged:
+def _number(threshold: Threshold, part: Slice) -> OfInterval:
     low, high = (None, threshold.bound) if threshold.above else (threshold.bound, None)
-    value, corrected = (_value(threshold, part, 1 - ALPHA / parts) for parts in (1, number))
-    verdict = VERDICTS[Range(low, high, is_open=threshold.at_bound).verdict(value, corrected)]
-    needed = _needed(threshold, value) if verdict == "cannot tell" else None
-    return Judged(threshold, ThresholdCell(cell=0, levels={}, value=value, verdict=verdict, needed=needed))
+    return OfInterval(lambda level: _value(threshold, part, level), Range(low, high, is_open=threshold.at_bound))
 
 
 def _value(threshold: Threshold, part: Slice, level: float) -> Interval:

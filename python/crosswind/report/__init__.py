@@ -9,42 +9,44 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from crosswind.report.export import (
         answers_frame,
-        claims_frame,
         comparisons_frame,
         estimates_frame,
         samples_frame,
+        statements_frame,
         write_csv,
         write_json,
         write_parquet,
     )
-    from crosswind.report.html import write_html
+    from crosswind.report.files import write_text
     from crosswind.report.junit import write_junit
-    from crosswind.report.text.answers import worded
+    from crosswind.report.run_page import page_of, write_html
     from crosswind.report.text.fastest import last_lines
     from crosswind.report.text.terminal import print_result
 
 __all__ = [
     "answers_frame",
-    "claims_frame",
     "comparisons_frame",
     "estimates_frame",
     "last_lines",
+    "page_of",
     "print_result",
     "samples_frame",
-    "worded",
+    "statements_frame",
     "write_csv",
     "write_html",
     "write_json",
     "write_junit",
     "write_parquet",
+    "write_text",
 ]
 
 _MODULES = dict.fromkeys(__all__, "export") | {
     "last_lines": "text.fastest",
     "print_result": "text.terminal",
-    "worded": "text.answers",
     "write_junit": "junit",
-    "write_html": "html",
+    "page_of": "run_page",
+    "write_html": "run_page",
+    "write_text": "files",
 }
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.analysis.result import AnswerCase, Interval, LevelComparison, Result
+from crosswind.analysis.result import Interval, LevelComparison, Result
 from crosswind.analysis.result.comparisons import MEAN
+from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.polars_errors import refused
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
-from crosswind.report.text.answers import answer_sentence, worded
-from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.format import levels
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -54,7 +53,7 @@ _ANSWER_COLUMNS: dict[str, type[pl.DataType]] = {
 }
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
-_CLAIM_COLUMNS = ("verdict", "says", "source", "metric", "rule", "sentence")
+_STATEMENT_COLUMNS = ("verdict", "says", "source", "metric", "statistic", "scale", "sentence")
 
 
 def estimates_frame(result: Result) -> pl.DataFrame:
@@ -136,7 +135,7 @@ def answers_frame(result: Result) -> pl.DataFrame:
     rows = [
         {
             "asks": answer.asks,
-            "sentence": answer_sentence(answer),
+            "sentence": answer.sentence,
             "answer": answer.verdict,
             "metric": answer.metric,
             "statistic": answer.statistic,
@@ -144,7 +143,8 @@ def answers_frame(result: Result) -> pl.DataFrame:
             "unit": answer.unit,
             **of_case,
         }
-        for answer in result.answers
+        for answer in result.of(Answer)
+        if not answer.source
         for of_case in ([_of_case(case) for case in answer.cases] or [{"verdict": "cannot tell"}])
     ]
     return pl.DataFrame(rows, schema=_ANSWER_COLUMNS)
@@ -154,10 +154,7 @@ def _of_case(case: AnswerCase) -> dict[str, object]:
     return {
         "case": levels(case.fixed) if case.fixed else "",
         "verdict": case.verdict,
-        "reference": case.reference.level,
-        "other": case.other.level,
-        "reference_value": case.reference.value.value,
-        "other_value": case.other.value.value,
+        **_of_sides(case),
         **_limited("effect", case.effect),
         "p_yes": case.p_yes,
         "p_no": case.p_no,
@@ -166,20 +163,32 @@ def _of_case(case: AnswerCase) -> dict[str, object]:
     }
 
 
-def claims_frame(result: Result) -> pl.DataFrame:
-    """One row for each claim of a study: verdict, says, source, metric, rule, sentence."""
+def _of_sides(case: AnswerCase) -> dict[str, object]:
+    if case.reference is None:
+        return {}
+    return {
+        key: value
+        for name, side in zip(("reference", "other"), case.sides, strict=True)
+        for key, value in {name: side.level, f"{name}_value": side.value.value}.items()
+    }
+
+
+def statements_frame(result: Result) -> pl.DataFrame:
+    """One row for each statement of a document: verdict, says, source, metric, statistic, scale, sentence."""
     rows = [
         {
-            "verdict": claim.verdict,
-            "says": claim.says,
-            "source": claim.source,
-            "metric": claim.metric,
-            "rule": claim.rule,
-            "sentence": claim_sentence(claim),
+            "verdict": answer.verdict,
+            "says": answer.asks,
+            "source": answer.source,
+            "metric": answer.metric,
+            "statistic": answer.statistic,
+            "scale": answer.scale,
+            "sentence": answer.sentence,
         }
-        for claim in result.claims
+        for answer in result.of(Answer)
+        if answer.source
     ]
-    return pl.DataFrame(rows, schema=dict.fromkeys(_CLAIM_COLUMNS, pl.String))
+    return pl.DataFrame(rows, schema=dict.fromkeys(_STATEMENT_COLUMNS, pl.String))
 
 
 def _with_metrics(record: RunRecord, samples: pl.DataFrame) -> pl.DataFrame:
@@ -202,7 +211,7 @@ def _limited(name: str, estimate: Interval) -> dict[str, float | None]:
 
 def write_json(result: Result, path: Path) -> None:
     """The result as `crosswind.result/1`. Raises: DiskError."""
-    write_text(path, worded(result).to_json() + "\n")
+    write_text(path, result.to_json() + "\n")
 
 
 def write_csv(result: Result, path: Path) -> None:

@@ -14,15 +14,16 @@ from xml.etree import ElementTree as Xml
 
 from crosswind.analysis.result import Result
 from crosswind.analysis.two_runs.result import RunComparison
+from crosswind.findings.threshold.result import ThresholdResult
+from crosswind.findings.threshold.sentence import cell_sentence
 from crosswind.report.files import write_text
 from crosswind.report.text.format import named_levels
-from crosswind.report.text.thresholds import cell_sentence, threshold_sentence
 from crosswind.report.text.two_runs import answer_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-_CHILDREN = {"fail": "failure", "error": "error", "cannot tell": "skipped", "pass": "system-out"}
+_CHILDREN = {"fail": "failure", "error": "error", "inconclusive": "skipped", "pass": "system-out"}
 """What a test case has in it. One that says nothing has passed."""
 _KINDS = {"failure": "s", "error": "s", "skipped": ""}
 
@@ -60,12 +61,12 @@ def _of_result(result: Result) -> Iterator[_Case]:
     for cell in result.cells:
         reason = "" if cell.valid else cell.reason or "the cell is not valid"
         yield _Case(f"is measured{_at(cell.levels)}", "error" if reason else "pass", reason)
-    for threshold in result.thresholds:
+    for threshold in result.of(ThresholdResult):
         for judged in threshold.cells:
             name = f"not {threshold.fail_if}{_at(judged.levels)}"
             yield _Case(name, judged.verdict, cell_sentence(threshold, judged))
         if not threshold.cells:
-            yield _Case(f"fail if {threshold.fail_if}", "error", threshold_sentence(threshold))
+            yield _Case(f"fail if {threshold.fail_if}", "error", threshold.sentence)
 
 
 def _of_comparison(found: RunComparison) -> Iterator[_Case]:
@@ -75,15 +76,14 @@ def _of_comparison(found: RunComparison) -> Iterator[_Case]:
         yield _Case(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
     for asked in found.conditions:
         for cell in asked.cells:
-            verdict = "cannot tell" if cell.answer == "inconclusive" else cell.answer
-            yield _Case(f"not {asked.condition}{_at(cell.levels)}", verdict, answer_text(cell, asked))
+            yield _Case(f"not {asked.condition}{_at(cell.levels)}", cell.answer, answer_text(cell, asked))
 
 
 def _file(suite_name: str, cases: Iterator[_Case], *, require_answer: bool) -> str:
     suite = Xml.Element("testsuite", name=_text(f"crosswind {suite_name}"))
     for case in cases:
         element = Xml.SubElement(suite, "testcase", classname=_text(f"crosswind.{suite_name}"), name=_text(case.name))
-        is_required = require_answer and case.verdict == "cannot tell"
+        is_required = require_answer and case.verdict == "inconclusive"
         kind = "failure" if is_required else _CHILDREN[case.verdict]
         if kind != "system-out":
             Xml.SubElement(element, kind, message=_text(case.said))

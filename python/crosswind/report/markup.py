@@ -3,34 +3,25 @@
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.result import Answer, Result, ThresholdVerdict
-from crosswind.report.charts.answers import answer_chart
 from crosswind.report.charts.description import description
-from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import Specification
-from crosswind.report.page import Section
-from crosswind.report.tables.answers import answer_table
+from crosswind.report.page import Chart, Element, Page, Panels, Picture, Section, Sentence, Tone
 from crosswind.report.tables.table import Column, Kind, Shown, Table
-from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.format import EXACT, NOT_MEASURED
-from crosswind.report.text.headline import Trust, sentences, verdict
-from crosswind.report.text.sentences import sentence
-from crosswind.report.text.thresholds import threshold_sentences
 from crosswind.visible import visible
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _FEWEST_CONTENTS = 4  # sections of a page that lists them at its top
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
-_MACHINE_TITLE = "Network settings of the machine itself"
-_OF_HOSTS = f"{_MACHINE_TITLE}: the hosts of a cell have their own, named above"
 _LONG_NAME = 24  # characters of a name that may be broken into lines
 _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
 """What stands behind a number: its interval, or what there is in its place, and their unit."""
 _OTHER_PLACES = ("contents", "specs")
 """Names of places on a page that are no sections."""
+_LINKS = '<th scope="col" class="word">leads to</th>'
 _CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
 
 
@@ -55,72 +46,57 @@ class Markup:
         links = "".join(f'<li><a href="#{place}">{escaped(title)}</a></li>' for place, title in self._sections.items())
         return f'<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ul>{links}</ul></nav>'
 
-    def head(self, result: Result) -> str:
-        """Title, whether to trust it, and what it says."""
-        trust = verdict(result)
-        # That a run is incomplete is the banner's, unless that says something worse.
-        said_above = trust.trust is Trust.DOUBTFUL and not result.complete and not result.damaged
-        lines = [*sentences(result), *([] if said_above else map(sentence, result.warnings))]
-        answers = "".join(_answer(answer) for answer in answered(result))
-        limits = "".join(threshold_html(*said) for said in threshold_sentences(result.thresholds))
-        return self.header(
-            result.title,
-            f"Crosswind study {result.study}",
-            (trust.trust, trust.sentence),
-            lines,
-            first=limits + answers,
-        )
+    def body(self, page: Page) -> list[str]:
+        """The parts of a page: its head, which the contents follow, and the rest."""
+        return [
+            self._head(page),
+            _conditions(page),
+            *map(self.section, page.sections),
+            self._notes(page.notes),
+            self._provenance(page) if page.provenance else "",
+        ]
 
-    def header(self, title: str, below: str, found: tuple[Trust, str], lines: Sequence[str], *, first: str = "") -> str:
-        """The head of a page. Args: found: whether to trust it, and why. first: what stands before the lines."""
-        items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
+    def _head(self, page: Page) -> str:
+        first = "".join([*map(_banner, page.banners), *map(self.section, page.answers)])
+        lines = "".join(f"<li>{escaped(line)}</li>" for line in page.lines)
         return (
-            f"<header><h1>{escaped(title)}</h1><p>{escaped(below)}</p></header>\n"
-            f'<div class="banner {found[0].value}">{escaped(found[1])}</div>\n'
-            f'{first}<ul class="headline">{items}</ul>'
+            f"<header><h1>{escaped(page.title)}</h1><p>{escaped(page.about)}</p></header>\n"
+            f'{_banner(page.verdict)}{first}<ul class="headline">{lines}</ul>'
         )
-
-    def figures_of_answers(self, result: Result) -> str:
-        """Of each answer the figure that shows it, and its cases."""
-        return "\n".join(self._figure_of(answer, result) for answer in answered(result))
-
-    def _figure_of(self, answer: Answer, result: Result) -> str:
-        chart, table = answer_chart(answer, result), answer_table(answer)
-        content = self._charts([chart], answer.asks) if chart else ""
-        content += _fold(f"The {len(answer.cases)} cases", self._table(table)) if table else ""
-        said = f'<p class="help">{escaped(answer_sentence(answer).partition(":")[0])}.</p>'
-        return self._section(answer.asks, said + content) if content else ""
 
     def section(self, section: Section) -> str:
-        """A section: its heading, what its numbers are, its charts, how to read them, its tables."""
+        """A section: its heading, what it says and what its numbers are, its charts, how to read them, its tables."""
+        said = "".join(_said(each) for each in section.sentences)
+        note = f'<p class="help">{_with_code(escaped(section.note))}</p>' if section.note else ""
         parts = [
+            said + note,
             *(f'<p class="help">{escaped(table.help)}</p>' for table in section.tables if table.help),
             *(self._panels(panels, section) for panels in section.charts),
             f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
             *(self._table_or_fold(table, section) for table in section.tables),
         ]
-        return self._section(section.title, "".join(parts), folded=section.folded)
+        kind = ""
+        if section.sentences:
+            kind = "question decided" if section.sentences[0].tone in (Tone.GOOD, Tone.BAD) else "question"
+        return self._section(section.title, "".join(parts), folded=section.folded, kind=kind)
 
-    def notes(self, result: Result) -> str:
-        """The study's own notes."""
-        items = "".join(f"<li>{_with_code(escaped(note))}</li>" for note in result.notes)
+    def _notes(self, notes: Sequence[str]) -> str:
+        items = "".join(f"<li>{_with_code(escaped(note))}</li>" for note in notes)
         return self._section("Notes", f"<ul>{items}</ul>") if items else ""
 
-    def provenance(self, result: Result) -> str:
-        """Where the numbers come from, and the study as it was run."""
-        design = escaped(json.dumps(result.design, indent=2, ensure_ascii=False, default=str))
-        study = _fold("The study", f'<pre tabindex="0">{design}</pre>')
-        return self.provenance_of(result.provenance, _OF_HOSTS, more=study)
-
-    def provenance_of(self, known: Mapping[str, object], machine_title: str = _MACHINE_TITLE, *, more: str = "") -> str:
-        """The section that says where numbers come from, with the machine's settings folded away. Args: more: HTML."""
-        flat = _flat(dict(known))
+    def _provenance(self, page: Page) -> str:
+        """Where numbers come from, with the machine's settings and the study as it was run folded away."""
+        flat = _flat(dict(page.provenance))
         of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
-        pairs = terms_html(pair for pair in flat if pair not in of_machine)
-        kernel = _fold(machine_title, terms_html(of_machine)) if of_machine else ""
-        return self._section("Provenance", f"{pairs}{kernel}{more}")
+        pairs = _terms(pair for pair in flat if pair not in of_machine)
+        kernel = _fold(page.of_machine, _terms(of_machine)) if of_machine else ""
+        study = ""
+        if page.design is not None:
+            design = escaped(json.dumps(page.design, indent=2, ensure_ascii=False, default=str))
+            study = _fold("The study", f'<pre tabindex="0">{design}</pre>')
+        return self._section("Provenance", f"{pairs}{kernel}{study}")
 
-    def _section(self, title: str, content: str, *, folded: bool = False) -> str:
+    def _section(self, title: str, content: str, *, folded: bool = False, kind: str = "") -> str:
         """A section that the contents lead to. Args: folded: whether it opens when its title is clicked."""
         place = name = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
         while place in self._sections or place in _OTHER_PLACES:
@@ -128,7 +104,8 @@ class Markup:
         self._sections[place] = title
         if folded:
             return _fold(title, content, place)
-        return f'<section id="{place}"><h2>{escaped(title)}</h2>{content}</section>'
+        named = f' class="{kind}"' if kind else ""
+        return f'<section id="{place}"{named}><h2>{escaped(title)}</h2>{content}</section>'
 
     def _panels(self, panels: Panels, section: Section) -> str:
         """The first panels, the rest folded away, and how many there are that are not drawn."""
@@ -161,7 +138,7 @@ class Markup:
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
     def _table_or_fold(self, table: Table, section: Section) -> str:
-        if table.shown is Shown.FOLDED and not section.folded:
+        if table.shown in (Shown.FOLDED, Shown.ASIDE) and not section.folded:
             return _fold(table.title, self._table(table, above=table.title))
         return self._table(table, above=section.title)
 
@@ -169,12 +146,15 @@ class Markup:
         """A table with its caption, which is hidden where the same words stand above it."""
         self._tables += 1
         place = f"table-{self._tables}"
-        head = "".join(_head_cell(column) for column in table.columns)
+        head = "".join(_head_cell(column) for column in table.columns) + (_LINKS if table.links else "")
         rows = []
         for number, row in enumerate(table.rows):
             mark = ' class="marked"' if number in table.marked else ""
             data = "".join(_cell(column, text) for column, text in zip(table.columns, row, strict=True))
-            rows.append(f"<tr{mark}>{data}</tr>")
+            links = ", ".join(
+                f'<a href="{escaped(to)}">{escaped(text)}</a>' for text, to in table.links.get(number, ())
+            )
+            rows.append(f"<tr{mark}>{data}{f'<td>{links}</td>' if table.links else ''}</tr>")
         notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
         foot = f'<ul class="foot">{notes}</ul>' if notes else ""
         hidden = ' class="unseen"' if table.title == above else ""
@@ -185,26 +165,45 @@ class Markup:
         return f'<div class="scroll{tall}" tabindex="0" role="group" aria-labelledby="{place}">{body}</div>{foot}'
 
 
-def threshold_html(found: ThresholdVerdict, sentence: str) -> str:
-    """What became of a threshold."""
-    trust = {"pass": Trust.GOOD, "fail": Trust.BAD, "cannot tell": Trust.DOUBTFUL}[found]
-    return f'<div class="banner {trust.value}">{escaped(sentence)}</div>\n'
+def _banner(said: Sentence) -> str:
+    """A sentence that stands out by its tone."""
+    return f'<div class="banner {said.tone.value}">{escaped(said.text)}</div>\n'
 
 
-def _answer(answer: Answer) -> str:
-    """A question and its answer."""
-    said, _, why = answer_sentence(answer).partition(":")
-    note = f'<p class="help">{_with_code(escaped(answer.note))}</p>' if answer.note else ""
-    return (
-        f'<section class="question {answer.verdict.replace(" ", "-")}"><h2>{escaped(answer.asks)}</h2>'
-        f"<p><strong>{escaped(said)}</strong>:{escaped(why)}</p>{note}</section>\n"
-    )
+def _said(sentence_of: Sentence) -> str:
+    """A sentence whose verdict, before its colon, is set apart."""
+    verdict_text, colon, why = sentence_of.text.partition(":")
+    return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{escaped(why)}</p>"
 
 
-def terms_html(pairs: Iterable[tuple[str, str]]) -> str:
+def _terms(pairs: Iterable[tuple[str, str]]) -> str:
     """A list of terms and what each is."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>" for term, text in pairs)
     return f"<dl>{terms}</dl>"
+
+
+def _conditions(page: Page) -> str:
+    """The picture of the path, and below it what it does not show, as a list of terms."""
+    picture = "" if page.picture is None else _picture(page.picture)
+    return f'<div class="conditions">{picture}{_terms(page.terms)}</div>' if picture or page.terms else ""
+
+
+def _picture(picture: Picture) -> str:
+    near, far = (f'<div class="host">{escaped(end)}</div>' for end in picture.ends)
+    ways = "".join(
+        f'<div class="way {direction}">{"".join(map(_element, elements))}</div>'
+        for direction, elements in (("there", picture.there), ("back", picture.back))
+    )
+    return (
+        f'<div class="path" role="img" aria-label="{escaped(picture.description)}">{near}'
+        f'<div class="ways">{ways}</div>{far}</div>'
+    )
+
+
+def _element(element: Element) -> str:
+    kind = "element varied" if element.is_varied else "element"
+    name = f"<b>{escaped(element.name)}</b> " if element.name else ""
+    return f'<span class="{kind}">{name}{escaped(element.text)}</span>'
 
 
 def _fold(summary: str, content: str, place: str = "") -> str:
@@ -237,6 +236,8 @@ def _class(column: Column, text: str = "") -> str:
 
 def _softened(text: str, column: Column) -> str:
     """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
+    if column.kind is Kind.NAME:
+        return text
     limits = _LIMITS.search(text) if column.kind is Kind.NUMBER else None
     if limits is not None:
         return f'{text[: limits.start()]} <span class="beside">{limits[0].strip()}</span>'

@@ -12,8 +12,8 @@ from crosswind.metrics import METRICS
 from crosswind.report.charts.distributions import distribution
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.charts.intervals import intervals
-from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.shifts import quantile_shifts
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.exploration import main_metrics
 
 Kind = Literal["intervals", "distribution", "comparisons", "shift"]

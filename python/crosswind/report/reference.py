@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from crosswind.analysis.result import schema_text
 from crosswind.catalog import Column, catalog
+from crosswind.findings.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.quantities import UNITS
+from crosswind.report.page import schema_text as page_schema_text
 from crosswind.sections import fill_sections
 
 _PER = {
@@ -76,6 +77,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    page, schema = map(Path, sys.argv[1:])
+    page, schema, page_schema = map(Path, sys.argv[1:])
     page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
     schema.write_text(schema_text(), encoding="utf-8")
+    page_schema.write_text(page_schema_text(), encoding="utf-8")

@@ -2,19 +2,14 @@
 numbers."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.metrics import metric_named
 from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
-from crosswind.report.charts.panels import MAX_BARS, Chart, Panels
-from crosswind.report.files import write_text
-from crosswind.report.html import document
-from crosswind.report.markup import Markup
-from crosswind.report.page import Section
+from crosswind.report.charts.panels import MAX_BARS
+from crosswind.report.page import Chart, Page, Panels, Section, Sentence, Tone
 from crosswind.report.tables.two_runs import change_tables, condition_table, surroundings_table
 from crosswind.report.text.format import count_of, levels, listed
-from crosswind.report.text.headline import Trust
 from crosswind.report.text.two_runs import change_text, condition_text, matched_text, side_text
 
 _HOW_TO_READ = (
@@ -23,37 +18,35 @@ _HOW_TO_READ = (
 )
 
 
-def write_html(found: RunComparison, path: Path) -> None:
-    """Write the page whole or not at all. Raises: DiskError."""
-    write_text(path, render(found))
+def page_of(found: RunComparison) -> Page:
+    """The page of a comparison."""
+    return Page(
+        title=f"{found.b.title}: what changed",
+        about="Crosswind comparison of two runs",
+        verdict=_verdict(found),
+        lines=list(_lines(found)),
+        sections=list(_sections(found)),
+    )
 
 
-def render(found: RunComparison) -> str:
-    """The comparison as one HTML document, which opens offline."""
-    page = Markup()
-    title = f"{found.b.title}: what changed"
-    head = page.header(title, "Crosswind comparison of two runs", _verdict(found), list(_lines(found)))
-    return document(title, [head, *(page.section(section) for section in _sections(found))], page)
-
-
-def _verdict(found: RunComparison) -> tuple[Trust, str]:
+def _verdict(found: RunComparison) -> Sentence:
     """Whether to trust the comparison, and what came of its conditions."""
     invalid = [cell for cell in found.common if cell.invalid_a or cell.invalid_b]
     if invalid:
         are = "is" if len(invalid) == 1 else "are"
-        return Trust.BAD, f"{len(invalid)} of {count_of(len(found.common), 'common cell')} {are} invalid."
+        return Sentence(f"{len(invalid)} of {count_of(len(found.common), 'common cell')} {are} invalid.", Tone.BAD)
     failed = [asked.condition for asked in found.conditions if asked.answer == "fail"]
     if failed:
-        return Trust.BAD, f"Failed: {'; '.join(failed)}."
+        return Sentence(f"Failed: {'; '.join(failed)}.", Tone.BAD)
     inconclusive = [asked.condition for asked in found.conditions if asked.answer == "inconclusive"]
     if inconclusive:
-        return Trust.DOUBTFUL, f"Inconclusive: {'; '.join(inconclusive)}."
+        return Sentence(f"Inconclusive: {'; '.join(inconclusive)}.", Tone.DOUBTFUL)
     if found.conditions:
-        return Trust.GOOD, f"Passed: {'; '.join(condition_text(asked) for asked in found.conditions)}."
+        return Sentence(f"Passed: {'; '.join(condition_text(asked) for asked in found.conditions)}.", Tone.GOOD)
     changed = {change.verdict for cell in found.common for change in cell.changes}
     worse, better = ("worse" in changed), ("better" in changed)
     said = " and ".join(word for word, holds in (("worse", worse), ("better", better)) if holds)
-    return (Trust.DOUBTFUL if worse else Trust.GOOD), f"Something is {said}." if said else "No change is shown."
+    return Sentence(f"Something is {said}." if said else "No change is shown.", Tone.DOUBTFUL if worse else Tone.GOOD)
 
 
 def _lines(found: RunComparison) -> Iterator[str]:
@@ -74,7 +67,7 @@ def _sections(found: RunComparison) -> Iterator[Section]:
     for name, table in change_tables(found).items():
         chart = _forest(found, name)
         charts = [Panels([chart], 1)] if chart is not None else []
-        yield Section(table.title, charts, [table], _HOW_TO_READ if charts else "")
+        yield Section(table.title, charts=charts, tables=[table], caption=_HOW_TO_READ if charts else "")
     for table in filter(None, (surroundings_table(found),)):
         yield Section(table.title, tables=[table])
 

@@ -3,7 +3,6 @@
 from crosswind.stats.design import LIGHT, Design, Tail
 from crosswind.stats.differences import Side, difference, pairs_of, ratio
 from crosswind.stats.effect import Effect, estimate_of
-from crosswind.stats.equivalence import EquivalenceTest, margin_of_ratio, tost, tost_ratio, tost_shares
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, exactly, refused, without_interval
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.mean import mean_interval, trimmed_mean_interval
@@ -18,7 +17,6 @@ __all__ = [
     "LIGHT",
     "Design",
     "Effect",
-    "EquivalenceTest",
     "Estimate",
     "Exponential",
     "Share",
@@ -35,7 +33,6 @@ __all__ = [
     "exactly",
     "fit_exponential",
     "holm",
-    "margin_of_ratio",
     "mean_interval",
     "paired_shift",
     "pairs_of",
@@ -45,9 +42,6 @@ __all__ = [
     "ratio",
     "refused",
     "share_interval",
-    "tost",
-    "tost_ratio",
-    "tost_shares",
     "trimmed_mean_interval",
     "unpaired_shift",
     "without_interval",

@@ -19,6 +19,8 @@ from crosswind.stats.units import Units
 
 METHOD = "Clopper-Pearson (exact binomial)"
 EFFECTIVE = "Clopper-Pearson, of the effective number of trials over repetitions"
+OF_SHARES = "square-and-add of Clopper-Pearson limits (Newcombe 1998)"
+"""The method of a difference of two shares, each of which has limits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import catalog
-from crosswind.errors import StudyError
+from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.keys import KINDS
-from crosswind.study.levels import did_you_mean
 from crosswind.study.networks import NETWORKS
 from crosswind.units import UnitError, parse_duration, parse_probability, parse_size
 

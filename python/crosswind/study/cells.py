@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crosswind.catalog import catalog
+from crosswind.errors import did_you_mean
 from crosswind.study.errors import CellError, DesignError
-from crosswind.study.format import StudyDocument
+from crosswind.study.format import DesignDocument
 from crosswind.study.keys import KINDS, renamed
-from crosswind.study.levels import Level, Value, did_you_mean, text_of
+from crosswind.study.levels import Level, Value, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
 from crosswind.units import UnitError, shown
@@ -59,6 +60,10 @@ class Where:
             cell.part == value if key == "part" else key in cell.settings and cell.settings[key].value == value
             for key, value in self._values.items()
         )
+
+    def value_of(self, key: str) -> Value:
+        """What it says of a key. Raises: KeyError."""
+        return self._values[key]
 
     def includes(self, other: "Where") -> bool:
         """Whether another one names all that this one names, with the same values."""
@@ -110,7 +115,7 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> 
         raise CellError(place, error.message, error.hint) from None
 
 
-def limits_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:
+def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:
     """The cells that are run less often than the others. Raises: CellError."""
     return tuple(
         RepetitionLimit(where_of(table.where, ("repetitions", number, "where"), parts), table.at_most)

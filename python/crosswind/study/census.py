@@ -7,7 +7,7 @@ from typing import Any
 
 from crosswind.study.cells import Cell, RepetitionLimit, Where, combinations_of, where_of
 from crosswind.study.errors import CellError
-from crosswind.study.format import StudyDocument
+from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.study.precision import Precision, most_repetitions
 from crosswind.study.toml_text import Location
@@ -27,7 +27,7 @@ class Census:
     excluded: Mapping[int, int]
     idle: tuple[Location, ...]
 
-    def refuse_idle(self, document: StudyDocument) -> None:
+    def refuse_idle(self, document: DesignDocument) -> None:
         """Raises: CellError for the first table that fits nothing."""
         for name, number in self.idle:
             table = getattr(document, str(name))[number]
@@ -38,7 +38,7 @@ class Census:
 
 
 def census_of(
-    document: StudyDocument,
+    document: DesignDocument,
     parts: tuple[Part, ...],
     excluded: Sequence[Where],
     limits: Sequence[RepetitionLimit],
@@ -112,14 +112,14 @@ class Exclusion:
         return {"where": dict(self.where.texts), "reason": self.reason, "combinations": self.matched}
 
 
-def wheres_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Where, ...]:
+def wheres_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Where, ...]:
     """The combinations that each table leaves out. Raises: CellError."""
     return tuple(
         where_of(table.where, ("exclude", number, "where"), parts) for number, table in enumerate(document.exclude)
     )
 
 
-def exclusions_of(document: StudyDocument, parts: Sequence[Part], matched: Mapping[int, int]) -> tuple[Exclusion, ...]:
+def exclusions_of(document: DesignDocument, parts: Sequence[Part], matched: Mapping[int, int]) -> tuple[Exclusion, ...]:
     """What a study leaves out. Args: matched: how many combinations each table fits, by its place."""
     combinations = sum(map(len, parts))
     return tuple(

@@ -7,37 +7,25 @@ what would be right. Whether its cells can be run, crosswind-cell says (`crosswi
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
+from crosswind.findings.declared import Declared, Reading
+from crosswind.findings.registry import declarations
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.census import Exclusion, census_of, exclusions_of, repetitions_of, wheres_of, without_idle
-from crosswind.study.checks import Check, checks_of
-from crosswind.study.claims import Claim, claims_of
-from crosswind.study.errors import DesignError, Origin, read_document, read_toml
-from crosswind.study.format import StudyDocument, set_keys
+from crosswind.study.document import read_document
+from crosswind.study.errors import DesignError, Origin, read_toml
+from crosswind.study.format import DesignDocument, set_keys
 from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
 from crosswind.study.overrides import override
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
-from crosswind.study.presentation import (
-    Equivalence,
-    Figure,
-    Fit,
-    Published,
-    equivalences_of,
-    figures_of,
-    fits_of,
-    published_of,
-)
-from crosswind.study.questions import Question, check_cells, questions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
 from crosswind.study.selection import check_peers, chosen_parts, with_parts
-from crosswind.study.thresholds import Threshold, thresholds_of
-from crosswind.study.thresholds import check_cells as check_threshold_cells
 from crosswind.study.titles import check_title, filled_in
 from crosswind.study.toml_text import Location, write_toml
 
@@ -46,24 +34,17 @@ from crosswind.study.toml_text import Location, write_toml
 class Study:
     """A checked study. Make one with `files.load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
 
-    `document` is what was written, `table` the same checked, `parts` its factors laid out.
+    `document` is what was written, `table` the same checked, `parts` its factors laid out, `findings` by kind.
     """
 
     name: str
     document: Mapping[str, Any] = field(repr=False)
-    table: StudyDocument = field(repr=False)
+    table: DesignDocument = field(repr=False)
     parts: tuple[Part, ...] = field(repr=False)
     exclusions: tuple[Exclusion, ...] = field(repr=False)
     limits: tuple[RepetitionLimit, ...] = field(repr=False)
     precisions: tuple[Precision, ...] = field(repr=False)
-    published: tuple[Published, ...] = field(repr=False)
-    figures: tuple[Figure, ...] = field(repr=False)
-    fits: tuple[Fit, ...] = field(repr=False)
-    equivalences: tuple[Equivalence, ...] = field(repr=False)
-    claims: tuple[Claim, ...] = field(repr=False)
-    checks: tuple[Check, ...] = field(repr=False)
-    questions: tuple[Question, ...] = field(repr=False)
-    thresholds: tuple[Threshold, ...] = field(repr=False)
+    findings: Mapping[str, tuple[Declared, ...]] = field(repr=False)
     origin: Origin = field(repr=False)
     size: int = field(repr=False)
 
@@ -82,16 +63,7 @@ class Study:
                 return cls.from_document(without_idle(document, census.idle), name=name, origin=origin)
             census.refuse_idle(table)
             exclusions = exclusions_of(table, parts, census.excluded)
-            published = published_of(table, parts)
-            figures, fits = figures_of(table, parts), fits_of(table, parts)
-            equivalences, claims = equivalences_of(table, parts), claims_of(table, parts)
-            checks = checks_of(table, published, parts)
-            questions = questions_of(table, parts)
-            # Levels that were set anew may leave a question without cells, of which the report says so.
-            if questions and not origin.options:
-                check_cells(questions, tuple(cells_of(parts)))
-            thresholds = thresholds_of(table, parts)
-            check_threshold_cells(thresholds, cells_of(parts), origin.options)
+            findings = _findings(table, parts, origin)
             check_peers(table)
             chosen = chosen_parts(table, parts)
         except DesignError as problem:
@@ -101,11 +73,9 @@ class Study:
             options = {("study", "parts"): "study.parts", **origin.options}
             some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
             # A document's numbers are what they are, whichever parts are run.
-            return replace(some, document=document, origin=origin, checks=checks)
-        return cls(
-            name, document, table, parts, exclusions, limits, precisions, published, figures, fits, equivalences,
-            claims, checks, questions, thresholds, origin, census.cells,
-        )  # fmt: skip
+            kept = {**some.findings, "check": findings["check"]}
+            return replace(some, document=document, origin=origin, findings=kept)
+        return cls(name, document, table, parts, exclusions, limits, precisions, findings, origin, census.cells)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -228,9 +198,13 @@ class Study:
     @property
     def named_models(self) -> dict[str, tuple[str, ...]]:
         """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
-        figures = {f"figure[{number}].models": figure.models for number, figure in enumerate(self.figures, start=1)}
-        claims = {f"claim[{number}].model": claim.models for number, claim in enumerate(self.claims, start=1)}
-        return {"report.models": self.models} | figures | {place: names for place, names in claims.items() if names}
+        found = {"report.models": self.models}
+        for kind, declared in self.findings.items():
+            for number, each in enumerate(declared, start=1):
+                names: tuple[str, ...] = getattr(each, "models", ())
+                key = "models" if "models" in type(each.table).model_fields else "model"
+                found |= {f"{kind}[{number}].{key}": names} if names else {}
+        return found
 
     @property
     def compare_by(self) -> tuple[str, ...]:
@@ -291,8 +265,19 @@ class Study:
         return cls.from_document(document, name=name, origin=Origin(name, options={(): "canonical"}))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims, questions."""
+        """SHA-256, in hexadecimal, of all that is measured: not of titles, notes and findings."""
         return identity.digest(self.document)
+
+
+def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[str, tuple[Declared, ...]]:
+    """The findings of every kind. Raises: DesignError."""
+    reading = Reading({each.kind: getattr(table, each.kind) for each in declarations()}, parts)
+    cells = cache(lambda: tuple(cells_of(parts)))
+    found: dict[str, tuple[Declared, ...]] = {}
+    for each in declarations():
+        found[each.kind] = tuple(each.read(reading))
+        each.check(found[each.kind], cells, origin.options)
+    return found
 
 
 def _overridden(

@@ -4,10 +4,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.errors import StudyError
+from crosswind.errors import StudyError, did_you_mean
 from crosswind.regular_files import open_regular
 from crosswind.study.design import Study
-from crosswind.study.levels import did_you_mean
 from crosswind.units import shown
 
 MAX_FILE_BYTES = 1_000_000

@@ -1,7 +1,7 @@
 """The study file's format: every table and key, its kind and its help, as pydantic models.
 
-The keys of `[path]`, `[host]`, `[workload]` and `[budget]` are the catalogue's (`keys.py`), the tables of what a
-report shows are in `report_tables.py`; those of the design stand here. Validation, the JSON Schema and the error
+The keys of `[path]`, `[host]`, `[workload]` and `[budget]` are the catalogue's (`keys.py`), the tables of findings
+stand with their kinds (`crosswind.findings`); those of the design stand here. Validation, the JSON Schema and the error
 messages come from these models.
 """
 
@@ -13,18 +13,7 @@ from pydantic_core import CoreSchema
 
 from crosswind.study.keys import SETTINGS, budget_settings, section_of
 from crosswind.study.levels import Values
-from crosswind.study.report_tables import (
-    CheckTable,
-    ClaimTable,
-    EquivalenceTable,
-    FigureTable,
-    FitTable,
-    PublishedTable,
-    QuestionTable,
-    Table,
-    ThresholdTable,
-    Where,
-)
+from crosswind.study.tables import Table, Where
 
 
 class SettingsTable(Table):
@@ -138,8 +127,8 @@ class PartTable(Table):
     workload: Workload = Field(default_factory=WorkloadTable)
 
 
-class StudyDocument(Table):
-    """A Crosswind study file: the design of an experiment. A list is a factor."""
+class DesignDocument(Table):
+    """What is measured. A list is a factor."""
 
     title: str = ""
     description: str = ""
@@ -157,14 +146,6 @@ class StudyDocument(Table):
     exclude: list[ExcludeTable] = Field(default_factory=list)
     repetitions: list[RepetitionsTable] = Field(default_factory=list)
     precision: list[PrecisionTable] = Field(default_factory=list)
-    question: list[QuestionTable] = Field(default_factory=list)
-    published: list[PublishedTable] = Field(default_factory=list)
-    figure: list[FigureTable] = Field(default_factory=list)
-    fit: list[FitTable] = Field(default_factory=list)
-    equivalence: list[EquivalenceTable] = Field(default_factory=list)
-    claim: list[ClaimTable] = Field(default_factory=list)
-    check: list[CheckTable] = Field(default_factory=list)
-    threshold: list[ThresholdTable] = Field(default_factory=list)
 
 
 def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:

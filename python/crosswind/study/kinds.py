@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.errors import did_you_mean
 from crosswind.study.kind import Kind, pattern_schema
-from crosswind.study.levels import Value, Values, did_you_mean
+from crosswind.study.levels import Value, Values
 from crosswind.study.number_kinds import duration, number_of, probability, rate, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.units import UnitError, shown

@@ -3,9 +3,7 @@
 A level keeps the text its author wrote beside what it means: reports show the text.
 """
 
-import difflib
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -62,10 +60,3 @@ def text_of(raw: object) -> str:
     if isinstance(raw, dict):
         return str(raw.get("name") or text_of(raw.get("command", "")))
     return str(raw).strip()
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint with the closest known word, else all of them."""
-    names = list(known)
-    close = difflib.get_close_matches(word.lower()[:60], names, n=1, cutoff=0.6)
-    return f'did you mean "{close[0]}"?' if close else "known: " + ", ".join(names)

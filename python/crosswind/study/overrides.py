@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind.effect import DIRECTIONS
-from crosswind.errors import StudyError
+from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.format import BudgetTable, StudyTable
 from crosswind.study.keys import KINDS, renamed
-from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from crosswind.findings.question.declare import MOST_CHARACTERS
 from crosswind.metrics import METRICS
 from crosswind.quantities import RATE
 from crosswind.study.design import Study
 from crosswind.study.precision import main_metric
-from crosswind.study.questions import MOST_CHARACTERS
 
 USUAL_REPETITIONS = 10
 """Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.errors import CellError
-from crosswind.study.format import PartTable, StudyDocument, set_keys
+from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import KINDS, default_transport, direction_keys, workload_keys
 from crosswind.study.kinds import kind_of
 from crosswind.study.levels import Values
@@ -57,7 +57,7 @@ class Part:
         return math.prod(len(values.levels) for values in self.settings.values())
 
 
-def parts_of(document: StudyDocument) -> tuple[Part, ...]:
+def parts_of(document: DesignDocument) -> tuple[Part, ...]:
     """The parts of a study, one named "" when the file has none. Raises: CellError."""
     base = _settings_of(document)
     tables: list[tuple[PartTable | None, Location]] = [(None, ())]
@@ -111,7 +111,7 @@ def _of_kind(key: str, values: Values, kind: str) -> Values:
         return values  # Refused with its place where all values are.
 
 
-def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:
+def _settings_of(tables: DesignDocument | PartTable) -> dict[str, Values]:
     return set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
 
 

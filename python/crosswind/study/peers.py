@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from crosswind.errors import did_you_mean
 from crosswind.peers.registry import NATIVE, PEERS, names
-from crosswind.study.levels import Peer, did_you_mean
+from crosswind.study.levels import Peer
 from crosswind.units import UnitError, shown
 
 PEER_EXAMPLE = '"chromium"'

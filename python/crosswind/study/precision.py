@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosswind.errors import did_you_mean
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, RepetitionLimit, Where, where_of
 from crosswind.study.errors import DesignError
-from crosswind.study.format import PrecisionTable, StudyDocument
-from crosswind.study.levels import did_you_mean
+from crosswind.study.format import DesignDocument, PrecisionTable
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
@@ -93,7 +93,7 @@ def looks_of(
     return look_schedule(max(repetitions, FIRST_LOOK), limit_of_cell)
 
 
-def precisions_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
+def precisions_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
     """What precision a study asks for. Raises: DesignError, CellError."""
     precisions = tuple(
         _precision(table, ("precision", number), parts) for number, table in enumerate(document.precision)
@@ -113,7 +113,7 @@ def precisions_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Preci
     return precisions
 
 
-def most_repetitions(document: StudyDocument) -> int:
+def most_repetitions(document: DesignDocument) -> int:
     """How often a cell is run at most for its precision: 100, unless the study says otherwise.
 
     100 repetitions narrow the interval of a mean to 5 % where repetitions have a standard deviation of 20 %.

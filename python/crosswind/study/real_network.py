@@ -15,7 +15,7 @@ from typing import Any
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, combinations_of
 from crosswind.study.design import Study
-from crosswind.study.errors import read_document
+from crosswind.study.document import read_document
 from crosswind.study.parts import parts_of
 from crosswind.study.real_network_tables import Gone, fitting_tables, title_over
 from crosswind.study.selection import with_parts

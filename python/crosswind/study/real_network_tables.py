@@ -1,6 +1,6 @@
 """Which tables of a study still say something over the network that is there.
 
-A question, a figure or a claim that names what is left out goes; so does what compares with numbers that somebody
+A question, a figure or a statement that names what is left out goes; so does what compares with numbers that somebody
 measured on another network, or that a model predicts from an emulated path, and what takes packets that an emulator
 has counted.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.findings.registry import declarations
 from crosswind.metrics import Place, metric_named
 from crosswind.study.design import Study
 from crosswind.study.titles import keys_named_in
@@ -16,23 +17,14 @@ from crosswind.study.titles import keys_named_in
 MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
 """Models of a loss and a round-trip time, both of which the kernel's TCP knows of a real network."""
 
-_SHOWN = {
-    "question": ("question", "questions"),
-    "claim": ("claim", "claims"),
-    "check": ("check of a document", "checks of documents"),
-    "threshold": ("threshold", "thresholds"),
-    "figure": ("figure", "figures"),
-    "fit": ("fit", "fits"),
-    "equivalence": ("claim of equivalence", "claims of equivalence"),
-    "published": ("published number", "published numbers"),
+_SHOWN = {declaration.kind: declaration.words for declaration in declarations()} | {
     "precision": ("precision", "precisions"),
     "repetitions": ("limit of repetitions", "limits of repetitions"),
     "exclude": ("exclusion", "exclusions"),
 }
 """Every table that is about some cells, and what one and several of them are called."""
 _AXES = ("factor", "x", "series", "by", "over")
-_OF_NETWORKS = ("value", "slope", "model", "model-error")
-"""Rules of claims about numbers that a network has, and another has not."""
+_OF_NETWORKS = {declaration.kind: declaration.is_of_network for declaration in declarations()}
 _OF_AN_EMULATOR = ("head_of_line", "blocked_share", "transfer_time")
 """Metrics that take a record of every packet."""
 
@@ -58,8 +50,7 @@ def fitting_tables(document: Mapping[str, Any], gone: Gone) -> tuple[dict[str, A
     kept = {key: value for key, value in document.items() if key not in _SHOWN}
     left: list[str] = []
     for name, words in _SHOWN.items():
-        tables = list(document.get(name, ()))
-        fitting = [_fitted(name, table) for table in tables if _fits(name, table, gone)]
+        fitting = [_fitted(name, table) for table in document.get(name, ()) if _fits(name, table, gone)]
         kept |= {name: fitting} if fitting else {}
         all_of_them = len(gone.study.document.get(name, ()))
         if all_of_them > len(fitting):
@@ -80,7 +71,7 @@ def title_over(server: str, gone: Gone) -> str:
 
 
 def _fits(name: str, table: Mapping[str, Any], gone: Gone) -> bool:
-    if name in ("published", "check") or (name == "claim" and table.get("rule") in _OF_NETWORKS):
+    if name in _OF_NETWORKS and _OF_NETWORKS[name](table):
         return False
     if any(gone.has(str(table[axis])) for axis in _AXES if axis in table):
         return False
@@ -88,8 +79,9 @@ def _fits(name: str, table: Mapping[str, Any], gone: Gone) -> bool:
     if name == "threshold":
         # Its text names the metric, and may name cells.
         text = " ".join(table["fail_if"].split())
-        threshold = next(threshold for threshold in gone.study.thresholds if threshold.text == text)
-        where, metric = {**threshold.where.texts, **where}, threshold.metric.name
+        threshold = next(each for each in gone.study.findings[name] if each.summary == text)
+        asked = threshold.as_dict(())
+        where, metric = {**asked["where"], **where}, asked["metric"]
     if any(gone.has_level(key, value) for key, value in where.items()):
         return False
     return not _takes_an_emulator(metric) and not _names_gone(table.get("title", ""), gone)

@@ -12,10 +12,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
+from crosswind.findings.check.arithmetic import FUNCTIONS
+from crosswind.findings.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.peers.registry import names
 from crosswind.sections import fill_sections
-from crosswind.study.arithmetic import FUNCTIONS
-from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
 from crosswind.study.networks import NETWORKS
 from crosswind.study.networks.network import numbers_of
@@ -88,10 +88,18 @@ def budget_table() -> str:
     return _table(("key", "default", "values", "meaning"), rows)
 
 
-def rule_table() -> str:
-    """The rules of claims."""
-    rows = [(f"`{name}`", rule.help, _levels(rule), rule.limits.value) for name, rule in RULES.items()]
-    return _table(("`rule`", "what has to lie in the range", "levels in `compare`", "the range is"), rows)
+def answer_table() -> str:
+    """When the answer to a question is yes."""
+    return _table(("`yes`", "the answer is yes where"), [(f"`{yes}`", meaning) for yes, meaning in ANSWERS.items()])
+
+
+def scale_table() -> str:
+    """The numbers that a question may be about."""
+    rows = []
+    for scale, meaning in NUMBERS.items():
+        takes = "no factor" if scale in OF_CELLS else "two or more, or all" if scale in OF_NEIGHBOURS else "two or more"
+        rows.append((f"`{scale}`", meaning, takes, "numbers" if scale in PLAIN else "amounts of the metric, as `5ms`"))
+    return _table(("`scale`", "the number that decides", "levels in `compare`", "bounds are"), rows)
 
 
 def function_table() -> str:
@@ -122,7 +130,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "keys": key_table,
     "transports": transport_table,
     "budget": budget_table,
-    "rules": rule_table,
+    "answers": answer_table,
+    "scales": scale_table,
     "functions": function_table,
 }
 """Every table by the name in its marker."""
@@ -148,13 +157,6 @@ def _runs(name: str) -> str:
         return "all"
     unable = [kind for kind in carried if kind not in able]
     return f"all but `{unable[0]}`" if len(unable) == 1 else ", ".join(f"`{kind}`" for kind in able)
-
-
-def _levels(rule: Rule) -> str:
-    if rule.levels is None:
-        return "none"
-    fewest, most = rule.levels
-    return str(most) if most is not None else f"{fewest} or more, or all"
 
 
 def _default(key: Key) -> str:

@@ -1,4 +1,4 @@
-"""The JSON Schema of a study file, generated from the models of `format.py`.
+"""The JSON Schema of a study file, generated from the models of `document.py`.
 
     python -m crosswind.study.schema > docs/study.schema.json
 
@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from crosswind.study.format import StudyDocument
+from crosswind.study.document import StudyDocument
 
 
 def study_schema() -> dict[str, Any]:

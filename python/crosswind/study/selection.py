@@ -1,27 +1,27 @@
 """Some of a study's parts: what is left of it when only those are run, `study.parts`.
 
-What names a part that is not run, is about nothing any more and goes with it: a question, a figure, a claim.
+What names a part that is not run, is about nothing any more and goes with it: a question, a statement, a figure.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from crosswind.errors import did_you_mean
+from crosswind.findings.declared import whole
+from crosswind.findings.registry import declarations
 from crosswind.peers.registry import PEERS
 from crosswind.study.errors import DesignError
-from crosswind.study.format import StudyDocument
-from crosswind.study.levels import did_you_mean
+from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.units import shown
 
-_ABOUT_CELLS = (
-    "exclude", "repetitions", "precision", "question", "published", "figure", "fit", "equivalence", "claim",
-    "threshold",
-)  # fmt: skip
+_SPLIT = {declaration.kind: declaration.split for declaration in declarations()}
+_ABOUT_CELLS = ("exclude", "repetitions", "precision", *(kind for kind in _SPLIT if kind != "check"))
 _AXES = ("factor", "x", "series", "by", "over")
 """The keys of those tables that name a factor."""
 
 
-def check_peers(table: StudyDocument) -> None:
+def check_peers(table: DesignDocument) -> None:
     """Refuses optional peers that do not exist. Raises: DesignError."""
     for number, name in enumerate(table.study.optional_peers):
         if name not in PEERS:
@@ -29,7 +29,7 @@ def check_peers(table: StudyDocument) -> None:
             raise DesignError(("study", "optional_peers", number), message, did_you_mean(name, PEERS))
 
 
-def chosen_parts(table: StudyDocument, parts: Sequence[Part]) -> tuple[str, ...]:
+def chosen_parts(table: DesignDocument, parts: Sequence[Part]) -> tuple[str, ...]:
     """The parts to run, in the study's order; empty where the study does not choose. Raises: DesignError."""
     known = [part.name for part in parts if part.name]
     for number, name in enumerate(table.study.parts):
@@ -45,7 +45,8 @@ def with_parts(document: Mapping[str, Any], chosen: Collection[str]) -> dict[str
     kept["study"] = {key: value for key, value in document["study"].items() if key != "parts"}
     kept["part"] = [part for part in document["part"] if part["name"] in chosen]
     for key in _ABOUT_CELLS:
-        tables = [_narrowed(table, chosen) for table in document.get(key, ())]
+        split = _SPLIT.get(key, whole)
+        tables = [_narrowed(part, chosen) for table in document.get(key, ()) for part in split(table)]
         kept |= {key: left} if (left := [table for table in tables if table is not None]) else {}
     return kept
 

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import KINDS
-from crosswind.study.levels import Level, did_you_mean
+from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
 
 _PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.]+)\}")

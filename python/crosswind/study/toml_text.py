@@ -24,18 +24,22 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 def key_lines(text: str) -> dict[Location, int]:
     """Line numbers, from 1, of every table header and key of a TOML text. Never raises, whatever the text.
 
-    Keys of inline tables are found under the key that holds the table.
+    Entries of a list are found where each begins a line. Keys of inline tables are found under the key that holds the
+    table.
     """
     lines: dict[Location, int] = {}
     arrays: dict[Location, int] = {}
     table: Location = ()
+    location: Location = ()
     scan = _Scan()
     for number, line in enumerate(text.split("\n"), start=1):
-        at_statement = scan.at_statement
+        at_statement, at_entry, entry = scan.at_statement, scan.at_entry, scan.entries
         scan.feed(line)
-        if not at_statement:
-            continue
         stripped = line.strip()
+        if not at_statement:
+            if at_entry and stripped and stripped[0] not in "#],":
+                lines.setdefault((*location, entry), number)
+            continue
         is_array = stripped.startswith("[[")
         keys = _keys(stripped.lstrip("["))
         if not keys:
@@ -68,10 +72,16 @@ class _Scan:
     def __init__(self) -> None:
         self.depth = 0
         self.quote = ""
+        self.entries = 0
+        """Of the outermost list, those that have ended."""
 
     @property
     def at_statement(self) -> bool:
         return self.depth == 0 and self.quote == ""
+
+    @property
+    def at_entry(self) -> bool:
+        return self.depth == 1 and self.quote == ""
 
     def feed(self, line: str) -> None:
         position = 0
@@ -88,6 +98,7 @@ class _Scan:
                 position += 1
             else:
                 self.depth = max(0, self.depth + (line[position] in "[{") - (line[position] in "]}"))
+                self.entries = 0 if self.depth == 0 else self.entries + (self.depth == 1 and line[position] == ",")
                 position += 1
         if len(self.quote) == 1:
             self.quote = ""
@@ -156,6 +167,8 @@ def write_value(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
+        if any(isinstance(item, list) for item in value):
+            return "[\n" + "".join(f"  {write_value(item)},\n" for item in value) + "]"
         return "[" + ", ".join(map(write_value, value)) + "]"
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(key)} = {write_value(item)}" for key, item in value.items()) + " }"

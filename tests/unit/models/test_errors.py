@@ -2,8 +2,8 @@
 
 import pytest
 
-from crosswind.analysis import analyse
 from crosswind.analysis.predictions import QUEUE_DROPPED
+from crosswind.findings.pipeline import analyse
 from crosswind.models.caia import caia
 from crosswind.report.tables.models import model_error_tables, model_tables
 from records import MS, finished, path, record, run, timed

@@ -3,6 +3,8 @@
 Bounds are binomial: a procedure that covers 93 % falls below its bound once in 10,000 runs of this test.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -17,7 +19,10 @@ from coverage.looks import looked_at
 from coverage.procedures import tallies
 from coverage.table import COMPARISONS, ESTIMATES, all_cells, text_of
 from coverage.tally import Tally, shown
+from coverage.verdicts import Wrong, verdicts_text, wrong_verdicts
+from coverage.verdicts import all_cases as all_families
 from coverage.worlds import LN1, LN2, MIX, NORMAL, WORLDS, Size, World
+from crosswind.findings.families import FAMILIES, Correction, Family
 
 TRIALS = 200
 FEWER = 100
@@ -139,3 +144,34 @@ def test_what_is_printed_of_cells_with_equal_means_is_seldom_wrong(world: World,
     assert max(found.larger, found.smaller) <= most, found
     # Student's t of the pairs is what is not printed: a steady cell seems the larger one.
     assert beside == EQUAL or found.t_smaller > most, found
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
+@pytest.mark.parametrize(
+    ("world", "size"),
+    [
+        (NORMAL, Size(3, 50, 0.2)),
+        (NORMAL, Size(10, 1, 0.0)),
+        (LN1, Size(10, 1, 0.0)),
+        (MIX, Size(20, 50, 0.2)),
+        (LN2, Size(20, 1, 0.0)),
+    ],
+)
+def test_families_seldom_have_a_wrong_verdict(family: Family, world: World, size: Size) -> None:
+    found = wrong_verdicts(family, world, size, runs=TRIALS, seed=7)
+    most = stats.binom(TRIALS, 0.05).ppf(1 - 1e-4)
+    assert max(found.yes, found.no) <= most, found
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.what)
+def test_without_a_correction_families_would_often_have_a_wrong_verdict(family: Family) -> None:
+    plain = replace(family, yes=Correction.NONE, no=Correction.NONE)
+    found = wrong_verdicts(plain, NORMAL, Size(10, 1, 0.0), runs=TRIALS, seed=7)
+    assert max(found.yes, found.no) > stats.binom(TRIALS, 0.05).ppf(1 - 1e-4), found
+
+
+def test_a_table_of_verdicts_has_every_family() -> None:
+    text = verdicts_text(dict.fromkeys(all_families(), Wrong(100, 2, 3)))
+    for family in FAMILIES:
+        assert f"| {family.what}, normal {'| 2.0 / 3.0 ' * 8}|" in text
+        assert f"| {family.what}, mix {'| – ' * 4}{'| 2.0 / 3.0 ' * 4}|" in text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis import analyse
+from crosswind.findings.pipeline import analyse
 from crosswind.stats import Units
 from crosswind.stats.diagnostics import diagnostics_of, intraclass_correlation
 from records import echoes, record, runs

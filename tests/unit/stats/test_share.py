@@ -1,10 +1,14 @@
-"""Intervals of shares against scipy, and what repetitions that differ do to them."""
+"""Intervals of shares and of their differences against scipy, and what repetitions that differ do to them."""
+
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Share, TooFewSamples, clopper_pearson, share_interval
+from crosswind.stats import Share, Side, TooFewSamples, Units, clopper_pearson, difference, share_interval
+from crosswind.stats.differences import independent_at_best
 from crosswind.stats.share import difference_limits
 
 
@@ -56,3 +60,41 @@ def test_none_against_none_still_has_an_interval() -> None:
     end = 1 - 0.05 ** (1 / 24)
     assert difference_limits(none, none, 0.05) == pytest.approx((-end, end))
     assert np.isclose(end, 0.117, atol=5e-4)
+
+
+def flags(events: int, trials: int, repetitions: int, first: int = 0) -> Side:
+    """Repetitions of so many trials, each with as many events."""
+    own = [1.0] * events + [0.0] * (trials - events)
+    units = Units.of(own * repetitions, first + np.repeat(range(repetitions), trials))
+    return Side(units, is_share=True)
+
+
+def test_shares_that_differ_between_repetitions_are_compared_as_means() -> None:
+    rng = np.random.default_rng(9)
+    # Events come together: repetitions differ by more than independent exchanges would.
+    a, b = (rng.random((10, 200)) < rng.beta(6, 24, (10, 1)) for _ in range(2))
+    sides = [Side(Units.of(events.ravel(), np.repeat(range(10), 200)), is_share=True) for events in (a, b)]
+    expected = stats.ttest_rel(b.mean(axis=1), a.mean(axis=1)).confidence_interval(0.90)
+    assert difference(*sides).limits(0.90) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_difference_of_shares_is_never_surer_than_that_of_independent_exchanges() -> None:
+    # 20 of 100 in every repetition, and 20 or 21: that spreads less than any 100 independent exchanges do.
+    a, b = flags(20, 100, 4), flags(20, 100, 4)
+    values = b.units.values.copy()
+    values[20] = 1.0
+    b = replace(b, units=replace(b.units, values=values))
+    found = difference(a, b)
+    of_each = [(1 + events) / 402 for events in (80, 81)]
+    error = math.sqrt(sum(share * (1 - share) / 402 for share in of_each))
+    assert (found.value, found.error) == (pytest.approx(0.0025), pytest.approx(error))
+    low, high = found.limits(0.95)
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 3) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(0.0025 / error, 3))
+    apart = difference(a, flags(21, 100, 4, first=10))
+    assert (apart.p or 0) > 0.05 and apart.limits(0.95)[0] < 0  # though every repetition has one more
+    # None of 4 repetitions has an event: that is left as it is, unless one asks for an interval.
+    none = flags(0, 100, 4)
+    same = difference(none, none)
+    assert same.shortage is not None
+    assert independent_at_best(same, none, none).shortage is None

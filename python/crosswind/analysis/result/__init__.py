@@ -1,13 +1,11 @@
 """What a run's result is made of: the objects of `crosswind.result/1` (docs/result.md).
 
-Result -> Answer -> AnswerCase -> Interval
-       -> CellResult -> MetricEstimates -> Interval
+Result -> CellResult -> MetricEstimates -> Interval
                      -> Ends -> End
-       -> Conditions, ClaimResult, ThresholdResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit
-       -> ClientProgram
+       -> Conditions, LevelComparison, ClientProgram
+       -> of each kind of finding what its folder says (crosswind.findings)
 """
 
-from crosswind.analysis.result.answers import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict
 from crosswind.analysis.result.cells import (
     CellResult,
     Clock,
@@ -21,39 +19,18 @@ from crosswind.analysis.result.cells import (
     ModelPrediction,
     Profile,
 )
-from crosswind.analysis.result.checks import CheckNumber, CheckResult
-from crosswind.analysis.result.claims import ClaimPart, ClaimResult, ClaimVerdict
-from crosswind.analysis.result.comparisons import (
-    EquivalenceClaim,
-    EquivalencePair,
-    LevelComparison,
-    PublishedComparison,
-    StatisticComparison,
-)
+from crosswind.analysis.result.comparisons import LevelComparison, StatisticComparison
 from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
 from crosswind.analysis.result.ends import End, Ends
-from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
-from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
-from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
+from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates, ResultModel
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
-from crosswind.analysis.result.result import SCHEMA, Result, schema_text
-from crosswind.analysis.result.thresholds import ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.analysis.result.result import SCHEMA, Found, Result
 
 __all__ = [
     "SCHEMA",
-    "Answer",
-    "AnswerCase",
-    "AnswerSide",
-    "AnswerVerdict",
-    "CaseVerdict",
     "CellResult",
-    "CheckNumber",
-    "CheckResult",
-    "ClaimPart",
-    "ClaimResult",
-    "ClaimVerdict",
     "ClientProgram",
     "Clock",
     "Condition",
@@ -64,16 +41,9 @@ __all__ = [
     "Dropped",
     "End",
     "Ends",
-    "EquivalenceClaim",
-    "EquivalencePair",
     "FailureCount",
     "Fidelity",
-    "Figure",
-    "FigureCurve",
-    "FigurePoint",
-    "Fit",
-    "FitCurve",
-    "FitRow",
+    "Found",
     "HostProfile",
     "Interval",
     "Ledger",
@@ -86,15 +56,9 @@ __all__ = [
     "Profile",
     "ProgramFunction",
     "ProgramProblem",
-    "PublishedComparison",
-    "PublishedFit",
-    "PublishedPoint",
     "Result",
+    "ResultModel",
     "Retransmitted",
     "ServerClock",
     "StatisticComparison",
-    "ThresholdCell",
-    "ThresholdResult",
-    "ThresholdVerdict",
-    "schema_text",
 ]

@@ -1,12 +1,13 @@
 """Two runs, compared cell by cell: what changed, how sure that is, and whether conditions are met."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.trust import reason_of
-from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition, Sides
+from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,
     Measured,
@@ -28,6 +29,9 @@ from crosswind.analysis.two_runs.result import (
 )
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
 from crosswind.damage import damage_sentences
+from crosswind.findings.families import ALPHA, CONDITIONS
+from crosswind.findings.judge import Judged, OfEffect, judge
+from crosswind.findings.statement import Verdict as YesOrNo
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, holm
@@ -38,6 +42,8 @@ from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.sample_size import repetitions_needed
 
+_ANSWERS: dict[YesOrNo, Answer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
+"""Of a condition, by the verdict on the statement that the change is no larger."""
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
 
@@ -198,8 +204,8 @@ def _pairs_needed(measured: Measured, effect: Effect) -> int | None:
         return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
     if effect.how == EXACT or effect.shortage is not None:
         return None
-    pairs = repetitions_needed(effect.spread, abs(effect.value), power=POWER)
-    return max(pairs, repetitions_in_a_row(ALPHA / 2)) if pairs is not None and effect.has_ties(0.0) else pairs
+    found = repetitions_needed(effect.spread, abs(effect.value))
+    return max(found, repetitions_in_a_row(ALPHA / 2)) if found is not None and effect.has_ties(0.0) else found
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
@@ -225,62 +231,60 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
 # Conditions
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A condition in a pair of cells. number: what is judged; None where that is known without, or cannot be."""
+
+    cell: ConditionInCell
+    number: OfEffect | None = None
+
+
 def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[AskedCondition]:
-    """Each condition in each common cell; Holm's correction is over all of them, for one wrong "shown" among all."""
+    """Each condition in each common cell, which are judged together."""
     asked = [
         (condition, [_asked(condition, pair) for pair in matching.pairs if _has(pair, condition.metric)])
         for condition in conditions
     ]
-    p_values = iter(holm([cell.p for _, cells in asked for cell in cells if cell.p is not None]))
-    return [_judged(condition, [_shown(cell, p_values) for cell in cells]) for condition, cells in asked]
+    numbers = [[each.number for each in cells if each.number is not None] for _, cells in asked]
+    rulings = judge(numbers, CONDITIONS)
+    found = []
+    for (condition, cells), ruling in zip(asked, rulings, strict=True):
+        judged = iter(ruling.cases)
+        made = [each.cell if each.number is None else _ruled(each.cell, each.number, next(judged)) for each in cells]
+        found.append(_judged(condition, made))
+    return found
 
 
-def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
-    """A condition in a pair of cells: held or not known, until what is shown has been corrected."""
+def _asked(condition: Condition, pair: Pair) -> _Asked:
+    """A condition in a pair of cells, as far as it is known before all are judged together."""
 
-    def answer(**found: object) -> ConditionInCell:
+    def answer(**known: object) -> ConditionInCell:
         nothing = {"p": None, "p_holm": None, "reason": None, "needed": None, "answer": "inconclusive"}
         cells = {"cell_a": pair.a.cell, "cell_b": pair.b.cell, "levels": pair.levels}
-        return ConditionInCell.model_validate({**cells, **nothing, **found})
+        return ConditionInCell.model_validate({**cells, **nothing, **known})
 
     try:
         measured = measure(pair, condition.metric, condition.statistic)
     except TooFewSamples as error:
-        return answer(change=no_change(error.message, LEVEL), reason=error.message)
+        return _Asked(answer(change=no_change(error.message, LEVEL), reason=error.message))
     effect = condition.effect(measured)
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
-        return answer(change=no_change(reason, LEVEL), reason=reason)
+        return _Asked(answer(change=no_change(reason, LEVEL), reason=reason))
     change = measured.change(effect, LEVEL)
-    is_same = effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS
-    if is_same:
-        return answer(change=change, p=1.0, answer="pass")
+    if effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS:
+        return _Asked(answer(change=change, answer="pass"))
     if measured.is_short(effect):
         more = None if effect.needed is None else effect.needed - effect.units
-        return answer(change=change, reason=effect.shortage, needed=more)
-    sides = Sides(effect, measured.size(effect))
-    p, is_held = condition.p_of_not(sides), condition.p_of(sides) < ALPHA
-    more = None if is_held else _more_to_decide(condition, measured, effect)
-    return answer(change=change, p=p, needed=more, answer="pass" if is_held else "inconclusive")
+        return _Asked(answer(change=change, reason=effect.shortage, needed=more))
+    return _Asked(answer(change=change), condition.number(effect, size=measured.size(effect)))
 
 
-def _more_to_decide(condition: Condition, measured: Measured, effect: Effect) -> int | None:
-    """More repetitions that would probably decide a condition; None where no number would, or nobody can know."""
-    if not measured.is_of_most(effect):
-        return condition.more_needed(effect, effect.units)
-    size = measured.size(effect)
-    agreeing = min(agreeing_at(effect, place, size=size) for place in condition.places)
-    needed = repetitions_of_most(agreeing, effect.units, p=ALPHA)
-    return None if needed is None or needed <= effect.units else needed - effect.units
-
-
-def _shown(cell: ConditionInCell, p_values: Iterator[float]) -> ConditionInCell:
-    if cell.p is None:
-        return cell
-    p_holm = next(p_values)
-    update: dict[str, object] = {"p_holm": p_holm}
-    if p_holm < ALPHA:
-        update |= {"answer": "fail", "needed": None}
+def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> ConditionInCell:
+    units = 0 if number.effect is None else number.effect.units
+    more = None if judged.needed is None or judged.needed <= units else judged.needed - units
+    p = number.p(yes=False, sides=CONDITIONS.sides)
+    update = {"p": p, "p_holm": judged.p_no, "needed": more, "answer": _ANSWERS[judged.verdict]}
     return cell.model_copy(update=update)
 
 

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from crosswind.findings.threshold.show import TONES
 from crosswind.live.expectations import Expectation
 from crosswind.live.lines import (
     goodput_line,
@@ -29,13 +29,8 @@ from crosswind.live.report.tables import (
     thresholds_table,
     windows_table,
 )
-from crosswind.report.charts.panels import Panels
-from crosswind.report.files import write_text
-from crosswind.report.html import document
-from crosswind.report.markup import Markup, terms_html, threshold_html
-from crosswind.report.page import Section
+from crosswind.report.page import Page, Panels, Section, Sentence, Tone
 from crosswind.report.text.format import count, count_of
-from crosswind.report.text.headline import Trust
 from crosswind.store.provenance import command_line, surroundings
 from crosswind.units import format_duration
 
@@ -45,48 +40,40 @@ _JITTER = (
 )
 
 
-def write_page(account: Account, path: Path) -> None:
-    """Write the page whole or not at all. Raises: DiskError."""
-    write_text(path, render(account))
+def page_of(account: Account) -> Page:
+    """The page of a session."""
+    subject = account.subject
+    return Page(
+        title=f"{subject.target.name}: loss and round-trip time",
+        about=f"Crosswind live, {subject.probe}, {account.time_ns / 1e9:.1f} s",
+        verdict=_verdict(account),
+        banners=[Sentence(judged.sentence, TONES[judged.verdict]) for judged in account.judged],
+        lines=list(_lines(account)),
+        terms=list(condition_terms(account)),
+        sections=list(_sections(account)),
+        provenance=account.origin,
+    )
 
 
-def render(account: Account) -> str:
-    """The page as one HTML document, which opens offline."""
-    page, subject = Markup(), account.subject
-    title = f"{subject.target.name}: loss and round-trip time"
-    thresholds = "".join(threshold_html(judged.verdict, judged.sentence) for judged in account.judged)
-    head = page.header(
-        title, f"Crosswind live, {subject.probe}, {account.time_ns / 1e9:.1f} s", _verdict(account),
-        list(_lines(account)), first=thresholds,
-    )  # fmt: skip
-    parts = [
-        head,
-        f'<div class="conditions">{terms_html(condition_terms(account))}</div>',
-        *(page.section(section) for section in _sections(account)),
-        page.provenance_of(account.origin),
-    ]
-    return document(title, parts, page)
-
-
-def _verdict(account: Account) -> tuple[Trust, str]:
+def _verdict(account: Account) -> Sentence:
     """What came of the session, worst first."""
     verdicts = {judged.verdict for judged in account.judged}
     total = account.total
     if not total.answered:
         said = refused_text(total) if total.refused else f"never answered {count_of(total.sent, 'probe')}"
-        return Trust.BAD, f"{account.subject.target} {said}."
+        return Sentence(f"{account.subject.target} {said}.", Tone.BAD)
     if "fail" in verdicts:
-        return Trust.BAD, "A threshold fails."
+        return Sentence("A threshold fails.", Tone.BAD)
     if account.outages or total.refused:
         counts = {"outage": len(account.outages), "refused connection": total.refused or 0}
         noun, number_of = next((noun, number_of) for noun, number_of in counts.items() if number_of)
-        return Trust.DOUBTFUL, f"There {_were(number_of, noun)}."
+        return Sentence(f"There {_were(number_of, noun)}.", Tone.DOUBTFUL)
     if total.loss is None or total.loss.low is None:
-        return Trust.DOUBTFUL, f"{count_of(total.sent, 'probe')} are too few for intervals."
-    if "cannot tell" in verdicts:
-        return Trust.DOUBTFUL, "A threshold is inconclusive."
+        return Sentence(f"{count_of(total.sent, 'probe')} are too few for intervals.", Tone.DOUBTFUL)
+    if "inconclusive" in verdicts:
+        return Sentence("A threshold is inconclusive.", Tone.DOUBTFUL)
     passed = "Every threshold passes, and there" if verdicts else "There"
-    return Trust.GOOD, f"{passed} was no outage."
+    return Sentence(f"{passed} was no outage.", Tone.GOOD)
 
 
 def _were(number_of: int, noun: str) -> str:
@@ -117,23 +104,23 @@ def _expected(each: Expectation) -> str:
 def _sections(account: Account) -> Iterator[Section]:
     yield Section(
         "Loss" if account.total.refused is None else "Loss and refused connections",
-        [Panels([loss_over_time(account)], 1)],
+        charts=[Panels([loss_over_time(account)], 1)],
     )
     rtt = rtt_over_time(account)
     if rtt is not None:
         charts = distribution_charts(account)
-        yield Section("Round-trip time", [Panels([rtt], 1), Panels(charts, len(charts))])
+        yield Section("Round-trip time", charts=[Panels([rtt], 1), Panels(charts, len(charts))])
     variation = variation_over_time(account)
     if variation is not None:
-        yield Section("Delay variation and jitter", [Panels([variation], 1)], caption=_JITTER)
+        yield Section("Delay variation and jitter", charts=[Panels([variation], 1)], caption=_JITTER)
     if account.total.reordering is not None:
-        yield Section("Reordering", [Panels([reordering_over_time(account)], 1)], caption=_reordered(account))
+        yield Section("Reordering", charts=[Panels([reordering_over_time(account)], 1)], caption=_reordered(account))
     for table in filter(None, (events_table(account), thresholds_table(account))):
         yield Section(table.title, tables=[table])
     chart = goodput_chart(account)
     for table in filter(None, (measured_table(account), *expectation_tables(account))):
         panels = [Panels([chart], 1)] if chart is not None and table.title == EXPECTED else []
-        yield Section(table.title, panels, [table])
+        yield Section(table.title, charts=panels, tables=[table])
     table = numbers_table(account)
     yield Section(table.title, tables=[table, windows_table(account)])
 

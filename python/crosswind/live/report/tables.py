@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Interval
+from crosswind.findings.threshold.sentence import WORDS, value_text
 from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
@@ -10,7 +11,6 @@ from crosswind.live.report.history import Period
 from crosswind.live.summary import Summary
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.format import NOTHING, count, interval, number, quantity, scale_of
-from crosswind.report.text.thresholds import VERDICTS, value_text
 from crosswind.stats.estimate import Estimate
 
 EXPECTED = "Expected TCP throughput"
@@ -106,7 +106,7 @@ def thresholds_table(account: Account) -> Table | None:
     """What became of each threshold; None without any."""
     rows = [
         [
-            VERDICTS[judged.verdict],
+            WORDS[judged.verdict],
             judged.threshold.text,
             value_text(judged.cell.value, judged.threshold.unit.name),
             count(judged.cell.value.n),
@@ -120,8 +120,8 @@ def thresholds_table(account: Account) -> Table | None:
         *numbers("more probes needed"),
     ]  # fmt: skip
     how = (
-        "A threshold passes if the whole 95 % interval is within the bound, and fails if the whole interval, widened "
-        "for the number of thresholds (Bonferroni), is beyond it."
+        "A threshold passes if the whole 95 % interval is within the bound, and fails if the whole interval, corrected "
+        "by Holm's method over the thresholds, is beyond it."
     )
     return Table("Thresholds", columns, rows, footnotes=[how]) if rows else None
 

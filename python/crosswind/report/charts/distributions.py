@@ -10,7 +10,7 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.metrics import METRICS
 from crosswind.report.charts.colours import Colours
-from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
+from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Roles, roles_of
 from crosswind.report.charts.style import (
     DASHES,
     Specification,
@@ -22,6 +22,7 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_name
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.stats.estimate import Array

@@ -1,26 +1,25 @@
 """Effects as a forest plot: one line for each comparison, its interval beside the line of no effect and the margin."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
 
-from crosswind.analysis.result import EquivalenceClaim, Interval, LevelComparison, Result, StatisticComparison
+from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.metrics import METRICS, Metric
-from crosswind.quantities import SHARE
-from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification
+from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.effects import named_level
-from crosswind.report.text.format import count, interval, level_text, levels, plural_of, scale_of
-from crosswind.report.text.sentences import varied_levels
+from crosswind.report.text.format import count, interval, level_text, levels, plural_of
 
 _COLOURS = {
     "larger": PALETTE[1], "larger in most repetitions": PALETTE[1], "smaller": PALETTE[0],
-    "smaller in most repetitions": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
+    "smaller in most repetitions": PALETTE[0], "yes": PALETTE[2], "no": PALETTE[1],
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
     "worse": PALETTE[1], "better": PALETTE[2], "same": PALETTE[2],
 }  # fmt: skip
@@ -68,7 +67,7 @@ def ratio_forest(rows: Sequence[ForestRow], metric: Metric) -> Specification:
     """Ratios of a metric around 1, on a logarithmic axis."""
     statistics = list(dict.fromkeys(row.statistic for row in rows))
     of = f"ratio of {plural_of(statistics[0])}" if len(statistics) == 1 else "ratio"
-    return _drawing(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
+    return forest(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
 
 
 def cut_note(rows: Sequence[ForestRow]) -> str:
@@ -77,66 +76,31 @@ def cut_note(rows: Sequence[ForestRow]) -> str:
     return _CUT if any(min(row.value, row.low) < floor or max(row.value, row.high) > ceiling for row in rows) else ""
 
 
-def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
-    """Differences or ratios of a claim's pairs of levels beside its margin; None without a number."""
-    divisor, unit = _scale_of_claim(claim)
-    known = [pair for pair in claim.pairs if pair.effect.value is not None]
-    varied = varied_levels(pair.fixed for pair in claim.pairs)
-    rows = [
-        _row(
-            _name(
-                claim.factor, pair.other, pair.reference, {key: pair.fixed[key] for key in varied if key in pair.fixed}
-            ),
-            pair.effect,
-            divisor,
-            pair.verdict,
-            claim.statistic,
-        )
-        for pair in known[:MAX_BARS]
-    ]
-    if not rows:
-        return None
-    is_ratio = claim.scale == "ratio"
-    of = "shares" if METRICS[claim.metric].is_share else plural_of(claim.statistic)
-    what = f"ratio of {of}, log scale" if is_ratio else f"difference of {of}, {unit}"
-    title = f"{METRICS[claim.metric].title.lower()}, {what}"
-    drawing = _drawing(rows, title, (claim.low / divisor, claim.high / divisor), log=is_ratio)
-    left = len(claim.pairs) - len(rows)
-    return Chart("", drawing, (f"Shaded: the margin.{f' {left} more are in the table.' if left else ''}",))
-
-
-def _scale_of_claim(claim: EquivalenceClaim) -> tuple[float, str]:
-    if claim.scale == "ratio":
-        return 1.0, ""
-    if claim.unit == SHARE.name:
-        return SHARE.scales["%"], "percentage points"
-    known = [end for pair in claim.pairs for end in (pair.effect.value, pair.effect.high) if end is not None]
-    return scale_of(known, claim.unit)
-
-
 def _effects(compared: LevelComparison) -> dict[str, StatisticComparison]:
     return {MEAN: compared, **compared.statistics}
 
 
 def _rows_of(compared: LevelComparison) -> list[ForestRow]:
-    name = _name(compared.factor, compared.other, compared.reference, compared.fixed)
+    name = pair_name(compared.factor, compared.other, compared.reference, compared.fixed)
     effects = {statistic: made for statistic, made in _effects(compared).items() if made.ratio.value}
-    return [_row(name, made.ratio, 1.0, made.verdict, statistic) for statistic, made in effects.items()]
+    return [forest_row(name, made.ratio, 1.0, made.verdict, statistic) for statistic, made in effects.items()]
 
 
-def _name(factor: str, other: str, reference: str, fixed: dict[str, str]) -> str:
+def pair_name(factor: str, other: str, reference: str, fixed: Mapping[str, str]) -> str:
+    """How a row names two levels: "http3 / http2 · delay 5ms"."""
     return f"{named_level(factor, other)} / {level_text(reference)}{f' · {levels(fixed)}' if fixed else ''}"
 
 
-def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:
+def forest_row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:
+    """A row of a forest, in the unit that a divisor makes."""
     value = effect.value or 0.0
     low, high = effect.limits or (value, value)
     numbers = (value / divisor, low / divisor, high / divisor)
     return ForestRow(name, *numbers, interval(effect, divisor), effect.n, verdict, statistic)
 
 
-def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *, log: bool) -> Specification:
-    """Args: around: the margin around no effect, shaded where it has a width."""
+def forest(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *, log: bool) -> Specification:
+    """Effects beside no effect. Args: around: the margin around no effect, shaded where it has a width."""
     labels = row_labels(row.comparison for row in rows)
     reach = _reach(rows) if log else (-math.inf, math.inf)
     shown = [replace(_within(row, *reach), comparison=labels[row.comparison]) for row in rows]

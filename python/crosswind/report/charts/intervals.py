@@ -15,8 +15,6 @@ from crosswind.report.charts.panels import (
     MAX_BARS,
     MAX_PANELS,
     NO_PANELS,
-    Chart,
-    Panels,
     into_panels,
     panel_factors,
     roles_of,
@@ -33,6 +31,7 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.stats.estimate import Array
 

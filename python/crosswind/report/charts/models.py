@@ -12,7 +12,7 @@ from crosswind.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
 from crosswind.quantities import SHARE
 from crosswind.report.charts.colours import Colours
-from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import (
     GREY,
     Specification,
@@ -23,6 +23,7 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_and_level, interval, observed
 
 _METRIC = METRICS["goodput"]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.analysis.result import CellResult
-from crosswind.report.charts.style import DASHES, LOG_SPREAD, PALETTE, Specification
+from crosswind.report.charts.style import DASHES, LOG_SPREAD, PALETTE
+from crosswind.report.page import Panels
 from crosswind.report.text.format import factor_and_level
 
 MAX_PANELS = 12
@@ -17,23 +18,6 @@ MAX_BARS = 40
 
 COLOUR_FIRST = ("workload.transport", "host.congestion_control")
 """Factors that are told apart by colour wherever they vary."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below."""
-
-    caption: str
-    specification: Specification
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Charts of one kind, and how many there would be: at most MAX_PANELS of them are drawn."""
-
-    charts: list[Chart]
-    total: int
 
 
 NO_PANELS = Panels([], 0)

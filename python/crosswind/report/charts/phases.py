@@ -9,18 +9,10 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import phases_of as phases_of_metric
 from crosswind.quantities import TIME
-from crosswind.report.charts.panels import (
-    MAX_BARS,
-    MAX_PANELS,
-    NO_PANELS,
-    Chart,
-    Panels,
-    into_panels,
-    row_levels,
-    separating,
-)
+from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, row_levels, separating
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import NOTHING, count_range, interval
 
 _EXCHANGE = "Exchange"

@@ -13,8 +13,9 @@ import numpy as np
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, LevelComparison, Result
 from crosswind.metrics import METRICS
-from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
+from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of, with_unit
 from crosswind.stats import TooFewSamples, difference, estimate_of

@@ -9,8 +9,9 @@ import polars as pl
 from crosswind.analysis import CellData
 from crosswind.quantities import TIME
 from crosswind.record import CellRun
-from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
+from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import count, levels, quantity
 
 

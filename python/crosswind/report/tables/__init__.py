@@ -3,13 +3,9 @@
 from collections.abc import Callable
 
 from crosswind.analysis.result import Result
-from crosswind.report.tables.checks import check_tables
-from crosswind.report.tables.claims import claim_tables
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
-from crosswind.report.tables.equivalences import equivalence_tables
-from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.models import model_error_tables, model_tables
 from crosswind.report.tables.network import retransmission_tables
@@ -17,30 +13,20 @@ from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
-from crosswind.report.tables.published import published_tables
 from crosswind.report.tables.table import Table
-from crosswind.report.tables.thresholds import threshold_tables
 from crosswind.report.tables.trust import trust_tables
 
 __all__ = [
     "AFTER_METRICS",
     "BEFORE_METRICS",
     "comparison_tables",
-    "equivalence_tables",
-    "fit_tables",
     "metric_tables",
     "model_tables",
     "profile_tables",
-    "tables_of",
 ]
 
 BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
-    threshold_tables,
     model_error_tables,
-    claim_tables,
-    check_tables,
-    fit_tables,
-    equivalence_tables,
     precision_tables,
     profile_tables,
     program_tables,
@@ -52,17 +38,9 @@ AFTER_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     end_tables,
     retransmission_tables,
     model_tables,
-    published_tables,
     drop_tables,
     wire_tables,
     processor_tables,
     comparison_tables,
     trust_tables,
 )
-
-
-def tables_of(result: Result) -> list[Table]:
-    """Every table of a report."""
-    before = [table for make in BEFORE_METRICS for table in make(result)]
-    after = [table for make in AFTER_METRICS for table in make(result)]
-    return [*before, *metric_tables(result).values(), *after]

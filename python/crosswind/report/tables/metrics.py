@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
+from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
 from crosswind.report.tables.reasons import merged, together
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
@@ -34,8 +35,7 @@ def metric_tables(result: Result) -> dict[str, Table]:
     order = [*asked_metrics(result), *METRICS]
     own = [name for name in METRICS if name in present and METRICS[name].place in (Place.MAIN, Place.DETAIL)]
     own.sort(key=order.index)
-    asked = {figure.metric for figure in result.figures} | {claim.metric for claim in result.equivalences}
-    asked |= {claim.metric for claim in result.claims}
+    asked = set(asked_metrics(result))
     connection = {_CONNECTION, *(phase.name for phase in phases_of(_CONNECTION))}
     if _CONNECTION in own and connection.issuperset(own):
         asked |= connection
@@ -45,9 +45,8 @@ def metric_tables(result: Result) -> dict[str, Table]:
 
 
 def asked_metrics(result: Result) -> list[str]:
-    """The metrics that the study's questions and claims are about, in their order."""
-    metrics = [*(answer.metric for answer in result.answers), *(claim.metric for claim in result.claims)]
-    return list(dict.fromkeys(metrics))
+    """The metrics that the study asks about, in its order."""
+    return list(dict.fromkeys(metric for showing in showings() for metric in showing.metrics(result)))
 
 
 def metric_table(name: str, result: Result) -> Table:

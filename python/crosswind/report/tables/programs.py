@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from crosswind.analysis.result import CellResult, ClientProgram, PublishedComparison, Result
+from crosswind.analysis.result import CellResult, ClientProgram, Result
+from crosswind.findings.published.judge import PublishedComparison
 from crosswind.metrics import METRICS
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, number, percent
@@ -82,7 +83,7 @@ def _function_rows(functions: Mapping[str, float], whole: float, divisor: float)
 
 def _published(result: Result) -> list[PublishedComparison]:
     """Each published profile once, however many cells it stands beside."""
-    profiles = [number for number in result.published if number.metric == _METRIC and number.functions]
+    profiles = [number for number in result.of(PublishedComparison) if number.metric == _METRIC and number.functions]
     return list({profile.source: profile for profile in profiles}.values())
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
+from crosswind.findings.question.result import Answer
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place
 from crosswind.quantities import RATE
 from crosswind.report.tables.metrics import asked_metrics, statistic_text
@@ -40,7 +41,9 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         metric, cells = found[0]
         found[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
     rooms = _rooms([len(cells) for _, cells in found], most)
-    kept = {answer.metric: answer.statistic for answer in reversed(result.answers) if answer.statistic in _STATISTICS}
+    kept = {
+        answer.metric: answer.statistic for answer in reversed(result.of(Answer)) if answer.statistic in _STATISTICS
+    }
     return [
         _table(metric, cells, room, kept=kept.get(metric.name, "median"))
         for (metric, cells), room in zip(found, rooms, strict=True)

@@ -50,8 +50,10 @@ class Shown(Enum):
     """Where a table is shown."""
 
     EVERYWHERE = "everywhere"
+    ASIDE = "aside"
+    """On a terminal, and on the page folded away."""
     FOLDED = "folded"
-    """On the page, folded away."""
+    """On the page alone, folded away."""
     PAGE = "page"
     """On the page alone."""
 
@@ -63,7 +65,8 @@ class Table:
     Attributes:
         marked: rows of cells that are not valid. footnotes: sentences below it: methods, and why numbers are absent.
         narrow: the same with fewer columns, or with shorter ones, which may have a narrower form itself.
-        help: what its numbers are, which the page says above it. shown: where.
+        help: what its numbers are, which the page says above it. shown: where. links: by row, what it leads to: texts
+            and addresses, which the page has in a column of their own.
     """
 
     title: str
@@ -74,6 +77,7 @@ class Table:
     narrow: "Table | None" = None
     help: str = ""
     shown: Shown = Shown.EVERYWHERE
+    links: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
     @property
     def headings(self) -> list[str]:

@@ -5,10 +5,13 @@ webtransport is 1.02 [1.01, 1.03] times as fast as websocket
 
 import re
 
-from crosswind.analysis.result import Answer, AnswerCase, Result
+from crosswind.analysis.result import Result
+from crosswind.findings.question.result import Answer, AnswerCase
+from crosswind.findings.question.sentence import answered, place_name
+from crosswind.findings.question.statement import asking_for
+from crosswind.findings.question.words import metric_of_answer
 from crosswind.quantities import RATE, TIME
-from crosswind.report.text.answers import asking_for, place_name
-from crosswind.report.text.effects import inverse, metric_of_answer, named_level
+from crosswind.report.text.effects import inverse, named_level
 from crosswind.report.text.format import count, interval
 
 MOST_LINES = 4
@@ -16,10 +19,10 @@ MOST_LINES = 4
 
 def last_lines(result: Result) -> list[str]:
     """A line for each case of the first question, where that compares times or rates; the others are counted."""
-    answer = next((answer for answer in result.answers if answer.cases), None)
+    answer = next(iter(answered(result)), None)
     if answer is None or answer.scale != "ratio" or metric_of_answer(answer).unit not in (TIME, RATE):
         return []
-    known = [case for case in answer.cases if case.effect.value]
+    known = [case for case in answer.cases if case.effect.value and case.reference]
     lines = [_line(answer, case) for case in known[:MOST_LINES]]
     if len(known) > len(lines):
         lines.append(f"… and {count(len(known) - len(lines))} more: `crosswind report --all`")
@@ -27,7 +30,7 @@ def last_lines(result: Result) -> list[str]:
 
 
 def _line(answer: Answer, case: AnswerCase) -> str:
-    names = [named_level(answer.factor, side.level) for side in (case.other, case.reference)]
+    names = [named_level(str(answer.factor), side.level) for side in case.sides[::-1]]
     speed = case.effect if metric_of_answer(answer).unit is RATE else inverse(case.effect)
     if (speed.value or 1.0) < 1:
         names, speed = names[::-1], inverse(speed)

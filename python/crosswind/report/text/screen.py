@@ -1,7 +1,7 @@
 """The last screen of a run: whether to trust it, what it answers, its main numbers, and what to look into.
 
     title, verdict
-    answers            what the study asks and what came of it (crosswind.report.text.headline, claims)
+    answers            what the study asks and what came of it (crosswind.report.text.headline)
     main numbers       the worst and the best cells, where there are many
     doubts             why cells are not valid, and warnings, each with its cells
     what is left out
@@ -14,16 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from crosswind.analysis.result import Answer, Result
+from crosswind.analysis.result import Result
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.registry import showings
+from crosswind.report.page import Sentence, Tone
 from crosswind.report.tables.summary import summary_tables
 from crosswind.report.tables.table import Table, grouped
-from crosswind.report.text.answers import answer_sentence, answered
-from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
-from crosswind.report.text.headline import Trust, sentences, verdict
-from crosswind.report.text.thresholds import threshold_sentences
+from crosswind.report.text.headline import sentences, verdict
 
 SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
@@ -34,9 +34,9 @@ _QUESTION_LINES = 18
 _DOUBT_LINES = 8
 _CONDITION_LINES = 2
 _FEWEST_ROWS = 4
-_COLOURS = {Trust.GOOD: "green", Trust.DOUBTFUL: "yellow", Trust.BAD: "bold red"}
-_THRESHOLD_COLOURS = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
-_MARKS = {Trust.GOOD: "✓", Trust.DOUBTFUL: "!", Trust.BAD: "✗"}
+_COLOURS = {Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
+_TONES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
+_MARKS = {Tone.GOOD: "✓", Tone.DOUBTFUL: "!", Tone.BAD: "✗"}
 
 
 def screen_lines(result: Result, width: int, *, everything: bool = False) -> list[Text]:
@@ -78,12 +78,12 @@ def wrapped(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def _head(result: Result, width: int) -> list[Text]:
-    trust = verdict(result)
-    lines = textwrap.wrap(f"{_MARKS[trust.trust]} {trust.sentence}", width, subsequent_indent="  ")
+    found = verdict(result)
+    lines = textwrap.wrap(f"{_MARKS[found.tone]} {found.text}", width, subsequent_indent="  ")
     title = textwrap.wrap(result.title, width)
     return [
         *(Text(line, style="bold") for line in title[:2]),
-        *(Text(line, style=_COLOURS[trust.trust]) for line in lines[:4]),
+        *(Text(line, style=_COLOURS[found.tone]) for line in lines[:4]),
     ]
 
 
@@ -92,11 +92,13 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
 
     Args: most: lines of the questions, None for all.
     """
-    lines = _questions(answered(result), width, most)
-    for threshold_verdict, said in threshold_sentences(result.thresholds):
-        lines += wrapped(said, width, _THRESHOLD_COLOURS[threshold_verdict])
-    checks = (check.sentence for check in result.checks)
-    texts = [wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims), *checks)]
+    said = [each for showing in showings() for each in showing.answers(result)]
+    lines = _questions([each for each in said if each.about], width, most)
+    for each in said:
+        if not each.about:
+            lines += wrapped(each.text, width, _TONES[each.tone])
+    listed_below = (each.text for showing in showings() for each in showing.listed(result))
+    texts = [wrapped(text, width) for text in (*sentences(result), *listed_below)]
     for number, own in enumerate(texts):
         if number and len(lines) + len(own) > _ANSWER_LINES:
             return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
@@ -123,21 +125,19 @@ def _conditions(result: Result, width: int) -> list[Text]:
     ]
 
 
-def _questions(answers: Sequence[Answer], width: int, most: int | None) -> list[Text]:
+def _questions(answers: Sequence[Sentence], width: int, most: int | None) -> list[Text]:
     """Every question with its answer; what has no room in full is its verdict alone."""
     lines: list[Text] = []
-    short = [_question(answer, width, verdict_alone=True) for answer in answers]
+    short = [_question(answer.about, answer.short, width) for answer in answers]
     for number, answer in enumerate(answers):
-        whole = _question(answer, width)
+        whole = _question(answer.about, answer.text, width)
         after = sum(map(len, short[number + 1 :]))
         lines += whole if most is None or len(lines) + len(whole) + after <= most else short[number]
     return lines
 
 
-def _question(answer: Answer, width: int, *, verdict_alone: bool = False) -> list[Text]:
-    asks = [Text(line, style="bold") for line in textwrap.wrap(answer.asks, width)]
-    said = answer_sentence(answer)
-    return [*asks, *wrapped(f"{said.partition(':')[0]}." if verdict_alone else said, width)]
+def _question(asks: str, said: str, width: int) -> list[Text]:
+    return [*(Text(line, style="bold") for line in textwrap.wrap(asks, width)), *wrapped(said, width)]
 
 
 def _numbers(result: Result, width: int, room: int) -> list[Text]:
@@ -177,7 +177,7 @@ def _doubts(result: Result, width: int) -> list[Text]:
 
 def _end(result: Result, width: int) -> list[Text]:
     """Where the rest is."""
-    figures = "; ".join(figure.title for figure in result.figures)
+    figures = "; ".join(figure.title for figure in result.of(Figure))
     text = "`crosswind report --all` has every cell and every table, the HTML report has charts too"
     more = f": {figures}" if figures else ""
     return [Text(line, style="dim") for line in textwrap.wrap(f"{text}{more}.", width, max_lines=2, placeholder=" …")]

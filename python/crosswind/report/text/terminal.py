@@ -4,7 +4,7 @@ from rich.text import Text
 
 from crosswind.analysis.result import Result
 from crosswind.console import Console
-from crosswind.report.tables import tables_of
+from crosswind.report.run_page import tables_of
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines
 from crosswind.report.text.screen import screen_lines, wrapped
@@ -18,7 +18,7 @@ def print_result(result: Result, console: Console | None = None, *, everything: 
     out = console or Console(highlight=False)
     if everything:
         for table in tables_of(result):
-            if table.shown is Shown.EVERYWHERE:
+            if table.shown in (Shown.EVERYWHERE, Shown.ASIDE):
                 _print_table(out, table)
                 out.print()
     _print_lines(out, screen_lines(result, out.width, everything=everything))

@@ -1,0 +1,217 @@
+"""What a study declares of its findings: how a kind's tables are read, and what all kinds check alike.
+
+Nothing here decides what is measured.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from crosswind.errors import did_you_mean
+from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
+from crosswind.quantities import SHARE, Unit
+from crosswind.study.cells import Cell, Where, meaning_of
+from crosswind.study.errors import DesignError
+from crosswind.study.keys import KINDS
+from crosswind.study.levels import text_of
+from crosswind.study.parts import Part
+from crosswind.study.tables import Table
+from crosswind.study.titles import filled_in
+from crosswind.study.toml_text import Location
+from crosswind.units import shown
+
+SHARE_STATISTIC = "share"
+"""What the mean of a metric that is a share of exchanges is called too."""
+
+_QUANTITY = re.compile(r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+class FindingError(DesignError):
+    """A finding that names what does not exist, or says nothing."""
+
+
+class Declared(Protocol):
+    """One of a study's findings as it was declared."""
+
+    @property
+    def table(self) -> Table:
+        """It as it was written."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it; may be empty."""
+        ...
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """As plain data, the stored form that its judge reads, with the indices of its cells among `cells`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A study that is being read.
+
+    Attributes: tables: of each kind of finding, by its name. parts: of the study. titles: of its figures.
+    """
+
+    tables: Mapping[str, Sequence[Table]]
+    parts: Sequence[Part]
+
+    def of(self, table: type[AnyTable], kind: str) -> list[tuple[Location, AnyTable]]:
+        """The tables of a kind with their places."""
+        found = enumerate(self.tables.get(kind, ()))
+        return [((kind, number), each) for number, each in found if isinstance(each, table)]
+
+
+def no_check(declared: Sequence[Any], cells: Callable[[], Sequence[Cell]], options: Collection[Location]) -> None:
+    """That nothing depends on the cells."""
+    del declared, cells, options
+
+
+def never(table: Mapping[str, Any]) -> bool:
+    """That no table of a kind is about numbers of a network."""
+    del table
+    return False
+
+
+def always(table: Mapping[str, Any]) -> bool:
+    """That every table of a kind is."""
+    del table
+    return True
+
+
+def whole(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """A table that is one."""
+    return (table,)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a study file may have of a kind.
+
+    Attributes:
+        kind: the name of the table. model: its keys. words: what one and several of them are called.
+        read: the findings of a study. Raises: DesignError, CellError.
+        check: refuses what no run of these cells could answer. Its last argument: places that options have set, since
+            levels that were set anew may leave a finding without cells. Raises: DesignError.
+        is_asked: whether it names a metric that has to be measured; a published number stands beside whatever is.
+        is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
+            run leaves some out.
+        is_of_network: whether a table, as written, is about numbers of the study's network, which another has not.
+        split: a table, as written, as several, each of which names all levels of its cells in one `where` or `levels`.
+    """
+
+    kind: str
+    model: type[Table]
+    words: tuple[str, str]
+    read: Callable[[Reading], Sequence[Any]]
+    check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
+    is_asked: bool = True
+    is_bound_to_levels: bool = False
+    is_of_network: Callable[[Mapping[str, Any]], bool] = field(default=never)
+    split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole)
+
+
+def quantity_of(text: str | float) -> tuple[float, str] | None:
+    """The number and the unit of "5ms", "-3", 0.5; None where it is none."""
+    found = _QUANTITY.fullmatch(str(text).strip())
+    return None if found is None else (float(found["number"]), found["unit"])
+
+
+def scales_text(unit: Unit, *, more: str = "") -> str:
+    """The units that a number may be written in: "ms, s, %"."""
+    return ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), *([more] if more else [])]))
+
+
+def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
+    """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1.
+
+    Raises: FindingError.
+    """
+    found = quantity_of(text)
+    if found is None or (found[1] or "1") not in {*unit.scales, "%"}:
+        hint = f"a number and one of {scales_text(unit, more='%')}"
+        raise FindingError(place, f"{shown(text)} is not a margin", hint)
+    is_ratio = found[1] == "%" and unit is not SHARE
+    margin = found[0] * (0.01 if is_ratio else unit.scales[found[1] or "1"])
+    if not 0 < margin < (1 if unit is SHARE else math.inf):
+        raise FindingError(place, f"{shown(text)} is not a margin", "above 0, and of a share below 100%")
+    return is_ratio, margin
+
+
+def metric_of(name: str, place: Location) -> Metric:
+    """The metric with a name, or the share of exchanges lost. Raises: FindingError."""
+    metric = metric_named(name)
+    if metric is None:
+        hint = did_you_mean(name, [*METRICS, LOST.name])
+        raise FindingError((*place, "metric"), f"{shown(name)} is not a metric", hint)
+    return metric
+
+
+def measured_metric(name: str, place: Location) -> Metric:
+    """The same, of metrics that each exchange has. Raises: FindingError."""
+    if name not in METRICS:
+        raise FindingError((*place, "metric"), f"{shown(name)} is not a metric", did_you_mean(name, METRICS))
+    return METRICS[name]
+
+
+def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
+    """Raises: FindingError for a quantile or a trimmed mean of what has one value a repetition, or a share."""
+    if statistic == SHARE_STATISTIC:
+        if not metric.is_share:
+            message = f"{metric.name} is not a share of exchanges"
+            raise FindingError((*place, "statistic"), message, "it is compared by mean, median, p95, ...")
+    elif statistic != "mean" and not metric.has_quantiles:
+        message = f"{metric.name} has no {statistic} in a repetition"
+        raise FindingError((*place, "statistic"), message, "it is compared by its mean")
+
+
+def statistics_of(metric: Metric) -> tuple[str, ...]:
+    """The statistics that a metric has, as `--fail-if` names them."""
+    if metric.is_share:
+        return (SHARE_STATISTIC,)
+    return tuple(STATISTICS) if metric.has_quantiles else ("mean",)
+
+
+def level_of(factor: str, level: object, place: Location, parts: Sequence[Part]) -> Where:
+    """The cells in which a factor has a level. Raises: CellError."""
+    names = [part.name for part in parts if part.name]
+    return Where({factor: text_of(level)}, {factor: meaning_of(factor, level, place, names)})
+
+
+def check_fixed(factor: str, where: Where, place: Location) -> None:
+    """Raises: FindingError where the factor whose levels are compared is fixed."""
+    if factor in where.texts:
+        message = f"{factor} has one value only where {factor} = {where.texts[factor]}"
+        raise FindingError((*place, "where"), message, "leave it out: the comparison is between its levels")
+
+
+def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
+    """Refuses what can never be a factor, and two names for one axis. Raises: FindingError."""
+    known = [key for key, kind in KINDS.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
+    seen: dict[str, str] = {}
+    for name, key in keys.items():
+        if key not in known:
+            raise FindingError((*place, name), f"{shown(key)} is not a factor's key", did_you_mean(key, known))
+        if key in seen:
+            raise FindingError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")
+        seen[key] = name
+
+
+def about(table: Table, title: str, where: Where, cells: Sequence[Cell]) -> dict[str, Any]:
+    """A table with a title as plain data, the title filled in from its cells."""
+    return {
+        **table.model_dump(exclude_none=True),
+        "title": filled_in(title, cells),
+        "where": dict(where.texts),
+        "cells": [cell.index for cell in cells],
+    }
+
+
+def indices_of(cells: Iterable[Cell], where: Where) -> list[int]:
+    """The indices of some cells among others."""
+    return [cell.index for cell in where.among(cells)]

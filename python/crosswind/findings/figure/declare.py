@@ -1,0 +1,92 @@
+"""`[[figure]]`: a metric over the levels of a factor, drawn as a study wants it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import Field
+
+from crosswind.findings.declared import (
+    Declaration,
+    FindingError,
+    Reading,
+    about,
+    check_factors,
+    check_statistic,
+    measured_metric,
+)
+from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.tables import StatisticName, Table
+from crosswind.study.tables import Where as Levels
+from crosswind.study.titles import check_title
+from crosswind.study.toml_text import Location
+
+
+class FigureTable(Table):
+    """One figure of the report: a metric over the levels of a factor."""
+
+    title: str = Field(description="shown above the figure; {workload.size} stands for the sizes of its cells")
+    metric: str = Field(description="what is drawn, as of a published number")
+    statistic: StatisticName | None = Field(
+        default=None, description="what is drawn of it; without it the mean, and where there is none the median"
+    )
+    x: str = Field(description="dotted key of the factor along the axis")
+    series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
+    where: Levels = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are drawn"
+    )
+    models: list[str] = Field(default_factory=list, description="models to draw beside the measurement")
+    scale: Literal["auto", "linear", "log"] = Field(
+        default="auto", description="of the metric's axis: linear, log, or auto: log where values are 100 times apart"
+    )
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure to draw: a metric over the levels of `x`, a line for each level of `series`, in some of the cells."""
+
+    x: str
+    series: str | None
+    where: Where
+    models: tuple[str, ...]
+    table: FigureTable = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it."""
+        return ""
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
+        return about(self.table, self.table.title, self.where, self.where.among(cells))
+
+
+def figures_of(reading: Reading) -> tuple[Figure, ...]:
+    """The figures of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
+    return tuple(_figure(table, place, reading) for place, table in reading.of(FigureTable, "figure"))
+
+
+def _figure(table: FigureTable, place: Location, reading: Reading) -> Figure:
+    metric = measured_metric(table.metric, place)
+    check_title(table.title, (*place, "title"))
+    if table.statistic is not None:
+        check_statistic(table.statistic, metric, place)
+    if table.models and table.statistic not in (None, "mean"):
+        raise FindingError(
+            (*place, "statistic"),
+            f"models predict means, and this figure draws the {table.statistic}",
+            "draw the mean, or leave the models out",
+        )
+    keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
+    check_factors(keys, place, reading.parts)
+    return Figure(
+        x=table.x,
+        series=table.series,
+        where=where_of(table.where, (*place, "where"), reading.parts),
+        models=tuple(table.models),
+        table=table,
+    )
+
+
+DECLARATION = Declaration("figure", FigureTable, ("figure", "figures"), figures_of)

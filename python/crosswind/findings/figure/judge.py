@@ -1,0 +1,217 @@
+"""Figures that a study asks for: estimates over the levels of a factor, beside models and published numbers."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crosswind.analysis.axes import Axis, axis_of
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.predictions import predictions_of
+from crosswind.analysis.result import CellResult, Interval, MetricEstimates, ResultModel
+from crosswind.findings.judged import Context, Judging
+from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.statement import Note, Stored
+from crosswind.metrics import METRICS, are_far_apart
+
+_FAR_APART = 100
+"""How many times its smallest value a figure's largest one is, where its axis is logarithmic."""
+
+
+class AskedFigure(Stored):
+    """A metric to draw over the levels of `x`, a line for each level of `series`."""
+
+    title: str
+    metric: str
+    statistic: str | None = None
+    x: str
+    series: str | None = None
+    models: tuple[str, ...] = ()
+    scale: Literal["auto", "linear", "log"] = "auto"
+    note: Note = None
+    cells: frozenset[int]
+
+
+class PublishedPoint(ResultModel):
+    """A published number in a figure, in the figure's unit. ci: half width."""
+
+    source: str
+    value: float
+    ci: float | None
+
+
+class FigurePoint(ResultModel):
+    """One cell in a figure. `x` is its place (Figure), `x_text` the level as the study has it.
+
+    `estimate` is the statistic that the figure asks for. Where it asks for none, it is the mean, the median where no
+    mean can be estimated, or the refused mean. `statistic` says which.
+    """
+
+    cell: int
+    series: str | None
+    x: float
+    x_text: str
+    statistic: str
+    estimate: Interval
+    observed: tuple[float, float]
+    published: list[PublishedPoint]
+
+
+class FigureCurve(ResultModel):
+    """What a model predicts for the cells of one series, at their own places."""
+
+    series: str | None
+    model: str
+    label: str
+    xs: list[float]
+    ys: list[float]
+
+
+class Figure(ResultModel):
+    """A metric over the levels of a factor, as a study asks for it. Values in `unit`.
+
+    `x` and `series` are keys. Places along x are numbers of `x_unit`: loss in %, the round trip of `path.delay` in ms,
+    rates in Mbit/s, sizes in bytes; where `x_unit` is null they only count the levels. `x_is_ordered`: whether one
+    level is more than another. `scale` is that of the metric. `absent` are cells without a sample, which have no point.
+    """
+
+    title: str
+    metric: str
+    unit: str
+    x: str
+    x_title: str
+    x_unit: str | None
+    x_is_ordered: bool
+    series: str | None
+    scale: Literal["linear", "log"]
+    note: str | None
+    points: list[FigurePoint]
+    curves: list[FigureCurve]
+    absent: list[int]
+
+
+def figures_of(context: Context) -> list[Figure]:
+    """The figures of a run. One in which x does not vary, as in a quick variant, is left out."""
+    results = {cell.cell: cell for cell in context.cells}
+    published = [each for each in context.found.get("published", ()) if isinstance(each, PublishedComparison)]
+    asked = map(AskedFigure.model_validate, context.record.asked.get("figure", ()))
+    made = (_figure(figure, context.data, results, published) for figure in asked)
+    return [figure for figure in made if len({point.x for point in figure.points}) > 1]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where cells stand in a figure, by cell index: along its axis, and in which series."""
+
+    axis: Axis
+    series: Mapping[int, str | None]
+
+
+def _figure(
+    asked: AskedFigure,
+    data: Sequence[CellData],
+    cells: Mapping[int, CellResult],
+    published: Iterable[PublishedComparison],
+) -> Figure:
+    metric = METRICS[asked.metric]
+    cells_of_figure = [cell for cell in data if cell.cell in asked.cells]
+    drawn = [cell for cell in cells_of_figure if metric.name in cells[cell.cell].estimates]
+    axis = axis_of(asked.x, drawn)
+    places = _Places(axis, _series_names(asked, drawn, axis))
+    # What is published are means.
+    beside = _published_points(asked.metric, published) if asked.statistic in (None, "mean") else {}
+    return Figure(
+        title=asked.title,
+        metric=asked.metric,
+        unit=metric.unit.name,
+        x=asked.x,
+        x_title=axis.title,
+        x_unit=axis.unit,
+        x_is_ordered=axis.is_ordered,
+        series=asked.series,
+        scale=_scale(asked, [cells[cell.cell] for cell in drawn]),
+        note=asked.note,
+        points=[_point(cells[cell.cell], asked, places, beside.get(cell.cell, [])) for cell in drawn],
+        curves=_curves(asked, drawn, cells, places),
+        absent=[cell.cell for cell in cells_of_figure if metric.name not in cells[cell.cell].estimates],
+    )
+
+
+def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear", "log"]:
+    """The scale that a figure asks for, or else a logarithmic one where a linear one would hide its small values."""
+    if asked.scale != "auto":
+        return asked.scale
+    estimates = [cell.estimates[asked.metric] for cell in cells]
+    values = [_estimate(own, asked.statistic)[0].value for own in estimates]
+    known = [value for value in values if value is not None] or [own.smallest for own in estimates]
+    return "log" if are_far_apart(known, _FAR_APART, METRICS[asked.metric].unit) else "linear"
+
+
+def _published_points(metric: str, published: Iterable[PublishedComparison]) -> dict[int, list[PublishedPoint]]:
+    """The published numbers of a metric at each cell."""
+    points: dict[int, list[PublishedPoint]] = {}
+    for number in published:
+        if number.cell is not None and number.metric == metric and number.unit == METRICS[metric].unit.name:
+            point = PublishedPoint(source=number.source, value=number.theirs, ci=number.theirs_ci)
+            points.setdefault(number.cell, []).append(point)
+    return points
+
+
+def _point(cell: CellResult, asked: AskedFigure, places: _Places, published: list[PublishedPoint]) -> FigurePoint:
+    estimates = cell.estimates[asked.metric]
+    estimate, statistic = _estimate(estimates, asked.statistic)
+    x = places.axis.places[cell.cell]
+    return FigurePoint(
+        cell=cell.cell,
+        series=places.series[cell.cell],
+        x=x,
+        x_text=cell.levels.get(asked.x, f"{x:g}"),
+        statistic=statistic,
+        estimate=estimate,
+        observed=(estimates.smallest, estimates.largest),
+        published=published,
+    )
+
+
+def _estimate(estimates: MetricEstimates, asked: str | None) -> tuple[Interval, str]:
+    """What is drawn of a metric: the statistic that is asked for, else the mean, the median or the refused mean."""
+    if asked is not None:
+        return estimates.statistic(asked), asked
+    mean, median = estimates.mean, estimates.median
+    return (median, "median") if mean.value is None and median.value is not None else (mean, "mean")
+
+
+def _series_names(asked: AskedFigure, cells: Sequence[CellData], axis: Axis) -> dict[int, str | None]:
+    """Each cell's series: its level, and where two cells would share a place, the other levels that differ too."""
+    names = {cell.cell: cell.levels.get(asked.series) if asked.series else None for cell in cells}
+    shared = Counter((names[cell.cell], axis.places[cell.cell]) for cell in cells)
+    if all(count == 1 for count in shared.values()):
+        return names
+    levels = {key: {cell.levels.get(key) for cell in cells} for cell in cells for key in cell.levels}
+    others = [key for key, found in levels.items() if key not in (asked.series, asked.x) and len(found) > 1]
+    return {
+        cell.cell: " · ".join(filter(None, [names[cell.cell], *(cell.levels.get(key) for key in others)])) or None
+        for cell in cells
+    }
+
+
+def _curves(
+    asked: AskedFigure, drawn: Sequence[CellData], cells: Mapping[int, CellResult], places: _Places
+) -> list[FigureCurve]:
+    """The models' predictions for each series, at the places of its cells."""
+    rows: dict[tuple[str | None, str, str], list[tuple[float, float]]] = {}
+    for cell in drawn:
+        for made in predictions_of(asked.models, cells[cell.cell].estimates, cell):
+            if made.metric == asked.metric and made.value is not None:
+                curve = rows.setdefault((places.series[cell.cell], made.model, made.title), [])
+                curve.append((places.axis.places[cell.cell], made.value))
+    return [
+        FigureCurve(
+            series=series, model=model, label=label, xs=[x for x, _ in sorted(found)], ys=[y for _, y in sorted(found)]
+        )
+        for (series, model, label), found in rows.items()
+        if len(found) > 1
+    ]
+
+
+JUDGING = Judging("figure", "figures", Figure, figures_of)

@@ -1,0 +1,27 @@
+"""Figures that a study asks for. One that an answer names stands beside that."""
+
+from collections.abc import Iterable, Iterator
+
+from crosswind.analysis.result import Result
+from crosswind.findings.figure.judge import Figure
+from crosswind.findings.question.result import Answer
+from crosswind.findings.showing import Showing
+from crosswind.report.page import Panels, Place, Section
+
+
+def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
+    if not has_charts:
+        return
+    # Altair takes a while to import.
+    from crosswind.findings.figure.chart import figure_chart
+
+    beside = {answer.figure for answer in result.of(Answer) if answer.cases and not answer.source}
+    charts = [figure_chart(figure, result) for figure in result.of(Figure) if figure.title not in beside]
+    yield Section("Figures", charts=[Panels(charts, len(charts))], place=Place.FIGURES)
+
+
+def _metrics(result: Result) -> Iterable[str]:
+    return [figure.metric for figure in result.of(Figure)]
+
+
+SHOWING = Showing(_sections, metrics=_metrics)

@@ -1,0 +1,1 @@
+"""Curves that are fitted to the cells of a study."""

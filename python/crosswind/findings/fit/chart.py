@@ -1,0 +1,93 @@
+"""Fitted coefficients over the levels that each was fitted for, beside the published ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from crosswind.analysis.result import Interval
+from crosswind.findings.fit.result import Fit, FitRow
+from crosswind.quantities import SHARE
+from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
+from crosswind.report.page import Chart, Panels
+from crosswind.report.text.format import factor_name, three_digits
+
+_OURS, _PUBLISHED = "measured", "published"
+_COLOURS = {_OURS: PALETTE[0], _PUBLISHED: PALETTE[1]}
+_HEIGHT = 260
+
+
+@dataclass(frozen=True)
+class _Coefficient:
+    """A coefficient at a level, with its limits where it has any."""
+
+    source: str
+    level: str
+    value: float
+    text: str
+    low: float | None = None
+    high: float | None = None
+
+
+def fit_charts(fit: Fit) -> Panels:
+    """A chart of b and one of c, over the levels of `by`; none of a coefficient that has a number at one level only."""
+    charts = [chart for key in ("b", "c") for chart in _charts(fit, key)]
+    return Panels(charts, len(charts))
+
+
+def _charts(fit: Fit, key: str) -> list[Chart]:
+    points = [coefficient for row in fit.rows for coefficient in _coefficients(row, key)]
+    if len({coefficient.level for coefficient in points}) < 2:
+        return []
+    unit = f", {fit.unit}" if key == "b" else ""
+    refused = [row.level or "all" for row in fit.rows if _of(row, key).value is None]
+    notes = f"{_OURS.capitalize()} with 95 % interval."
+    if any(point.source == _PUBLISHED for point in points):
+        notes += " Hollow: published."
+    if refused:
+        notes += f" Without a measured one: {', '.join(refused)}."
+    levels = [row.level or "all" for row in fit.rows]
+    drawing = _drawing(points, levels, factor_name(fit.by), f"{key}{unit}")
+    return [Chart(f"{fit.title.partition(':')[0]}: {key}", drawing, (notes,))]
+
+
+def _coefficients(row: FitRow, key: str) -> list[_Coefficient]:
+    level, ours = row.level or "all", _of(row, key)
+    points = []
+    if ours.value is not None:
+        text = f"{three_digits(ours.value)} [{three_digits(ours.low)}, {three_digits(ours.high)}]"
+        points.append(_Coefficient(_OURS, level, ours.value, text, ours.low, ours.high))
+    for theirs in row.published:
+        value = theirs.b if key == "b" else theirs.c
+        if value is not None:
+            points.append(_Coefficient(_PUBLISHED, level, value, f"{value:g}"))
+    return points
+
+
+def _of(row: FitRow, key: str) -> Interval:
+    return row.b if key == "b" else row.c
+
+
+def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
+    ends = [end for point in found for end in (point.value, point.low, point.high) if end is not None]
+    log = is_log(ends, SHARE)
+    scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
+    title += ", log scale" if log else ""
+    y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
+    sources = [source for source in _COLOURS if any(point.source == source for point in found)]
+    colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
+    base = alt.Chart(inline(found)).encode(
+        x=alt.X("level:O", title=by, sort=list(levels), axis=alt.Axis(labelAngle=0)),
+        color=alt.Color("source:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("source", "level", "text")],
+    )
+    ours = base.transform_filter(f"datum.source == '{_OURS}'")
+    published = base.transform_filter(f"datum.source == '{_PUBLISHED}'")
+    layers = [
+        ours.mark_rule(strokeWidth=2).encode(
+            y=alt.Y("low:Q", title=title, scale=scale, axis=axis(log=log)), y2="high:Q"
+        ),
+        ours.mark_point(size=60, filled=True, opacity=1).encode(y=y),
+        published.mark_point(shape="diamond", size=110, filled=False, strokeWidth=1.8, opacity=1).encode(y=y),
+    ]
+    return specification(layers, _HEIGHT)

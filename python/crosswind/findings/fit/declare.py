@@ -1,0 +1,104 @@
+"""`[[fit]]`: a curve over the levels of a factor, with a result for each level of another one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import Field
+
+from crosswind.findings.declared import (
+    Declaration,
+    FindingError,
+    Reading,
+    about,
+    check_factors,
+    indices_of,
+    level_of,
+    measured_metric,
+)
+from crosswind.quantities import TIME
+from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.tables import Table
+from crosswind.study.tables import Where as Levels
+from crosswind.study.titles import check_title
+from crosswind.study.toml_text import Location
+
+
+class FitPublishedTable(Table):
+    """The published coefficients of one fitted curve."""
+
+    source: str = Field(description="the document and its table")
+    level: str | int | float | bool = Field(description="the level of `by` they belong to")
+    a: float | None = None
+    b: float | None = None
+    c: float | None = None
+    note: str = ""
+
+
+class FitTable(Table):
+    """One curve that is fitted to the cells, with a result for each level of a factor."""
+
+    title: str = Field(description="shown above the results")
+    model: Literal["caia-exponential"] = Field(description="caia-exponential: t = a + b e^(c p), p the loss")
+    metric: str = Field(description="what is fitted, as of a published number")
+    x: str = Field(description="dotted key of the factor along the curve: path.loss, or that of one direction")
+    by: str = Field(description="dotted key of the factor that has a result for each level")
+    over: str = Field(description="dotted key of the factor whose levels are fitted one by one, and then averaged")
+    where: Levels = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are fitted"
+    )
+    note: str = ""
+    published: list[FitPublishedTable] = Field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One curve to fit to some of the cells: over `x`, once for each level of `over`, a result for each level of `by`.
+
+    `levels` are those that published coefficients belong to, in their order.
+    """
+
+    x: str
+    by: str
+    over: str
+    where: Where
+    levels: tuple[Where, ...]
+    table: FitTable = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it."""
+        return ""
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
+        own = self.where.among(cells)
+        plain = about(self.table, self.table.title, self.where, own)
+        published = [
+            {**entry, "level": level.texts[self.by], "cells": indices_of(own, level)}
+            for entry, level in zip(plain["published"], self.levels, strict=True)
+        ]
+        return {**plain, "published": published}
+
+
+def fits_of(reading: Reading) -> tuple[Fit, ...]:
+    """The curves of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
+    return tuple(_fit(table, place, reading) for place, table in reading.of(FitTable, "fit"))
+
+
+def _fit(table: FitTable, place: Location, reading: Reading) -> Fit:
+    check_title(table.title, (*place, "title"))
+    if measured_metric(table.metric, place).unit is not TIME:
+        raise FindingError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential fits times only")
+    check_factors({"x": table.x, "by": table.by, "over": table.over}, place, reading.parts)
+    if not table.x.endswith(".loss"):
+        raise FindingError((*place, "x"), f"{table.x} is not a loss", "caia-exponential is a curve over path.loss")
+    levels = tuple(
+        level_of(table.by, entry.level, (*place, "published", number, "level"), reading.parts)
+        for number, entry in enumerate(table.published)
+    )
+    where = where_of(table.where, (*place, "where"), reading.parts)
+    return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=levels, table=table)
+
+
+DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), fits_of)

@@ -1,0 +1,84 @@
+"""The grammar of thresholds, wherever one is written: in a study, `--fail-if` of every command, the pytest plugin.
+
+p95(rtt) > 200ms where path.loss = 2%, transport = tcp      what a number must not exceed (or, with <, fall below)
+median(rtt) worse by 10%                                    by how much the second of two runs must not be worse
+"""
+
+import re
+from dataclasses import dataclass
+
+EXAMPLE = 'as "p95(rtt) > 200ms" or "share(lost) > 1% where loss = 2%"'
+EXAMPLE_OF_CHANGE = 'as "p95(rtt) worse by 10%"'
+SIGNS = ("<", "<=", ">", ">=")
+DIRECTIONS = ("worse", "better", "differs")
+
+_TEXT = re.compile(
+    r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>\w+))"
+    r"(?: *(?P<sign>[<>]=?) *| +(?P<direction>\w+) +by +)"
+    r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>[^\s,]*)( +where +(?P<where>.+))?"
+)
+_SHARES = {name: name for name in ("lost", "refused", "answered")} | {"loss": "lost"}
+"""Shares of exchanges that may be written without "share(...)"."""
+_PAIR = re.compile(r",| and ")
+
+
+class GrammarError(ValueError):
+    """A text that is no threshold. hint: what would be one."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Written:
+    """A threshold as it was written.
+
+    Attributes: relation: one of SIGNS, or of DIRECTIONS for a change. number: as text. where: keys and levels.
+    """
+
+    text: str
+    statistic: str
+    metric: str
+    relation: str
+    number: str
+    unit: str
+    where: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is about two runs."""
+        return self.relation in DIRECTIONS
+
+
+def read(text: str) -> Written:
+    """A threshold. Raises: GrammarError."""
+    plain = " ".join(text.split())
+    found = _TEXT.fullmatch(plain)
+    if found is None:
+        raise GrammarError("is not a threshold", f"{EXAMPLE}; of two runs {EXAMPLE_OF_CHANGE}")
+    relation = found["sign"] or found["direction"]
+    if relation not in (*SIGNS, *DIRECTIONS):
+        raise GrammarError(f"{relation} is not a direction", f"one of {', '.join(DIRECTIONS)}")
+    pairs = tuple(map(_pair, _PAIR.split(found["where"]))) if found["where"] else ()
+    share = _SHARES.get(found["share"] or "")
+    if found["share"] is not None and share is None:
+        raise GrammarError("is not a threshold", f"{EXAMPLE}; of two runs {EXAMPLE_OF_CHANGE}")
+    statistic, metric = ("share", share) if share else (found["statistic"], found["metric"])
+    return Written(plain, statistic, metric, relation, found["number"], found["unit"], pairs)
+
+
+def read_bound(text: str) -> Written:
+    """The same of one run. Raises: GrammarError for one of two."""
+    written = read(text)
+    if written.is_change:
+        raise GrammarError("compares two runs, and this is one", f"{EXAMPLE}; `crosswind compare` takes changes")
+    return written
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, level = (piece.strip() for piece in text.partition("="))
+    if not (key and equals and level):
+        raise GrammarError(f'"{text.strip()}" is not key = level', EXAMPLE)
+    return key, level

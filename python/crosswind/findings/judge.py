@@ -1,0 +1,319 @@
+"""The judge: of each case of a statement yes, no or cannot tell, with how many repetitions would tell.
+
+Yes and no are two claims about one number, that it lies in its range and that it lies outside, and each has to be
+shown. A number is an effect of two cells, which has p-values at every place (crosswind.stats.beyond), or anything that
+has an interval at every level. Families (crosswind.findings.families) say what is corrected for.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, Protocol
+
+from crosswind.analysis.result.estimates import Interval
+from crosswind.findings.families import ALPHA, Correction, Family
+from crosswind.findings.statement import Range, Verdict
+from crosswind.stats import EXACT, holm
+from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
+from crosswind.stats.design import MIN_UNITS, Tail
+from crosswind.stats.effect import Effect, is_constant
+from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
+from crosswind.stats.sample_size import more_to_decide, repetitions_needed
+
+
+class Number(Protocol):
+    """A number that a statement is about."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it comes out the same every time by design, so that it needs no test."""
+        ...
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether anything can be shown of it."""
+        ...
+
+    def p(self, *, yes: bool, sides: int) -> float | None:
+        """The p-value of its lying in its range (yes) or outside; None where it has none or is exact."""
+        ...
+
+    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+        """Whether it is shown at a level to lie in its range (yes), or outside."""
+        ...
+
+    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+        """Repetitions with which that would probably be shown; None where nobody can know, or no number would do."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfEffect:
+    """How far two cells lie apart, on the scale of a statement.
+
+    Attributes: effect: None where there is none. size: of the two numbers, in the effect's unit; 1 for a ratio.
+        place: from a bound to where it is on the effect's scale, as the logarithm of a ratio.
+    """
+
+    effect: Effect | None
+    size: float
+    range: Range
+    place: Callable[[float], float] = field(default=lambda bound: bound)
+
+    @property
+    def is_exact(self) -> bool:
+        """As of `Number`."""
+        return self.effect is not None and self.effect.how == EXACT
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether its pairs, or its design, support a test."""
+        return self._sides is not None
+
+    def p(self, *, yes: bool, sides: int) -> float | None:
+        """As of `Number`; of an exact effect None."""
+        if self.is_exact or self._sides is None:
+            return None
+        return self._p(self._sides, inside=yes == self.range.inside, sides=sides)
+
+    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+        """As of `Number`."""
+        return self._sides is not None and self._p(self._sides, inside=yes == self.range.inside, sides=sides) < alpha
+
+    @cached_property
+    def _places(self) -> tuple[float | None, float | None]:
+        low, high = self.range.low, self.range.high
+        return None if low is None else self.place(low), None if high is None else self.place(high)
+
+    @cached_property
+    def _sides(self) -> tuple[Beyond | None, Beyond | None] | None:
+        """On which side of each end it lies; None without a test."""
+        if self.effect is None:
+            return None
+        effect = self.effect
+        made = [None if at is None else beyond(effect, at, size=self.size) for at in self._places]
+        if any(sides is None and at is not None for sides, at in zip(made, self._places, strict=True)):
+            return None
+        return made[0], made[1]
+
+    def _p(self, ends: tuple[Beyond | None, Beyond | None], *, inside: bool, sides: int) -> float:
+        low, high = ends
+        is_open = self.range.is_open
+        if inside:
+            if low is not None and self._places[0] == self._places[1]:
+                found = [low.at]
+            else:
+                found = [low.above if is_open else low.not_below] if low else []
+                found += [high.below if is_open else high.not_above] if high else []
+            return min(1.0, sides * max(found, default=0.0))
+        found = [low.not_above if is_open else low.below] if low else []
+        found += [high.not_below if is_open else high.above] if high else []
+        # Either end may be the one that it lies beyond.
+        return min(1.0, max(sides, len(found)) * min(found, default=1.0))
+
+    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+        """As of `Number`, if the effect is what it seems to be."""
+        effect, places = self.effect, [place for place in self._places if place is not None]
+        if effect is None or self.is_exact:
+            return None
+        if is_of_most(effect, size=self.size):
+            return self._of_most(effect, places, yes=yes, alpha=alpha, sides=sides)
+        # That there is an effect at all is tested before an interval is supported.
+        fewest = max(effect.needed or 0 if any(places) else 0, MIN_UNITS)
+        if effect.units < 2:
+            return fewest
+        if effect.error == 0 or (not self.is_testable and effect.shortage is not None and effect.needed is None):
+            return None
+        if any(effect.has_ties(place) for place in places):
+            fewest = max(fewest, repetitions_in_a_row(alpha / sides))
+        distance = min((abs(effect.value - place) for place in places), default=0.0)
+        found = repetitions_needed(effect.spread, distance, alpha=alpha, sides=sides)
+        return None if found is None else max(fewest, found)
+
+    def _of_most(
+        self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float, sides: int
+    ) -> int | None:
+        constant = is_constant(effect, size=self.size)
+        # Just at an end neither claim is ever shown.
+        if constant and yes is not None and self.p(yes=yes, sides=sides) == 1:
+            return None
+        agreeing = min(agreeing_at(effect, place, size=self.size) for place in places)
+        found = repetitions_of_most(agreeing, effect.units, p=alpha / sides)
+        # A light design decides by its interval as soon as there is one.
+        is_sooner = effect.design.tail is Tail.LIGHT and effect.needed is not None and not constant
+        return min(effect.needed or 0, found or effect.needed or 0) if is_sooner else found
+
+
+@dataclass(frozen=True)
+class OfInterval:
+    """Anything that has an interval at every level."""
+
+    make: Callable[[float], Interval]
+    range: Range
+
+    @cached_property
+    def at_95(self) -> Interval:
+        """With its interval of 95 %."""
+        return self.make(1 - ALPHA)
+
+    @property
+    def is_exact(self) -> bool:
+        """As of `Number`."""
+        return self.at_95.is_exact
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether it has an interval."""
+        return self.at_95.is_exact or self.at_95.low is not None or self.at_95.high is not None
+
+    def p(self, *, yes: bool, sides: int) -> float | None:
+        """None: it has intervals alone."""
+        del yes, sides
+        return None
+
+    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+        """As of `Number`: whether the whole interval lies in the range, or outside."""
+        alpha *= 2 / sides
+        made = self.at_95 if alpha == ALPHA else self.make(1 - alpha)
+        ends = (made.value, made.value) if made.is_exact else (made.low, made.high)
+        return self.range.encloses(*ends) if yes == self.range.inside else self.range.misses(*ends)
+
+    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+        """As of `Number`, if the value is the true one: its interval narrows with the square root of its units."""
+        del yes, alpha, sides
+        made = self.at_95
+        if made.value is None or made.is_exact or not made.units or not self.range.ends:
+            return None
+        value = made.value
+        bound = min(self.range.ends, key=lambda end: abs(value - end))
+        more = more_to_decide(value, made.low if value > bound else made.high, bound, made.units)
+        return None if more is None else made.units + more
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a case.
+
+    Attributes: p_yes, p_no: None where there is no test. Corrected by Holm's method over the family; but p_yes of
+        a case that has to be shown with all others of its statement is its own. needed: repetitions with which it would
+        probably be decided; None where it is, or nobody can know. Where every case of a statement is a yes by itself,
+        and the statement is none in its family, those with which it would be.
+    """
+
+    verdict: Verdict
+    p_yes: float | None = None
+    p_no: float | None = None
+    needed: int | None = None
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What became of a statement, and of each of its cases."""
+
+    verdict: Verdict | Literal["mixed"]
+    cases: Sequence[Judged]
+
+
+def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling]:
+    """Every statement of a family, in their order. Args: statements: the numbers of each."""
+    cases = [case for own in statements for case in own]
+    sides, each = family.sides, [[case] for case in cases]
+    shown_yes = _shown(each, Correction.NONE if family.together else family.yes, yes=True, sides=sides)
+    shown_no = _shown(each, family.no, yes=False, sides=sides)
+    verdicts: list[Verdict] = [
+        "yes" if is_yes else "no" if is_no else "cannot tell" for is_yes, is_no in zip(shown_yes, shown_no, strict=True)
+    ]
+    p_yes = [case.p(yes=True, sides=sides) for case in cases]
+    p_no = _holm([case.p(yes=False, sides=sides) for case in cases], cases)
+    if not family.together:
+        p_yes = _holm(p_yes, cases)
+    whole = _shown(statements, family.yes, yes=True, sides=sides) if family.together else shown_yes
+    left = {
+        True: _left(statements if family.together else each, whole, family.yes),
+        False: _left(each, shown_no, family.no),
+    }
+    of_cases = iter([
+        Judged(verdict, yes, no, None if verdict != "cannot tell" else _needed(case, left, sides))
+        for case, verdict, yes, no in zip(cases, verdicts, p_yes, p_no, strict=True)
+    ])  # fmt: skip
+    judged = [[next(of_cases) for _ in own] for own in statements]
+    if not family.together:
+        return [Ruling(_mixed(made), made) for made in judged]
+    return [
+        _with_need(Ruling(_together(made, shown=shown), made), own, lambda case: _needed(case, left, sides))
+        for own, made, shown in zip(statements, judged, whole, strict=True)
+    ]
+
+
+def _with_need(ruling: Ruling, numbers: Sequence[Number], needed: Callable[[Number], int | None]) -> Ruling:
+    """With what would decide a statement that every case bears out by itself, and that is not shown in its family."""
+    if ruling.verdict != "cannot tell" or any(case.verdict != "yes" for case in ruling.cases):
+        return ruling
+    cases = [replace(case, needed=needed(number)) for case, number in zip(ruling.cases, numbers, strict=True)]
+    return Ruling(ruling.verdict, cases)
+
+
+def _left(claims: Sequence[Sequence[Number]], shown: Sequence[bool], correction: Correction) -> int:
+    """By how much the next p-value of some claims is multiplied: of how many that are tested nothing is shown."""
+    if correction is Correction.NONE:
+        return 1
+    open_ = [numbers for numbers, is_shown in zip(claims, shown, strict=True) if not is_shown]
+    return max(1, sum(_is_tested(numbers) for numbers in open_))
+
+
+def _is_tested(numbers: Sequence[Number]) -> bool:
+    return not _needs_no_test(numbers) and any(number.is_testable for number in numbers)
+
+
+def _mixed(cases: Sequence[Judged]) -> Verdict | Literal["mixed"]:
+    found = {case.verdict for case in cases}
+    return "mixed" if len(found) > 1 else next(iter(found), "cannot tell")
+
+
+def _together(cases: Sequence[Judged], *, shown: bool) -> Verdict:
+    """Of a statement that every case has to bear out: one that contradicts it is enough."""
+    if any(case.verdict == "no" for case in cases):
+        return "no"
+    return "yes" if shown else "cannot tell"
+
+
+def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: bool, sides: int) -> list[bool]:
+    """Which of several claims are shown, each of which all its numbers have to bear out."""
+
+    def is_shown(numbers: Sequence[Number], alpha: float) -> bool:
+        return bool(numbers) and all(number.shows(yes=yes, alpha=alpha, sides=sides) for number in numbers)
+
+    found = [is_shown(numbers, ALPHA) if _needs_no_test(numbers) else False for numbers in claims]
+    left = [at for at, numbers in enumerate(claims) if numbers and not _needs_no_test(numbers)]
+    if correction is Correction.HOLM:
+        left = [at for at in left if any(number.is_testable for number in claims[at])]
+    while left:
+        # Holm (1979): what is shown at the level of all that are left leaves a larger level for the rest.
+        alpha = ALPHA / len(left) if correction is Correction.HOLM else ALPHA
+        new = [at for at in left if is_shown(claims[at], alpha)]
+        for at in new:
+            found[at] = True
+        left = [at for at in left if not found[at]] if new and correction is Correction.HOLM else []
+    return found
+
+
+def _needs_no_test(numbers: Sequence[Number]) -> bool:
+    """Whether numbers are exact, so that nothing is corrected for them."""
+    return all(number.is_exact for number in numbers)
+
+
+def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[float | None]:
+    """Corrected; what is tested by its interval alone counts as one of the family."""
+    tested = [case.is_testable and not case.is_exact for case in cases]
+    adjusted = iter(holm([1.0 if p is None else p for p, own in zip(p_values, tested, strict=True) if own]))
+    made = [next(adjusted) if own else None for own in tested]
+    return [None if p is None else corrected for p, corrected in zip(p_values, made, strict=True)]
+
+
+def _needed(case: Number, left: dict[bool, int], sides: int) -> int | None:
+    """Args: left: of how many cases each claim is not shown, by which Holm's method multiplies the next p-value."""
+    p_yes, p_no = (case.p(yes=yes, sides=sides) for yes in (True, False))
+    if p_yes is None or p_no is None:
+        return case.needed(yes=None, alpha=ALPHA / max(left.values()), sides=sides)
+    yes = p_yes < p_no
+    return case.needed(yes=yes, alpha=ALPHA / left[yes], sides=sides)

@@ -1,0 +1,115 @@
+"""From a run's record to its result: estimates for each cell, comparisons, models and published numbers beside them.
+
+    record -> samples of each cell -> estimates
+           -> comparisons, models, and the findings of every kind (crosswind.findings) -> Result
+
+Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.comparisons import compare_levels
+from crosswind.analysis.conditions import conditions_of
+from crosswind.analysis.ends import ends_of
+from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.likeness import with_likeness
+from crosswind.analysis.model_errors import model_errors
+from crosswind.analysis.network import retransmitted_of
+from crosswind.analysis.precision import precision_of
+from crosswind.analysis.predictions import predictions_of
+from crosswind.analysis.profiles import profile_of
+from crosswind.analysis.programs import program_of
+from crosswind.analysis.result import CellResult, Interval, Result, ResultModel
+from crosswind.analysis.trust import (
+    clock_of,
+    failures_of,
+    fidelity_of,
+    ledger_of,
+    packet_loss_of,
+    reason_of,
+    warnings_of,
+)
+from crosswind.damage import damage_sentences
+from crosswind.findings.judged import Context
+from crosswind.findings.registry import judgings
+from crosswind.findings.result import result_model
+from crosswind.record import RunRecord
+from crosswind.stats import share_interval
+
+
+def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level: float = 0.95) -> Result:
+    """Analyse a whole run.
+
+    Args:    record: the run. data: its cells, `collect(record)`, if they are known. level: confidence level of every
+             interval.
+    Returns: the result, serialisable as `crosswind.result/1`; what the samples do not support is null with a reason.
+    """
+    data = collect(record) if data is None else data
+    cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
+    executed = len(record.cells) + len(record.damaged)
+    complete = executed >= record.planned
+    warnings = damage_sentences(record.damaged)
+    if not complete:
+        warnings.append(f"the run is incomplete: {executed} of {record.planned} repetitions were executed")
+    found: dict[str, Sequence[ResultModel]] = {}
+    for judging in judgings():
+        found[judging.kind] = judging.make(Context(record, data, cells, level, found))
+    findings: dict[str, Any] = {judging.field: found[judging.kind] for judging in judgings()}
+    programs = (program_of(cell.cell, cell.runs) for cell in data)
+    return result_model()(
+        study=record.name,
+        title=record.title,
+        valid=bool(cells) and not record.damaged and all(cell.valid for cell in cells),
+        complete=complete,
+        planned=record.planned,
+        executed=executed,
+        damaged=record.damaged,
+        conditions=conditions_of(record, data),
+        cells=cells,
+        comparisons=compare_levels(data, level=level, statistics=record.compare_by),
+        model_errors=model_errors(cells, data),
+        precisions=[state.at_end() for state in precision_of(record, data)],
+        peers=[program for program in programs if program is not None],
+        notes=list(record.notes),
+        warnings=warnings,
+        design=record.study,
+        provenance=record.provenance,
+        **findings,
+    )
+
+
+def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellResult:
+    """A cell's part of the result. Args: models: names of those to set beside it."""
+    finished = [run.finished for run in data.runs if run.finished is not None]
+    n = sum(data.outcomes.values())
+    lost = n - data.outcomes.get("ok", 0)
+    reason = reason_of(data.runs)
+    estimates = estimates_of(data, level=level)
+    clock, kernel = clock_of(data.runs)
+    return CellResult(
+        cell=data.cell,
+        levels=data.levels,
+        clock=clock,
+        kernel=kernel,
+        exact=data.is_exact,
+        valid=reason is None,
+        reason=reason,
+        warnings=warnings_of(data.runs),
+        repetitions=len(data.runs),
+        attempts=sum(run.attempts for run in data.runs),
+        n=n,
+        lost=lost,
+        loss=Interval.of(share_interval(data.lost, level=level)) if data.lost else None,
+        outcomes=dict(sorted(data.outcomes.items())),
+        failures=failures_of(data.runs),
+        estimates=estimates,
+        ledger=ledger_of(finished),
+        packet_loss=packet_loss_of(finished, exact=data.is_exact, level=level),
+        retransmitted=retransmitted_of(finished, level=level),
+        fidelity=fidelity_of(finished),
+        models=predictions_of(models, estimates, data),
+        profile=profile_of(finished),
+        ends=ends_of(finished),
+    )

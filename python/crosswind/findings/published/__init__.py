@@ -1,0 +1,1 @@
+"""Numbers that documents published, beside the measured ones."""

@@ -1,0 +1,367 @@
+"""Answers to questions, and what data say of documents' statements: yes, no, or that this run cannot tell.
+
+A case is two cells that differ in the factor alone, compared as cells are everywhere; or a cell; or all of them
+together for the error of a model.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, pairwise
+from math import log
+from sys import float_info
+
+from crosswind.analysis.axes import axis_of
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.comparisons import compared_statistic, other_levels
+from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
+from crosswind.analysis.estimates import deciding_estimate, one_estimate, within_nature
+from crosswind.analysis.predictions import predictions_of
+from crosswind.analysis.result import Interval, ModelPrediction
+from crosswind.analysis.trust import reason_of
+from crosswind.findings.families import DOCUMENT, LEVEL, QUESTIONS
+from crosswind.findings.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
+from crosswind.findings.judged import Context, Judging
+from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
+from crosswind.findings.question.sentence import answer_sentence
+from crosswind.findings.statement import OF_CELLS, OF_NEIGHBOURS, Scale, Statement
+from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
+from crosswind.stats import (
+    Estimate,
+    Share,
+    Side,
+    TooFewSamples,
+    difference,
+    ratio,
+    refused,
+    share_interval,
+    without_interval,
+)
+from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, share_limit, size_of, without_rounding
+from crosswind.stats.design import share_shortage
+from crosswind.stats.effect import Effect, is_constant
+from crosswind.stats.quantile import repetition_quantile_interval
+from crosswind.stats.share import OF_SHARES, difference_limits
+
+
+class Question(Statement):
+    """A statement about levels, cells or models. bound: of the margin; of a ratio what is above 1."""
+
+    bound: float | None = None
+
+
+def answers_of(context: Context) -> list[Answer]:
+    """The answer to every question of a run, and the verdict on every statement. One about cells that the run does not
+    have says so."""
+    asked = [Question.model_validate(each) for each in context.record.asked.get("question", ())]
+    found = [_cases_of(question, context.data) for question in asked]
+    rulings: dict[int, Ruling] = {}
+    for source in dict.fromkeys(question.source for question in asked):
+        own = [at for at, question in enumerate(asked) if _family_of(question) == _document_of(source)]
+        if own and own[0] not in rulings:
+            made = judge([[case.number for case in found[at]] for at in own], DOCUMENT if source else QUESTIONS)
+            rulings |= dict(zip(own, made, strict=True))
+    return [_answer(question, found[at], rulings[at], context.data) for at, question in enumerate(asked)]
+
+
+def _document_of(source: str) -> str:
+    """The document of a source, without the place in it."""
+    return source.partition(",")[0].strip()
+
+
+def _family_of(question: Question) -> str:
+    return _document_of(question.source)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A case, and the number that decides it."""
+
+    made: AnswerCase
+    number: Number
+
+
+def _cases_of(question: Question, data: Sequence[CellData]) -> list[_Case]:
+    """Every case of a question, in the order of the levels that it names."""
+    metric = _metric(question)
+    own = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
+    if question.scale == "model-error":
+        return list(_of_model_error(question, own))
+    if question.scale in OF_CELLS:
+        return [case for cell in own if (case := _of_cell(question, cell)) is not None]
+    return [_of_pair(question, *pair) for pair in _pairs(question, own)]
+
+
+_Places = tuple[float, float]
+
+
+def _pairs(question: Question, cells: Sequence[CellData]) -> Iterator[tuple[CellData, CellData, _Places | None]]:
+    """The cells that are compared; those of a law about numbers with both places along the factor."""
+    groups = _groups(question, cells)
+    if question.scale in OF_NEIGHBOURS or question.yes in ("rises", "falls"):
+        places = axis_of(str(question.factor), cells).places if cells else {}
+        for group in groups:
+            for lower, upper in pairwise(sorted(group, key=lambda cell: places[cell.cell])):
+                at = places[lower.cell], places[upper.cell]
+                if question.scale != "exponent" or at[0] > 0:
+                    yield lower, upper, at
+        return
+    for group in groups:
+        if question.yes == "same" or not question.compare:
+            yield from ((*pair, None) for pair in combinations(group, 2))
+        elif group and group[0].cell in question.compare[0].cells:
+            yield from ((group[0], other, None) for other in group[1:])
+
+
+def _groups(question: Question, cells: Sequence[CellData]) -> list[list[CellData]]:
+    """Cells that differ in the factor alone, in the order of `compare` where the question names levels."""
+    factor = str(question.factor)
+    orders = {cell: order for order, level in enumerate(question.compare) for cell in level.cells}
+    groups: dict[tuple[tuple[str, str], ...], list[CellData]] = {}
+    for cell in cells:
+        if factor in cell.levels and (not question.compare or cell.cell in orders):
+            groups.setdefault(tuple(other_levels(cell, factor).items()), []).append(cell)
+    return [sorted(group, key=lambda cell: orders.get(cell.cell, 0)) for group in groups.values()]
+
+
+def _of_pair(question: Question, reference: CellData, other: CellData, places: _Places | None) -> _Case:
+    metric, factor = _metric(question), str(question.factor)
+    is_ratio = question.scale in ("ratio", "exponent")
+    unit = "1" if is_ratio else metric.unit.name
+    sides = [_side(question, cell) for cell in (reference, other)]
+    effect: Effect | None = None
+    size = 1.0
+    try:
+        compared = reference.side(metric.name), other.side(metric.name)
+        size = 1.0 if is_ratio else size_of(*compared)
+        made = (ratio if is_ratio else difference)(*compared, compared_statistic(question.statistic))
+        effect = without_rounding(made, size=size)
+        shown = Interval.of(effect_estimate(effect, size=size, unit=unit, level=LEVEL))
+    except TooFewSamples as error:
+        n = sum(side.value.n for side in sides)
+        shown = Interval.of(refused(error.message, n=n, level=LEVEL, unit=unit))
+    constant = effect is not None and is_constant(effect, size=size)
+    below, above = (0, 0) if effect is None else counts_of(effect, size=size)
+    if constant and metric.is_share and question.bound is not None:
+        # That no exchange of a few differs does not show that all shares are within the margin.
+        number = OfInterval(
+            partial(_shares_apart, reference.side(metric.name), other.side(metric.name)), question.range
+        )
+        return _of_two_shares(number, sides, other_levels(reference, factor))
+    return _Case(
+        AnswerCase(
+            reference=sides[0],
+            other=sides[1],
+            fixed=other_levels(reference, factor),
+            cells=[reference.cell, other.cell],
+            effect=_on_scale(question.scale, shown, places),
+            pairs=0 if effect is None else effect.units,
+            of_most=effect is not None and is_of_most(effect, size=size),
+            below=below,
+            above=above,
+            constant=constant,
+            exceptions_at_most=share_limit(effect.units, level=LEVEL) if constant and effect is not None else None,
+            at_most=_limit_of([reference, other]),
+            reason=shown.reason,
+        ),
+        OfEffect(effect, size, question.range, _place_of(question.scale, places)),
+    )
+
+
+def _limit_of(cells: Iterable[CellData]) -> int | None:
+    """How often the study runs one of some cells at most; None where it sets no limit."""
+    return min((cell.at_most for cell in cells if cell.at_most and not cell.is_exact), default=None)
+
+
+def _shares_apart(reference: Side, other: Side, level: float) -> Interval:
+    """The difference of two shares by the limits of both: it has a width where nothing spreads."""
+    a, b = (Share.of_units(side.units, exact=side.exact) for side in (reference, other))
+    value, n, units = b.value - a.value, a.n + b.n, min(a.units, b.units)
+    if short := share_shortage(units):
+        return Interval.of(without_interval(value, short.message, n=n, level=level, unit="1", units=units))
+    low, high = difference_limits(a, b, (1 - level) / 2)
+    return Interval.of(Estimate(value, low, high, n, level, OF_SHARES, "1", None, units))
+
+
+def _of_two_shares(number: OfInterval, sides: Sequence[AnswerSide], fixed: dict[str, str]) -> _Case:
+    effect = number.at_95
+    made = AnswerCase(
+        reference=sides[0], other=sides[1], fixed=fixed, cells=[side.cell for side in sides], effect=effect,
+        pairs=effect.units, reason=effect.reason,
+    )  # fmt: skip
+    return _Case(made, number)
+
+
+def _on_scale(scale: Scale, effect: Interval, places: _Places | None) -> Interval:
+    if places is None or scale not in OF_NEIGHBOURS:
+        return effect
+    return exponent_of(effect, *places) if scale == "exponent" else per_step(effect, places[1] - places[0])
+
+
+def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
+    """From a bound to where it is on the scale of the effect, on which a ratio is a logarithm."""
+    if scale == "exponent" and places is not None:
+        return lambda bound: bound * log(places[1] / places[0])
+    if scale == "slope" and places is not None:
+        return lambda bound: bound * (places[1] - places[0])
+    if scale == "ratio":
+        # Every ratio is above 0.
+        return lambda bound: log(max(bound, float_info.min))
+    return lambda bound: bound
+
+
+def _of_cell(question: Question, cell: CellData) -> _Case | None:
+    """The statistic of a cell, or what it is beside a model's; None where the model says nothing."""
+    prediction = _prediction(question, cell) if question.scale == "model" else None
+    if question.scale == "model" and (prediction is None or not prediction.value):
+        return None
+    predicted = 1.0 if prediction is None or prediction.value is None else prediction.value
+
+    def make(level: float) -> Interval:
+        value = deciding_estimate(cell, question.metric, question.statistic, level=level)
+        return value if prediction is None else over_model(value, predicted)
+
+    violated = [] if prediction is None else prediction.violated
+    return _of_interval(OfInterval(make, question.range), dict(cell.levels), [cell], violated)
+
+
+def _of_model_error(question: Question, cells: Sequence[CellData]) -> Iterator[_Case]:
+    """One case: how far the model is off on average over the cells that it says something of."""
+    made = [(cell, _prediction(question, cell)) for cell in cells]
+    found = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
+
+    def make(level: float) -> Interval:
+        each = 1 - (1 - level) / len(found)
+        measured = [deciding_estimate(cell, question.metric, question.statistic, level=each) for cell, _ in found]
+        return mean_error(measured, [prediction.value or 0.0 for _, prediction in found])
+
+    if found:
+        violated = list(dict.fromkeys(broken for _, prediction in found for broken in prediction.violated))
+        own = [cell for cell, _ in found]
+        yield _of_interval(OfInterval(make, question.range), _common(own), own, violated)
+
+
+def _of_interval(
+    number: OfInterval, fixed: dict[str, str], cells: Sequence[CellData], violated: Sequence[str]
+) -> _Case:
+    effect = number.at_95
+    made = AnswerCase(
+        reference=None, other=None, fixed=fixed, cells=[cell.cell for cell in cells], effect=effect,
+        pairs=effect.units, of_most=effect.is_of_most, at_most=_limit_of(cells), reason=effect.reason,
+        violated=list(violated),
+    )  # fmt: skip
+    return _Case(made, number)
+
+
+def _common(cells: Iterable[CellData]) -> dict[str, str]:
+    """The levels in which some cells are the same."""
+    first, *others = [cell.levels for cell in cells]
+    return {key: level for key, level in first.items() if all(other.get(key) == level for other in others)}
+
+
+def _prediction(question: Question, cell: CellData) -> ModelPrediction | None:
+    made = predictions_of([str(question.model)], {}, cell)
+    return next((prediction for prediction in made if prediction.metric == question.metric), None)
+
+
+def _side(question: Question, cell: CellData) -> AnswerSide:
+    """What is compared of a cell, with its interval, or why there is none."""
+    metric = _metric(question)
+    try:
+        value = _value(cell, metric, question.statistic)
+    except TooFewSamples as error:
+        value = Interval.of(refused(error.message, n=0, level=LEVEL, unit=metric.unit.name))
+    failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
+    return AnswerSide(
+        level=cell.levels[str(question.factor)],
+        cell=cell.cell,
+        value=value,
+        failed=failed,
+        valid=reason_of(cell.runs) is None,
+    )
+
+
+def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
+    """Raises: TooFewSamples."""
+    if metric.name == LOST.name:
+        if cell.lost is None:
+            raise TooFewSamples("there is no exchange")
+        return Interval.of(share_interval(cell.lost, level=LEVEL))
+    if metric.name not in cell.samples:
+        raise TooFewSamples(cell.why_absent(metric.name))
+    compared = compared_statistic(statistic)
+    if isinstance(compared, str) or cell.is_exact:
+        return one_estimate(cell, metric, STATISTICS[statistic], level=LEVEL)
+    side = cell.side(metric.name)
+    made = repetition_quantile_interval(side.units, compared, unit=metric.unit.name, design=side.design)
+    return Interval.of(within_nature(made, metric))
+
+
+def _answer(question: Question, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
+    absent = question.absence({cell.cell for cell in data})
+    # One case that contradicts a statement is enough; a question is about all of its levels.
+    is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
+    is_plain = question.scale in ("ratio", "exponent", "model", "model-error")
+    found = Answer(
+        asks=question.asks,
+        source=question.source,
+        verdict="cannot tell" if cases and is_open else ruling.verdict,
+        metric=question.metric,
+        statistic=question.statistic,
+        factor=question.factor,
+        yes=question.yes,
+        scale=question.scale,
+        unit="1" if is_plain else _metric(question).unit.name,
+        low=question.low,
+        high=question.high,
+        inside=question.inside,
+        is_open=question.is_open,
+        margin=question.margin,
+        bound=question.bound,
+        model=question.model,
+        cases=[_judged(case.made, judged) for case, judged in zip(cases, ruling.cases, strict=True)],
+        figure=question.figure,
+        reason=absent if cases else _absence(question, data),
+        note=question.note,
+    )
+    return found.model_copy(update={"sentence": answer_sentence(found)})
+
+
+def _judged(case: AnswerCase, judged: Judged) -> AnswerCase:
+    update = {"verdict": judged.verdict, "p_yes": judged.p_yes, "p_no": judged.p_no, "needed": judged.needed}
+    return case.model_copy(update=update)
+
+
+def _absence(question: Question, data: Sequence[CellData]) -> str:
+    """Why a question has no cases in a run."""
+    where = "".join(f", {key} {level}" for key, level in question.where.items())
+    missing = [level.level for level in question.compare if not level.cells]
+    if not question.cells and where:
+        return f"this run has no cell with {where[2:]}"
+    if missing:
+        return f"this run has no cell with {question.factor} {' or '.join(missing)}{where}"
+    return _absence_of_data(question, data)
+
+
+def _absence_of_data(question: Question, data: Sequence[CellData]) -> str:
+    """The same where the plan has its cells."""
+    executed = {cell.cell for cell in data}
+    own = [cell for cell in data if cell.cell in question.cells]
+    if question.compare and not any(level.cells & executed for level in question.compare):
+        return "none of its cells was executed"
+    if not own:
+        return "no cell was executed"
+    if not any(_metric(question).applies(cell.settings.workload) for cell in own):
+        return f"its cells do not have the metric {question.metric}"
+    if question.model is not None:
+        return f"{question.model} says nothing of {question.metric} in these cells"
+    return f"this run has no two cells that differ in {question.factor} alone"
+
+
+def _metric(question: Question) -> Metric:
+    metric = metric_named(question.metric)
+    assert metric is not None  # The study was checked.
+    return metric
+
+
+JUDGING = Judging("question", "answers", Answer, answers_of)

@@ -1,0 +1,216 @@
+"""Questions with their answers and figures, and what documents say with the numbers that decide."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from crosswind.analysis.result import Result
+from crosswind.findings.question.result import Answer
+from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
+from crosswind.findings.question.statement import (
+    OF_QUESTION,
+    OF_STATEMENT,
+    compared,
+    decisive,
+    needed,
+    number_text,
+    verdict_of,
+)
+from crosswind.findings.question.words import effect_text, value_text, what_of
+from crosswind.findings.showing import Showing
+from crosswind.report.page import Panels, Place, Section, Sentence, Tone
+from crosswind.report.tables.table import Shown, Table, names, numbers, sentences, words
+from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
+
+TONES = {"yes": Tone.GOOD, "no": Tone.BAD, "cannot tell": Tone.DOUBTFUL, "mixed": Tone.DOUBTFUL}
+
+_HOW_TO_READ = (
+    "Each verdict follows from a rule that the study declares, by the bounds of intervals. “Holds”: in every "
+    "comparison the whole 95 % interval lies in the range that the statement needs, corrected by Holm's method over "
+    "the statements of its document. “Does not hold”: in at least one the whole interval, corrected over all "
+    "comparisons of its document, lies outside of it. “Cannot tell”: inconclusive."
+)
+
+
+def answer_table(answer: Answer) -> Table | None:
+    """A row for each case; None where the sentence says it all, as of a single one."""
+    if len(answer.cases) < 2:
+        return None
+    if not has_reference(answer):
+        return _of_numbers(answer)
+    others = dict.fromkeys(case.sides[1].level for case in answer.cases)
+    reference = answer.cases[0].sides[0].level
+    other = next(iter(others)) if len(others) == 1 else "the other"
+    kind = "ratio" if answer.scale == "ratio" else "difference"
+    columns = [
+        *names("case"),
+        *numbers(reference, other, f"{kind} [95 %]", "repetitions", "p (Holm)"),
+        *words("answer"),
+        *numbers("repetitions that would decide"),
+    ]
+    rows = [
+        [
+            case_name(answer, case),
+            *(value_text(answer, side) for side in case.sides),
+            effect_text(answer, case.effect),
+            count(case.pairs) if not case.effect.is_exact else EXACT,
+            p_value(case.p_no if case.verdict == "no" else case.p_yes),
+            OF_QUESTION[case.verdict].lower(),
+            NOTHING if case.needed is None else count(case.needed),
+        ]
+        for case in answer.cases
+    ]
+    return Table(_title(answer, len(rows)), columns, rows, footnotes=_without_interval(answer), shown=Shown.ASIDE)
+
+
+def _of_numbers(answer: Answer) -> Table:
+    """Of a question about single cells, about a law, or about every two levels: the number that decides each case."""
+    columns = [
+        *names("at", "compared"),
+        *numbers("measured [95 %]", "needed", "repetitions", "p (Holm)"),
+        *words("answer"),
+        *numbers("repetitions that would decide"),
+    ]
+    rows = [
+        [
+            levels(case.fixed) if case.fixed else NOTHING,
+            compared(answer, case),
+            number_text(answer, case),
+            needed(answer),
+            count(case.pairs) if not case.effect.is_exact else EXACT,
+            p_value(case.p_no if case.verdict == "no" else case.p_yes),
+            OF_QUESTION[case.verdict].lower(),
+            NOTHING if case.needed is None else count(case.needed),
+        ]
+        for case in answer.cases
+    ]
+    return Table(_title(answer, len(rows)), columns, rows, footnotes=_without_interval(answer), shown=Shown.ASIDE)
+
+
+def _title(answer: Answer, cases: int) -> str:
+    return f"The {count(cases)} cases: {what_of(answer)}"
+
+
+def _without_interval(answer: Answer) -> list[str]:
+    reasons = dict.fromkeys(case.reason for case in answer.cases if case.reason)
+    return [f"Without an interval: {reason}." for reason in reasons]
+
+
+def statement_tables(result: Result) -> list[Table]:
+    """A table of all verdicts on what documents say, and one of every comparison behind them."""
+    statements = _statements(result)
+    if not statements:
+        return []
+    rows = [
+        [
+            verdict_of(statement),
+            str(statement.sentence).split(": ", 1)[1],
+            ". ".join(filter(None, (statement.source, statement.note))) or NOTHING,
+        ]
+        for statement in statements
+    ]
+    columns = [*names("verdict"), *sentences("statement, and what was measured", "source")]
+    verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.PAGE)
+    comparisons = [row for statement in statements for row in _comparisons(statement)]
+    if not comparisons:
+        return [verdicts]
+    heads = [*names("statement", "at", "compared"), *numbers("measured [95 %]", "needed"), *words("verdict")]
+    return [verdicts, Table("Every comparison of the statements", heads, comparisons, shown=Shown.FOLDED)]
+
+
+def _comparisons(statement: Answer) -> list[list[str]]:
+    first = decisive(statement)
+    return [
+        [
+            statement.asks,
+            levels(case.fixed) if case.fixed else NOTHING,
+            compared(statement, case),
+            number_text(statement, case),
+            needed(statement),
+            OF_STATEMENT[case.verdict].lower(),
+        ]
+        for case in sorted(statement.cases, key=lambda case: case is not first)
+    ]
+
+
+def _statements(result: Result) -> list[Answer]:
+    return [answer for answer in result.of(Answer) if answer.source]
+
+
+def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
+    for answer in answered(result):
+        table = answer_table(answer)
+        yield Section(
+            answer.asks,
+            sentences=[Sentence(str(answer.sentence), TONES[answer.verdict])],
+            charts=_charts(answer, result) if has_charts else [],
+            tables=[table] if table else [],
+            note=answer.note or "",
+            place=Place.ANSWERS,
+        )
+    if tables := statement_tables(result):
+        yield Section(tables[0].title, tables=tables)
+
+
+def _charts(answer: Answer, result: Result) -> list[Panels]:
+    # Altair takes a while to import.
+    from crosswind.findings.question.chart import answer_chart
+
+    chart = answer_chart(answer, result)
+    return [Panels([chart], 1)] if chart else []
+
+
+def _answers(result: Result) -> Iterator[Sentence]:
+    for answer in answered(result):
+        said = str(answer.sentence)
+        yield Sentence(said, about=answer.asks, short=f"{said.partition(':')[0]}.")
+
+
+def _remarks(result: Result) -> Iterator[Sentence]:
+    absent = not_asked(result)
+    if absent:
+        yield Sentence(absent)
+    statements = _statements(result)
+    if statements:
+        yield Sentence(_tally(statements))
+
+
+def _tally(statements: Sequence[Answer]) -> str:
+    """How many statements hold; each has a sentence of its own."""
+    found: Counter[str] = Counter(statement.verdict for statement in statements)
+    holding, failing, open_ = (found[verdict] for verdict in OF_STATEMENT)
+    total = len(statements)
+    if max(found.values()) == total:
+        return _all(total, holding=holding > 0, failing=failing > 0)
+    parts = [
+        *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
+        *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
+        *([f"{count(open_)} {'is' if open_ == 1 else 'are'} inconclusive"] if open_ else []),
+    ]
+    return f"Of {count(total)} statements of documents, {', '.join(parts[:-1])} and {parts[-1]}."
+
+
+def _all(total: int, *, holding: bool, failing: bool) -> str:
+    """That all statements have one verdict."""
+    if holding:
+        return "The document's statement holds." if total == 1 else f"All {count(total)} statements of documents hold."
+    if failing:
+        return (
+            "The document's statement does not hold."
+            if total == 1
+            else f"None of the {count(total)} statements of documents holds."
+        )
+    if total == 1:
+        return "The document's statement is inconclusive."
+    return f"All {count(total)} statements of documents are inconclusive."
+
+
+def _listed(result: Result) -> Iterator[Sentence]:
+    yield from (Sentence(str(statement.sentence)) for statement in _statements(result))
+
+
+def _metrics(result: Result) -> Iterable[str]:
+    asked = result.of(Answer)
+    return [answer.metric for answer in sorted(asked, key=lambda answer: bool(answer.source))]
+
+
+SHOWING = Showing(_sections, _answers, _remarks, _listed, _metrics)

@@ -1,0 +1,220 @@
+"""What documents say, and what is about single cells, laws or models: a verdict in one sentence, made by rule."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from crosswind.factors import factor_scale
+from crosswind.findings.question.result import Answer, AnswerCase
+from crosswind.findings.question.words import metric_of_answer, what_of
+from crosswind.report.text.format import (
+    EXACT,
+    MINUS,
+    NOTHING,
+    count,
+    count_of,
+    factor_name,
+    interval,
+    named_levels,
+    number,
+    quantity,
+    scale_of,
+    three_digits,
+    times,
+    with_unit,
+)
+
+OF_STATEMENT = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
+"""Verdicts on what a document says."""
+OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
+
+MOST_REPETITIONS = 10_000
+"""Beyond that many, a sentence gives no number of repetitions."""
+
+_PLAIN = ("ratio", "exponent", "model", "model-error")
+"""Scales without a unit."""
+
+
+def verdict_of(answer: Answer) -> str:
+    """The verdict on a statement or a question, in words."""
+    return (OF_STATEMENT if answer.source else OF_QUESTION)[answer.verdict]
+
+
+def statement_sentence(answer: Answer) -> str:
+    """The verdict, what a document says, the number that decides it, and what it needed to be."""
+    says = f"{verdict_of(answer)}: "
+    if answer.source:
+        says += f"“{answer.asks.rstrip('.')}”: "
+    case = decisive(answer)
+    if case is None:
+        return f"{says}{answer.reason}."
+    reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
+    why = "".join(f"; {reason}" for reason in reasons if reason)
+    most = ", the median of the repetitions (sign test)" if case.effect.is_of_most else ""
+    needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
+    more = ""
+    if answer.verdict == "cannot tell" and not answer.reason:
+        is_yes_alone = all(own.verdict == "yes" for own in answer.cases)
+        alone = "; by itself it would hold, but not among all statements of its document" if is_yes_alone else ""
+        more = alone + more_text(answer.cases, of_all=is_yes_alone)
+    return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."
+
+
+def decisive(answer: Answer) -> AnswerCase | None:
+    """The case that decides: of those with the answer's verdict, the one that is deepest outside the range, or that is
+    nearest to its end."""
+    cases = [case for case in answer.cases if case.verdict == answer.verdict] or answer.cases
+    return min(cases, key=lambda case: _room(answer, case), default=None)
+
+
+def compared(answer: Answer, case: AnswerCase) -> str:
+    """The two levels of a case: "500p / 50p", "25mbit − 6mbit", "1% to 2%"; of a single cell a dash."""
+    if case.reference is None:
+        return NOTHING
+    reference, other = (side.level for side in case.sides)
+    if answer.scale in ("exponent", "slope"):
+        return f"{reference} to {other}"
+    return f"{other} {'−' if answer.scale == 'difference' else '/'} {reference}"
+
+
+def number_text(answer: Answer, case: AnswerCase) -> str:
+    """The number of a case with its interval and its unit."""
+    if case.effect.value is None and case.effect.low is None:
+        return NOTHING
+    divisor, unit = _scale(answer, case)
+    return with_unit(interval(case.effect, divisor), unit)
+
+
+def needed(answer: Answer) -> str:
+    """The range: "0.909 to 1.1", "−5 to 5 ms", "at least 5 ms", "above 1", "outside 0.8 to 1.25"."""
+    low, high = (_bound(answer, end) for end in (answer.low, answer.high))
+    if answer.low is None:
+        return f"{'below' if answer.is_open else 'at most'} {high}"
+    if answer.high is None:
+        return f"{'above' if answer.is_open else 'at least'} {low}"
+    if low == high:
+        return low if answer.inside else f"another number than {low}"
+    unit = high.partition(" ")[2]
+    least = low.removesuffix(f" {unit}") if unit else low
+    return f"{'' if answer.inside else 'outside '}{least} to {high}"
+
+
+def tally(answer: Answer) -> str:
+    """How many comparisons bear an answer out, contradict it, and cannot tell."""
+    found: Counter[str] = Counter(case.verdict for case in answer.cases)
+    return ", ".join(f"{count(found[verdict])} {text}" for verdict, text in _TALLY.items() if found[verdict])
+
+
+_TALLY = {"yes": "bear it out", "no": "contradict it", "cannot tell": "cannot tell"}
+
+
+def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
+    """How many more repetitions would decide what is not decided. Args: of_all: those that are by themselves too."""
+    open_ = [case for case in cases if of_all or case.verdict == "cannot tell"]
+    where = "where it cannot tell, " if len(cases) > len(open_) else ""
+    known = [case.needed - case.pairs for case in open_ if case.needed is not None and case.pairs]
+    endless = any(case.needed is None and case.p_yes is not None for case in open_)
+    if not known and not endless:
+        return ""
+    most = max(known, default=0)
+    if endless or most > MOST_REPETITIONS:
+        return f"; {where}to decide about a difference this small would take over {count(MOST_REPETITIONS)} repetitions"
+    if most <= 0:
+        return f"; {where}this would be enough by itself, but not among all that the study asks together"
+    asked = rounded(most) + max(case.pairs for case in open_)
+    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide ({asking_for(asked, open_)})"
+
+
+def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
+    """How to ask for so many repetitions of some cases: by an option, as far as the study sets no limit to them."""
+    limits = [case.at_most for case in cases if case.at_most is not None and case.at_most < repetitions]
+    if not limits:
+        return f"--repetitions {repetitions}"
+    return f"--repetitions {repetitions}, with at_most = {min(limits)} raised in the study's [[repetitions]]"
+
+
+def rounded(repetitions: int) -> int:
+    """A number of repetitions as exactly as it is known: up to 20 all digits, then the next 5, 10, 50, ..."""
+    step = 1
+    for limit, of_limit in ((20, 5), (50, 10), (200, 50), (1000, 100), (5000, 1000)):
+        if repetitions > limit:
+            step = of_limit
+    return -(-repetitions // step) * step
+
+
+def _measured(answer: Answer, case: AnswerCase) -> str:
+    """What was measured of a case, as a clause."""
+    what = what_of(answer)
+    named = named_levels(case.fixed)
+    effect, where = _effect_in_words(answer, case), f" ({named})" if named else ""
+    if effect == NOTHING:
+        return f"{what} has no number{where}"
+    if answer.scale == "model-error":
+        over = f"over {count(len(case.cells))} cells what {answer.model} predicts of {what}{where}"
+        return f"{over} is off by {effect} times what was measured, on average"
+    if answer.scale == "model":
+        broken = f", outside its range ({case.violated[0]})" if case.violated else ""
+        return f"{what} is {times(case.effect, effect)} what {answer.model} predicts{where}{broken}"
+    if answer.scale == "value":
+        return f"{what} is {effect}{where}"
+    factor = factor_name(str(answer.factor))
+    reference, other = (side.level for side in case.sides)
+    clauses = {
+        "ratio": f"{what} with {factor} {other} is {times(case.effect, effect)} that with {reference}",
+        "difference": f"{what} with {factor} {other} less that with {reference} is {effect}",
+        "exponent": f"from {factor} {reference} to {other} {what} follows the power {effect}",
+        "slope": f"from {factor} {reference} to {other} {what} grows by {effect} for each {_step(answer)}",
+    }
+    return clauses[answer.scale] + where
+
+
+def _effect_in_words(answer: Answer, case: AnswerCase) -> str:
+    """As `number_text`, "exactly 1.5 s" for an exact one."""
+    text = number_text(answer, case)
+    return f"exactly {text.replace(f' {EXACT}', '')}" if case.effect.is_exact else text
+
+
+def _step(answer: Answer) -> str:
+    scale = factor_scale(str(answer.factor))
+    return "step" if scale is None else f"{scale.unit} of {scale.title}"
+
+
+def _rest(answer: Answer) -> str:
+    return "" if len(answer.cases) == 1 else f" (of {count(len(answer.cases))} comparisons {tally(answer)})"
+
+
+def _room(answer: Answer, case: AnswerCase) -> float:
+    """How far a case's value is from the end of the range, positive where it is on the statement's side."""
+    value = case.effect.value if case.effect.value is not None else case.effect.low
+    if value is None:
+        return math.inf
+    rooms = []
+    if answer.low is not None:
+        rooms.append(_distance(answer, answer.low, value))
+    if answer.high is not None:
+        rooms.append(_distance(answer, value, answer.high))
+    return min(rooms) if answer.inside else -min(rooms)
+
+
+def _distance(answer: Answer, start: float, end: float) -> float:
+    if answer.scale in ("ratio", "model") and start > 0 and end > 0:
+        return math.log(end / start)
+    return end - start
+
+
+def _scale(answer: Answer, case: AnswerCase) -> tuple[float, str]:
+    if answer.scale in _PLAIN:
+        return 1.0, ""
+    if answer.scale == "difference" and metric_of_answer(answer).is_share:
+        return 0.01, "percentage points"
+    return scale_of([case.effect.value if case.effect.value is not None else case.effect.low], answer.unit)
+
+
+def _bound(answer: Answer, end: float | None) -> str:
+    if end is None:
+        return ""
+    if answer.scale in _PLAIN:
+        return three_digits(end)
+    if answer.scale == "difference" and metric_of_answer(answer).is_share:
+        return f"{three_digits(100 * end)} percentage points".replace("-", MINUS)
+    return number(0.0) if end == 0 else quantity(end, answer.unit).replace("-", MINUS)

@@ -1,0 +1,168 @@
+"""The words of answers: what is compared, and by how much two levels differ."""
+
+import re
+from collections.abc import Sequence
+
+from crosswind.analysis.result import Interval
+from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, metric_named
+from crosswind.quantities import SHARE, TIME
+from crosswind.report.text.effects import bare, inverse, named_level
+from crosswind.report.text.format import (
+    SMALL_RATIO,
+    exact_number,
+    interval,
+    number,
+    percent,
+    quantity,
+    scale_of,
+    with_unit,
+)
+
+FEW = 3
+"""Repetitions below which a number has no interval, whatever it is."""
+
+_LEAST_NS = 1000.0
+"""A time below it is no more than that beside one that is far longer."""
+
+_FAR = 100
+"""How many times one number is another one that is not read in its unit."""
+
+
+def with_level(answer: Answer, level: str) -> str:
+    """How a sentence says that cells have a level: "with http3", "in websocket-client"."""
+    return f"{'in' if answer.factor == 'part' else 'with'} {named_level(str(answer.factor), level)}"
+
+
+def with_levels(answer: Answer, of_levels: Sequence[str]) -> str:
+    """Likewise of several levels: "with quic or http3", "with size 50, 100 or 1000"."""
+    *others, last = of_levels
+    return with_level(answer, f"{', '.join(others)} or {last}" if others else last)
+
+
+def what_of(answer: Answer) -> str:
+    """What is compared: "median page load time"; of a share, and of what is a mean by itself, its name alone."""
+    metric = metric_of_answer(answer)
+    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    if metric.name not in METRICS:
+        return "share of exchanges that failed"
+    title = title.replace(", a message", " for each message")
+    return (
+        title
+        if metric.unit is SHARE or metric.per is Per.MESSAGE
+        else f"{STATISTICS[answer.statistic].heading} {title}"
+    )
+
+
+def effect_text(answer: Answer, effect: Interval) -> str:
+    """An effect with its interval: "0.91 [0.84, 0.98]", "−3.1 [−3.4, −2.8] ms"."""
+    if answer.scale == "ratio":
+        return interval(effect)
+    divisor, unit = effect_scale(answer, effect)
+    return with_unit(interval(effect, divisor), unit)
+
+
+def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = None) -> str:
+    """What was measured of one level, with its unit; of few repetitions from the smallest to the largest.
+
+    Args: beside: the level that it is read with, so that both are in one unit unless they are far apart.
+    """
+    metric = metric_of_answer(answer)
+    if metric.unit is SHARE and not side.value.is_exact:
+        ends = side.value.spread if side.value.units < FEW else None
+        return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
+    known = [one.value.value for one in (side, beside) if one is not None and one.value.value]
+    is_near = len(known) < 2 or max(known) < _FAR * min(known)
+    if not is_near and metric.unit is TIME and max(side.value.spread or (side.value.value or _LEAST_NS,)) < _LEAST_NS:
+        return f"less than {quantity(_LEAST_NS, TIME.name)}"
+    divisor, unit = scale_of(known if is_near else [side.value.value], metric.unit.name)
+    ends = side.value.spread
+    if side.value.value is None:
+        return f"over {number(side.value.low, divisor)} {unit}".rstrip() if side.value.low is not None else "no value"
+    if ends is not None and side.value.units < FEW and number(ends[0], divisor) != number(ends[1], divisor):
+        return f"{number(ends[0], divisor)} to {number(ends[1], divisor)} {unit}".rstrip()
+    resolution = None if side.value.low is None or side.value.high is None else side.value.high - side.value.low
+    if side.value.is_exact:
+        return f"{exact_number(side.value.value, divisor)} {unit}".rstrip()
+    return f"{number(side.value.value, divisor, resolution=resolution)} {unit}".rstrip()
+
+
+def clause(answer: Answer, case: AnswerCase) -> str:
+    """By how much the levels of a case differ, in words."""
+    sides = case.sides[::-1]
+    other, reference = (with_level(answer, side.level) for side in sides)
+    texts = [value_text(answer, side, beside) for side, beside in zip(sides, reversed(sides), strict=True)]
+    values = f"({texts[0]} against {texts[1]})"
+    effect = case.effect
+    value = effect.value or 0.0
+    if is_same(answer, case):
+        return f"{other} is the same as {reference} ({value_text(answer, sides[0])})"
+    if answer.scale == "difference":
+        return f"{other} {_differs(answer, effect)} {reference} {values}"
+    if 0 < value < SMALL_RATIO:
+        turned = f"({texts[1]} against {texts[0]})"
+        return f"{reference} is {bare(interval(inverse(effect)))} times that {other} {turned}"
+    return f"{other} is {bare(interval(effect))} times that {reference} {values}"
+
+
+def is_same(answer: Answer, case: AnswerCase) -> bool:
+    """Whether both levels have the same number every time."""
+    every_time = case.constant or case.effect.is_exact
+    return every_time and case.effect.value == (1.0 if answer.scale == "ratio" else 0.0)
+
+
+def _differs(answer: Answer, effect: Interval) -> str:
+    """A difference: "is 3.1 ms [2.8, 3.4] lower than"; with its sign where its interval has both."""
+    divisor, unit = effect_scale(answer, effect)
+    value = effect.value or 0.0
+    if effect.low is not None and effect.high is not None and effect.low <= 0 <= effect.high:
+        return f"differs by {bare(interval(effect, divisor))} {unit} from that"
+    sign = -1.0 if value < 0 else 1.0
+    low, high = (effect.low, effect.high) if value >= 0 else (effect.high, effect.low)
+    turned = effect.model_copy(
+        update={
+            "value": sign * value,
+            "low": None if low is None else sign * low,
+            "high": None if high is None else sign * high,
+        }
+    )
+    return f"is {bare(interval(turned, divisor))} {unit} {'lower' if value < 0 else 'higher'} than"
+
+
+def margin_words(answer: Answer, case: AnswerCase) -> str:
+    """What the effect is beside the smallest one that matters."""
+    if answer.margin is None or answer.bound is None or case.effect.value is None:
+        return ""
+    if case.verdict == "cannot tell":
+        return f", where {margin_text(answer)} would matter"
+    bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
+    value = case.effect.value
+    least = 1 / bound if answer.scale == "ratio" else -bound
+    if is_same(answer, case):
+        return ""
+    near = least < value < bound
+    return f", {'less' if near else 'more'} than the {margin_text(answer)} that matters"
+
+
+def margin_text(answer: Answer) -> str:
+    """The smallest effect that matters: "200 ms", "25 %", of a difference of shares "4 percentage points"."""
+    found = re.fullmatch(r"\s*([\d.]+)\s*(\D*)", answer.margin or "")
+    if found is None:
+        return answer.margin or ""
+    is_of_shares = answer.unit == SHARE.name and answer.scale == "difference" and found[2].strip() == "%"
+    return f"{found[1]} {'percentage points' if is_of_shares else found[2]}".rstrip()
+
+
+def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:
+    """The divisor and the unit of differences; of shares percentage points."""
+    if answer.unit == "1":
+        return 0.01, "percentage points"
+    ends = [end for effect in effects for end in (effect.value, effect.low, effect.high) if end is not None]
+    return scale_of([max(ends, key=abs, default=None)], answer.unit)
+
+
+def metric_of_answer(answer: Answer) -> Metric:
+    """The metric that an answer is about."""
+    metric = metric_named(answer.metric)
+    assert metric is not None  # The study was checked.
+    return metric

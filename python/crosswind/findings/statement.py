@@ -1,0 +1,156 @@
+"""A statement: a number of some cells, and the range in which it is said to lie.
+
+Questions of a study, statements of documents and thresholds are stored in this form with the plan of a run, each with
+the indices of its cells. `missing` are levels that it was declared for and that the run does not have.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+Scale = Literal["ratio", "difference", "value", "exponent", "slope", "model", "model-error"]
+Verdict = Literal["yes", "no", "cannot tell"]
+Yes = Literal["less", "more", "different", "same", "within", "rises", "falls"]
+
+NUMBERS: Mapping[Scale, str] = {
+    "ratio": "a level divided by the reference",
+    "difference": "a level less the reference",
+    "value": "the statistic of every cell",
+    "exponent": "the exponent k between each two neighbouring levels, where the statistic is proportional to level^k",
+    "slope": "between each two neighbouring levels, by how much the statistic grows for each ms (of path.delay, there "
+    "and back), %, Mbit/s or byte",
+    "model": "of every cell, the statistic divided by what `model` predicts",
+    "model-error": "over all cells together, the mean of |predicted / measured - 1|, by what `model` predicts",
+}
+"""The number that a statement is about, by its scale."""
+
+ANSWERS: Mapping[Yes, str] = {
+    "less": "each level is less than the reference, by more than the margin if there is one",
+    "more": "each level is more than the reference, likewise",
+    "different": "each level is less or more than the reference, likewise; of every two levels without `compare`",
+    "same": "every two levels differ by no more than the margin, which it needs",
+    "within": "every number lies from `at_least` to `at_most`, ends included",
+    "rises": "each level of the factor has more than the next smaller one",
+    "falls": "each level of the factor has less than the next smaller one",
+}
+"""When the answer is yes, by what a study writes as `yes`."""
+
+OF_CELLS: tuple[Scale, ...] = ("value", "model", "model-error")
+"""Scales of single cells, which compare no levels."""
+OF_NEIGHBOURS: tuple[Scale, ...] = ("exponent", "slope")
+"""Scales of laws over a factor, between each two neighbouring levels."""
+PLAIN: tuple[Scale, ...] = ("ratio", "exponent", "model", "model-error")
+"""Scales without a unit."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a number has to lie: from low to high (None: no such end), or outside of them.
+
+    Attributes: is_open: whether the ends are outside the range; else they belong to it.
+    """
+
+    low: float | None
+    high: float | None
+    inside: bool = True
+    is_open: bool = False
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Those that it has."""
+        return tuple(end for end in (self.low, self.high) if end is not None)
+
+    def encloses(self, low: float | None, high: float | None) -> bool:
+        """Whether all numbers of an interval lie from low to high; None: an end that nothing is known of."""
+        return (self.low is None or (low is not None and self._reaches(low, self.low))) and (
+            self.high is None or (high is not None and self._reaches(-high, -self.high))
+        )
+
+    def misses(self, low: float | None, high: float | None) -> bool:
+        """Whether all numbers of an interval lie below low, or all above high."""
+        below = self.low is not None and high is not None and not self._reaches(high, self.low)
+        return below or (self.high is not None and low is not None and not self._reaches(-low, -self.high))
+
+    def _reaches(self, number: float, end: float) -> bool:
+        return number > end if self.is_open else number >= end
+
+
+def range_of(yes: Yes, margin: float | None, *, is_ratio: bool) -> Range:
+    """The range of a statement about two levels. Args: margin: of a ratio what is above 1; None: no effect at all."""
+    nothing = 1.0 if is_ratio else 0.0
+    low, high = nothing, nothing
+    if margin is not None:
+        low, high = (1 / (1 + margin), 1 + margin) if is_ratio else (-margin, margin)
+    if yes in ("less", "falls"):
+        return Range(None, low, is_open=True)
+    if yes in ("more", "rises"):
+        return Range(high, None, is_open=True)
+    return Range(low, high, inside=yes == "same")
+
+
+Level = Annotated[str, BeforeValidator(str)]
+"""A level as a study has it, which may be a number or a truth value there."""
+Note = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+
+
+class Stored(BaseModel):
+    """The form in which a plan keeps what a study asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ComparedLevel(Stored):
+    """A level that a statement compares, and the cells that have it."""
+
+    level: Level
+    cells: frozenset[int]
+
+
+class Statement(Stored):
+    """A statement with its cells.
+
+    Attributes:
+        asks: the question, or what a document says. source: the document; empty for a question of the study.
+        metric, statistic, scale: the number, of NUMBERS. factor: whose levels are compared; compare: those, the
+        reference first; empty for all of them. yes: what the number has to be; `low`, `high`, `inside`, `is_open` are
+        its range (Range). margin: as written. model: that predicts. figure: the title of the figure that shows it.
+    """
+
+    asks: str
+    source: str = ""
+    metric: str
+    statistic: str = "mean"
+    scale: Scale
+    yes: Yes
+    factor: str | None = None
+    compare: tuple[ComparedLevel, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    inside: bool = True
+    is_open: bool = False
+    margin: str | None = None
+    model: str | None = None
+    figure: str | None = None
+    note: Note = None
+    where: dict[str, Level] = {}
+    missing: tuple[str, ...] = ()
+    cells: frozenset[int]
+
+    @property
+    def range(self) -> Range:
+        """Where its number has to lie."""
+        return Range(self.low, self.high, self.inside, self.is_open)
+
+    def absence(self, executed: Collection[int]) -> str | None:
+        """What a run lacks of the cells that it was declared for; None where it has all. Args: executed: cells."""
+        absent = [f"{self.factor} {level.level}" for level in self.compare if not level.cells]
+        missing = list(dict.fromkeys((*self.missing, *absent)))
+        if missing:
+            return f"this run has no cell with {' or '.join(missing)}"
+        own = self.cells
+        if self.compare:
+            own &= frozenset(cell for level in self.compare for cell in level.cells)
+        left = len(own.difference(executed))
+        return f"{left} of its {len(own)} cells {'was' if left == 1 else 'were'} not executed" if left else None

@@ -1,0 +1,162 @@
+"""`[[threshold]]`: when a run fails, as `crosswind.findings.grammar` reads it."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+
+from crosswind.errors import did_you_mean
+from crosswind.findings.declared import (
+    SHARE_STATISTIC,
+    Declaration,
+    FindingError,
+    Reading,
+    indices_of,
+    metric_of,
+    scales_text,
+    statistics_of,
+)
+from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_bound
+from crosswind.metrics import Metric
+from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.errors import DesignError
+from crosswind.study.keys import KINDS
+from crosswind.study.tables import Table
+from crosswind.study.tables import Where as Levels
+from crosswind.study.toml_text import Location
+from crosswind.units import shown
+
+_SECTIONS = ("path", "workload", "host")
+"""Where a key is looked for that is written by its last word."""
+
+
+class ThresholdTable(Table):
+    """When the study fails: a number that is beyond a bound in some cell."""
+
+    fail_if: str = Field(
+        description='STATISTIC(METRIC) > BOUND, or <: "p95(rtt) > 200ms", "share(lost) > 1% where loss = 2%"'
+    )
+    where: Levels = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
+    )
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """When a study fails.
+
+    Attributes:
+        statistic: of each cell; `share` is the mean of a share. bound: in the metric's unit. above: whether it fails
+            above the bound, or below it. at_bound: whether it fails at the bound itself too.
+    """
+
+    text: str
+    metric: Metric
+    statistic: str
+    bound: float
+    above: bool
+    at_bound: bool
+    where: Where
+    table: ThresholdTable = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it."""
+        return self.text
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """The statement that the bound is kept (crosswind.findings.statement)."""
+        return {
+            "asks": self.text,
+            "metric": self.metric.name,
+            "statistic": "mean" if self.statistic == SHARE_STATISTIC else self.statistic,
+            "scale": "value",
+            "yes": "within",
+            "low": None if self.above else self.bound,
+            "high": self.bound if self.above else None,
+            "is_open": self.at_bound,
+            "note": self.table.note,
+            "where": dict(self.where.texts),
+            "cells": indices_of(cells, self.where),
+        }
+
+
+def thresholds_of(reading: Reading) -> tuple[Threshold, ...]:
+    """The thresholds of a study. Raises: FindingError, CellError."""
+    return tuple(_threshold(table, place, reading) for place, table in reading.of(ThresholdTable, "threshold"))
+
+
+def check_cells(
+    thresholds: Sequence[Threshold], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
+) -> None:
+    """Refuses a threshold that is about no cell.
+
+    Levels that were set anew may leave one of a file without cells, of which the report says so. Raises: DesignError.
+    """
+    asked = {location[:2] for location in options}
+    every = cells() if thresholds else ()
+    for number, threshold in enumerate(thresholds):
+        if options and ("threshold", number) not in asked:
+            continue
+        place: Location = ("threshold", number, "fail_if")
+        own = threshold.where.required(every, place)
+        if not any(threshold.metric.applies(cell.workload) for cell in own):
+            message = (
+                f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
+            )
+            raise DesignError(place, message, "name a metric of this workload")
+
+
+def _threshold(table: ThresholdTable, place: Location, reading: Reading) -> Threshold:
+    at = (*place, "fail_if")
+    try:
+        written = read_bound(table.fail_if)
+    except GrammarError as error:
+        raise FindingError(at, f"{shown(table.fail_if)} {error.message}", error.hint) from None
+    metric = metric_of(written.metric, at)
+    able = statistics_of(metric)
+    if written.statistic not in able:
+        message = f"{metric.name} has no {written.statistic}"
+        raise FindingError(at, message, f"it has {', '.join(able)}, {EXAMPLE}")
+    bound = metric.unit.amount(written.number, written.unit)
+    if bound is None:
+        message = f"{written.number}{written.unit} is not an amount of {metric.name}"
+        raise FindingError(at, message, f"a number and one of {scales_text(metric.unit)}")
+    return Threshold(
+        text=written.text,
+        metric=metric,
+        statistic=written.statistic,
+        bound=bound,
+        above=written.relation.startswith(">"),
+        at_bound=written.relation.endswith("="),
+        where=_where(written, table, place, reading),
+        table=table,
+    )
+
+
+def _where(written: Written, table: ThresholdTable, place: Location, reading: Reading) -> Where:
+    """Its cells. Raises: DesignError."""
+    raw = {**table.where, **dict(_keys(written, (*place, "fail_if")))}
+    if not written.where:
+        return where_of(raw, (*place, "where"), reading.parts)
+    try:
+        return where_of(raw, (*place, "fail_if"), reading.parts)
+    except DesignError as error:
+        raise FindingError((*place, "fail_if"), error.message, error.hint) from None
+
+
+def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
+    """Its levels by dotted key: `loss` is `path.loss`. Raises: FindingError."""
+    for word, level in written.where:
+        found = next((key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in KINDS), None)
+        if found is None and word != "part":
+            last_words = {key.partition(".")[2] for key in KINDS}
+            raise FindingError(place, f"there is no key {shown(word)}", did_you_mean(word, last_words))
+        yield found or word, level
+
+
+DECLARATION = Declaration(
+    "threshold", ThresholdTable, ("threshold", "thresholds"), thresholds_of, check_cells, is_bound_to_levels=True
+)

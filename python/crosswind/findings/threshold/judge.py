@@ -1,0 +1,82 @@
+"""Whether a run stays within its thresholds, by the intervals of its cells."""
+
+from collections.abc import Sequence
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.estimates import deciding_estimate
+from crosswind.analysis.result import Interval
+from crosswind.findings.families import THRESHOLDS
+from crosswind.findings.judge import OfInterval, Ruling, judge
+from crosswind.findings.judged import Context, Judging
+from crosswind.findings.statement import Statement, Verdict
+from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.findings.threshold.sentence import threshold_sentence
+from crosswind.metrics import metric_named
+
+VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
+"""Of a threshold, by that of the statement that its bound is kept."""
+
+
+def thresholds_of(context: Context) -> list[ThresholdResult]:
+    """What became of every threshold of a run."""
+    return judged([Statement.model_validate(each) for each in context.record.asked.get("threshold", ())], context.data)
+
+
+def judged(thresholds: Sequence[Statement], data: Sequence[CellData]) -> list[ThresholdResult]:
+    """What became of some thresholds together: statements that bounds are kept."""
+    own = [_cells_of(threshold, data) for threshold in thresholds]
+    numbers = [[_number(threshold, cell) for cell in cells] for threshold, cells in zip(thresholds, own, strict=True)]
+    rulings = judge(numbers, THRESHOLDS)
+    executed = {cell.cell for cell in data}
+    return [_result(*of, executed) for of in zip(thresholds, own, numbers, rulings, strict=True)]
+
+
+def _cells_of(threshold: Statement, data: Sequence[CellData]) -> list[CellData]:
+    metric = metric_named(threshold.metric)
+    assert metric is not None  # The study was checked.
+    return [cell for cell in data if cell.cell in threshold.cells and metric.applies(cell.settings.workload)]
+
+
+def _number(threshold: Statement, cell: CellData) -> OfInterval:
+    def make(level: float) -> Interval:
+        return deciding_estimate(cell, threshold.metric, threshold.statistic, level=level)
+
+    return OfInterval(make, threshold.range)
+
+
+def _result(
+    threshold: Statement,
+    cells: Sequence[CellData],
+    numbers: Sequence[OfInterval],
+    ruling: Ruling,
+    executed: set[int],
+) -> ThresholdResult:
+    absent, metric = threshold.absence(executed), metric_named(threshold.metric)
+    assert metric is not None and ruling.verdict != "mixed"  # The study was checked; every cell has to pass.
+    made = [
+        ThresholdCell(
+            cell=cell.cell,
+            levels=dict(cell.levels),
+            value=number.at_95,
+            verdict=VERDICTS[of_cell.verdict],
+            needed=None if of_cell.needed is None else max(1, of_cell.needed - number.at_95.units),
+        )
+        for cell, number, of_cell in zip(cells, numbers, ruling.cases, strict=True)
+    ]
+    found = ThresholdResult(
+        fail_if=threshold.asks,
+        metric=threshold.metric,
+        statistic=threshold.statistic,
+        unit=metric.unit.name,
+        low=threshold.low,
+        high=threshold.high,
+        is_open=threshold.is_open,
+        verdict="inconclusive" if absent and ruling.verdict == "yes" else VERDICTS[ruling.verdict],
+        cells=made,
+        reason=absent if made else "the run has no cell that it is about",
+        note=threshold.note,
+    )
+    return found.model_copy(update={"sentence": threshold_sentence(found)})
+
+
+JUDGING = Judging("threshold", "thresholds", ThresholdResult, thresholds_of)

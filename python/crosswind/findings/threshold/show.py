@@ -1,0 +1,60 @@
+"""Thresholds: what became of each, and of each cell that it is about."""
+
+from collections.abc import Iterator
+
+from crosswind.analysis.result import Result
+from crosswind.findings.showing import Showing
+from crosswind.findings.threshold.result import ThresholdResult
+from crosswind.findings.threshold.sentence import WORDS, value_text
+from crosswind.report.page import Section, Sentence, Tone
+from crosswind.report.tables.table import Shown, Table, names, numbers
+from crosswind.report.text.format import NOTHING, count, count_of, named_levels
+
+TONES = {"pass": Tone.GOOD, "fail": Tone.BAD, "inconclusive": Tone.DOUBTFUL}
+
+_MOST_SENTENCES = 5
+_HOW_TO_READ = (
+    "A cell passes where its whole 95 % interval is within the bound, and fails where the whole interval, corrected by "
+    "Holm's method over the cells of all thresholds, is beyond it. The last column is the number of further "
+    "repetitions that would probably decide an inconclusive one."
+)
+
+
+def threshold_table(result: Result) -> Table | None:
+    """A row for each cell of each threshold."""
+    rows = [
+        [
+            WORDS[cell.verdict],
+            threshold.fail_if,
+            named_levels(cell.levels) or NOTHING,
+            value_text(cell.value, threshold.unit),
+            str(cell.value.units or NOTHING),
+            NOTHING if cell.needed is None else count(cell.needed),
+        ]
+        for threshold in result.of(ThresholdResult)
+        for cell in threshold.cells
+    ]
+    columns = [*names("verdict", "fail if", "at"), *numbers("measured [95 %]", "repetitions", "more needed")]
+    return Table("Thresholds", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.PAGE) if rows else None
+
+
+def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
+    del has_charts
+    if table := threshold_table(result):
+        yield Section(table.title, tables=[table])
+
+
+def _answers(result: Result) -> Iterator[Sentence]:
+    """A sentence for each threshold; of many, those that are kept have one together."""
+    thresholds = result.of(ThresholdResult)
+    kept = [threshold for threshold in thresholds if threshold.verdict == "pass"]
+    is_short = len(thresholds) > _MOST_SENTENCES and len(kept) > 1
+    for threshold in thresholds:
+        if not (is_short and threshold.verdict == "pass"):
+            yield Sentence(threshold.sentence, TONES[threshold.verdict])
+    if is_short:
+        number = count_of(len(kept), "threshold")
+        yield Sentence(f"Pass: {number}, each listed in the table of thresholds.", Tone.GOOD)
+
+
+SHOWING = Showing(_sections, _answers)

@@ -1,0 +1,200 @@
+"""The page of a run: the answers first, then its conditions, and its sections in order."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from crosswind.analysis import CellData, collect
+from crosswind.analysis.result import Condition, Conditions, NetworkConditions, Result
+from crosswind.findings.registry import showings
+from crosswind.record import RunRecord
+from crosswind.report.files import write_text
+from crosswind.report.page import Element, Page, Panels, Picture, Place, Section, Tone
+from crosswind.report.tables import (
+    AFTER_METRICS,
+    BEFORE_METRICS,
+    comparison_tables,
+    metric_tables,
+    model_tables,
+    profile_tables,
+)
+from crosswind.report.tables.quantiles import quantile_table
+from crosswind.report.tables.table import Shown, Table
+from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
+from crosswind.report.text.format import count
+from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.sentences import sentence
+
+_HOW_TO_READ = (
+    "Dot and line: mean and its 95 % interval; a dot alone: too few repetitions; half a line: only one limit. Upright "
+    "stroke: median. Faint dots: single samples, if few."
+)
+
+
+_OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have their own, named above"
+
+
+def write_html(record: RunRecord, result: Result, path: Path, *, data: Sequence[CellData] | None = None) -> None:
+    """Write the page as HTML, whole or not at all. Args: as of `page_of`. Raises: DiskError."""
+    write_text(path, render(record, result, data=data))
+
+
+def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> str:
+    """The page as one HTML document. Args: as of `page_of`."""
+    # What draws takes a while to import, and a terminal needs the tables alone.
+    from crosswind.report import html
+
+    return html.render(page_of(record, result, data=data))
+
+
+def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> Page:
+    """The page of a run.
+
+    Args: record: the run. result: its analysis. data: its cells, whose samples are drawn, if they are known.
+    """
+    found = verdict(result)
+    # That a run is incomplete is the verdict's, unless that says something worse.
+    said_above = found.tone is Tone.DOUBTFUL and not result.complete and not result.damaged
+    sections = sections_of(record, result, collect(record) if data is None else data)
+    return Page(
+        title=result.title,
+        about=f"Crosswind study {result.study}",
+        verdict=found,
+        banners=[each for showing in showings() for each in showing.answers(result) if not each.about],
+        answers=[section for section in sections if section.place is Place.ANSWERS],
+        lines=[*sentences(result), *([] if said_above else map(sentence, result.warnings))],
+        picture=_picture_of(result.conditions) if result.conditions else None,
+        terms=_terms_of(result.conditions) if result.conditions else [],
+        sections=[section for section in sections if section.place is not Place.ANSWERS],
+        notes=result.notes,
+        provenance=result.provenance,
+        design=result.design,
+        of_machine=_OF_HOSTS,
+    )
+
+
+def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Section]:
+    """The sections of a page that have something to show, in order."""
+    # Altair takes a while to import, and a terminal has no charts.
+    from crosswind.report.charts.phases import phase_charts
+    from crosswind.report.charts.waterfall import waterfalls
+
+    of_findings = _of_findings(result, has_charts=True)
+    metrics = metric_tables(result)
+    ordered = sorted(metrics, key=lambda name: metrics[name].shown is Shown.FOLDED)
+    sections = [
+        *of_findings[Place.ANSWERS],
+        *of_findings[Place.FIGURES],
+        *of_findings[Place.BEFORE_METRICS],
+        *_of_tables(BEFORE_METRICS, record, result, data),
+        Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
+        Section("The page of median load time", charts=[waterfalls(data)]),
+        *(_of_metric(name, metrics[name], result, data) for name in ordered),
+        *of_findings[Place.AFTER_METRICS],
+        *_of_tables(AFTER_METRICS, record, result, data),
+    ]
+    return [section for section in sections if not section.is_empty]
+
+
+def tables_of(result: Result) -> list[Table]:
+    """Every table of a report, as a terminal shows them."""
+    of_findings = _of_findings(result, has_charts=False)
+    first = [section for place in Place if place is not Place.AFTER_METRICS for section in of_findings[place]]
+    return [
+        *(table for section in first for table in section.tables),
+        *(table for make in BEFORE_METRICS for table in make(result)),
+        *metric_tables(result).values(),
+        *(table for section in of_findings[Place.AFTER_METRICS] for table in section.tables),
+        *(table for make in AFTER_METRICS for table in make(result)),
+    ]
+
+
+def _of_findings(result: Result, *, has_charts: bool) -> dict[Place, list[Section]]:
+    found: dict[Place, list[Section]] = {place: [] for place in Place}
+    for section in (section for showing in showings() for section in showing.sections(result, has_charts)):
+        found[section.place].append(section)
+    return found
+
+
+def _of_tables(
+    makers: Sequence[Callable[[Result], list[Table]]], record: RunRecord, result: Result, data: Sequence[CellData]
+) -> Iterator[Section]:
+    for make in makers:
+        tables = make(result)
+        if tables:
+            yield from _with_folds(tables, _charts_above(make, record, result, data))
+
+
+def _charts_above(
+    make: Callable[[Result], list[Table]], record: RunRecord, result: Result, data: Sequence[CellData]
+) -> list[Panels]:
+    """The charts above some tables."""
+    from crosswind.report.charts.forest import comparison_forests
+    from crosswind.report.charts.models import goodput_by_loss
+    from crosswind.report.charts.profiles import profile_charts
+    from crosswind.report.charts.shifts import quantile_shifts
+
+    if make is profile_tables:
+        return [profile_charts(result, data)]
+    if make is model_tables:
+        return [goodput_by_loss(result, data, record.models)]
+    if make is comparison_tables:
+        return [comparison_forests(result), quantile_shifts(result, data)]
+    return []
+
+
+def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
+    """A section for each table; one that is folded stands in the section of the table before it."""
+    groups: list[list[Table]] = []
+    for table in tables:
+        if table.shown is Shown.FOLDED and groups:
+            groups[-1].append(table)
+        else:
+            groups.append([table])
+    yield from (Section(group[0].title, charts=charts, tables=group) for group in groups)
+
+
+def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:
+    """A metric's charts and table; of a metric that is a detail the table alone, folded away."""
+    if table.shown is Shown.FOLDED:
+        return Section(table.title, tables=[table], folded=True)
+    from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
+    from crosswind.report.charts.intervals import intervals
+
+    distributions = distribution(name, result, data)
+    caption = _HOW_TO_READ
+    largest = max(cell.samples[name].values.size for cell in data if name in cell.samples)
+    if distributions.charts and largest > CURVE_POINTS:
+        drawn = f"{CURVE_POINTS} of up to {count(largest)} samples"
+        caption += f" Curves are drawn through {drawn} a cell, half of them in the slowest tenth."
+    curves = drawn_cells(name, data)
+    tables = [table, quantile_table(name, result.cells, curves)] if curves else [table]
+    return Section(table.title, charts=[intervals(name, result, data), distributions], tables=tables, caption=caption)
+
+
+def _terms_of(conditions: Conditions) -> list[tuple[str, str]]:
+    """What the picture does not show: terms and what each is."""
+    lines = condition_lines(conditions)
+    return [(line.about, line.text) for line in lines if not line.about.startswith(("Path", "Network"))]
+
+
+def _picture_of(conditions: Conditions) -> Picture:
+    """Client, server, and between them the way there and the way back with what each does to a packet."""
+    if conditions.network is not None:
+        return _of_network(conditions.network)
+    ways = conditions.path if len(conditions.path) == 2 else [*conditions.path, None]
+    there, back = (None if way is None else way.settings for way in ways)
+    words = "; ".join(f"{way.direction}: {path_text(way.settings)}" for way in conditions.path)
+    return Picture(("client", "server"), _way(there), _way(there if back is None else back), f"Path, {words}")
+
+
+def _of_network(network: NetworkConditions) -> Picture:
+    """The same of a network that is really there, of which nobody knows what it does to a packet."""
+    trip = f"round trip {round_trip_text(network)}"
+    words = f"network between this machine and {network.server}, {trip}"
+    way = [Element("", f"the network that is there, {trip}")]
+    return Picture(("this machine", network.server), way, way, words)
+
+
+def _way(settings: Sequence[Condition] | None) -> list[Element]:
+    found = [Element(setting.name, values_text(setting), is_varied=setting.is_factor) for setting in settings or ()]
+    return found or [Element("", "nothing between")]

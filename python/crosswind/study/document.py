@@ -1,0 +1,184 @@
+"""The whole document of a study: its design and its findings, read and checked, with errors in its writer's words."""
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from crosswind.errors import StudyError, did_you_mean
+from crosswind.findings.registry import declarations
+from crosswind.study.errors import Origin, step
+from crosswind.study.format import DesignDocument, table_of
+from crosswind.study.keys import KINDS, renamed
+from crosswind.study.tables import Table
+from crosswind.study.toml_text import Location, line_of
+from crosswind.units import UnitError, shown
+from crosswind.visible import hidden_in, no_utf8_in
+
+# The hints of pydantic are for programmers. These replace them, for the types of error that a study file can cause.
+_HINTS = {
+    "string_type": "write text in quotes",
+    "int_type": "write a whole number, without quotes",
+    "float_type": "write a number, without quotes",
+    "list_type": "write a list, in [ and ]",
+    "string_pattern_mismatch": "write lower-case letters, digits and -",
+}
+_FORMER = {
+    "claim": "a statement of a document is a [[question]] with source and says",
+    "equivalence": "it is a [[question]] with asks, whose yes is same",
+}
+"""Tables that studies had, and what each is now."""
+_FORMER_RULES = {
+    "equivalent": 'yes = "same"',
+    "differs": 'yes = "different"',
+    "rises": 'yes = "rises"',
+    "falls": 'yes = "falls"',
+    "power-law": 'scale = "exponent"',
+}
+"""Of the rules of claims those that are no scale, and how each is written now."""
+
+
+def _finding(model: Any) -> tuple[Any, Any]:
+    """A field that holds the tables of a kind of finding."""
+    return list[model], Field(default_factory=list)
+
+
+_FINDINGS: dict[str, Any] = {declaration.kind: _finding(declaration.model) for declaration in declarations()}
+StudyDocument = create_model(
+    "StudyDocument",
+    __base__=DesignDocument,
+    __doc__="A Crosswind study file: the design of an experiment and what it is to find. A list is a factor.",
+    **_FINDINGS,
+)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Lets Ctrl-C wait: pydantic drops one that comes while it builds its models, and then refuses what is right."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def read_document(document: Mapping[str, Any], origin: Origin) -> DesignDocument:
+    """A dictionary as a checked study document. Raises: StudyError for the problem that stands first in the file."""
+    try:
+        for location, name in _hidden_characters(document, ()):
+            raise origin.error(
+                document,
+                location,
+                f"has the hidden character {name}",
+                "remove it: readers cannot see it",
+            )
+        with _interrupts_held_back():
+            return StudyDocument.model_validate(document)
+    except ValidationError as problems:
+        details = problems.errors(include_url=False)
+        first = min(details, key=lambda detail: line_of(origin.lines, detail["loc"]) or 0)
+        error = _error_of(first, document, origin)
+        others = len({origin.where(_existing(document, detail["loc"])) for detail in details}) - 1
+        if others > 0:
+            error.message += f" (and {others} more problem{'s' if others > 1 else ''})"
+            error.args = (error.message,)
+        raise error from None
+    except RecursionError:
+        raise StudyError(f"{origin.file}: values are nested too deeply") from None
+
+
+def _hidden_characters(
+    value: object, location: Location, find: Callable[[str], str | None] = hidden_in
+) -> Iterator[tuple[Location, str]]:
+    """Where texts have characters that nobody sees. What programs are started with may have all that are UTF-8."""
+    if isinstance(value, str) and (name := find(value)):
+        yield location, name
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if name := find(str(key)):
+                yield location, name
+            of_program = location[-1:] == ("workload",) and key in ("client", "server")
+            yield from _hidden_characters(inner, (*location, key), no_utf8_in if of_program else find)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _hidden_characters(inner, (*location, number), find)
+
+
+def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin) -> StudyError:
+    location = _written(document, detail["loc"])
+    kind = detail["type"]
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, UnitError):
+        return origin.error(document, location, cause.message, cause.hint)
+    if kind == "extra_forbidden":
+        if len(location) == 1 and (now := _FORMER.get(str(location[0]))):
+            message = f"there is no [[{location[0]}]] any more: {now}"
+            return origin.error(document, (*location, 0), message, _hint_of_former(document, *location))
+        known = _known_keys(location[:-1])
+        what = "unknown table" if isinstance(detail["input"], Mapping) else "unknown key"
+        return origin.error(document, location, what, _hint_of_unknown(location, known))
+    if kind == "missing":
+        return origin.error(document, location, "is missing", f"write {location[-1]} = ...")
+    if kind in {"model_type", "dict_type"}:
+        header = ".".join(key for key in location if isinstance(key, str))
+        header = f"[[{header}]]" if isinstance(location[-1], int) else f"[{header}]"
+        return origin.error(document, location, f"{shown(detail['input'])} is not a table", f"write {header}")
+    location = _existing(document, location)
+    hint = _HINTS.get(kind, detail["msg"].replace("Input should", "it should"))
+    return origin.error(document, location, f"{shown(_value_at(document, location))} is wrong", hint)
+
+
+def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
+    """A key's new name, the table that it belongs in, or the closest of those that stand there."""
+    words = [key for key in location if isinstance(key, str)]
+    if words[:1] == ["part"]:
+        words = words[1:]
+    home = next((key for key in KINDS if len(words) == 1 and key.partition(".")[2] == words[0]), None)
+    if home is not None and words[0] not in known:
+        part = "part." if location[0] == "part" else ""
+        return f"{words[0]} belongs under [{part}{home.partition('.')[0]}]"
+    return renamed(".".join(words)) or did_you_mean(str(location[-1]), known)
+
+
+def _hint_of_former(document: Mapping[str, Any], name: str | int) -> str:
+    """How to write the first of the tables that there are no more."""
+    if name == "equivalence":
+        return 'write [[question]], asks = "..." with a question mark in place of title, and yes = "same"'
+    rule = _value_at(document, (name, 0, "rule"))
+    if not isinstance(rule, str):
+        return "write [[question]], and scale in place of rule"
+    now = _FORMER_RULES.get(rule, f'scale = "{rule}"')
+    return f"write [[question]], {now} in place of rule = {shown(rule)}, and a source"
+
+
+def _known_keys(location: Sequence[str | int]) -> list[str]:
+    model: type[Table] = StudyDocument
+    for key in location:
+        if isinstance(key, str):
+            model = table_of(model, key) or model
+    return list(model.model_fields)
+
+
+def _existing(document: object, location: Location) -> Location:
+    """The part of a location that the document has: pydantic adds the branches of unions to it."""
+    found: Location = ()
+    for key in location:
+        inner = step(document, key)
+        if inner is not None:
+            document = inner
+            found += (key,)
+    return found
+
+
+def _written(document: object, location: Location) -> Location:
+    """A location without the branches of unions; its last key may be one that the document does not have."""
+    return (*_existing(document, location[:-1]), *location[-1:])
+
+
+def _value_at(document: object, location: Location) -> object:
+    for key in location:
+        document = step(document, key)
+    return document

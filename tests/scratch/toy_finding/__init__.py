@@ -1,0 +1,1 @@
+"""A toy: which cell is the fastest."""
