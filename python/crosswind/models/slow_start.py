@@ -78,27 +78,28 @@ def first_overflow(
     serialisation_s: float,
     initial_window: float,
     window_segments: float = math.inf,
-) -> float:
-    """Index of the first segment that finds the queue before the link full; inf where none does.
+) -> tuple[float, float]:
+    """Index of the first segment that finds the queue before the link full, and how many do; inf where none does.
 
     While the window grows, a segment leaves the link and two come. So a round adds to the queue by how much it is
-    larger than the one before, of which some may still wait when it begins.
+    larger than the one before, of which some may still wait when it begins. Once it is full, one of the two finds no
+    place, until the loss is found a round trip later: as many as the segments of the round before.
 
     Args: queue_packets: that wait at most, without the one in transmission. The others: as `arrivals`.
     """
     if serialisation_s == 0:
-        return math.inf
+        return math.inf, 0.0
     held = (rtt_s + serialisation_s) / serialisation_s
     before, size, first = 0.0, min(initial_window, window_segments), 0.0
     if size > queue_packets + 1:
-        return math.floor(queue_packets + 1)
+        return math.floor(queue_packets + 1), size - queue_packets - 1
     while True:
         before, first, size = size, first + size, min(2 * size, window_segments)
         waiting = max(0.0, before - held)
         if waiting + size - before > queue_packets:
-            return math.floor(first + 2 * max(0.0, queue_packets - waiting))
+            return math.floor(first + 2 * max(0.0, queue_packets - waiting)), before
         if size == before:
-            return math.inf
+            return math.inf, 0.0
 
 
 def _one(row: list[float]) -> float:

@@ -53,7 +53,7 @@ class Coefficients:
 
 FITTED: Mapping[str, Coefficients] = {
     "reno": Coefficients(growth=0.603, timeout_window=2.422, timeout_power=3.571, tail=0.240),
-    "cubic": Coefficients(growth=0.255, timeout_window=2.070, timeout_power=3.016, tail=0.905),
+    "cubic": Coefficients(growth=0.278, timeout_window=2.174, timeout_power=3.049, tail=0.887),
 }
 """By congestion control: fitted to simulated transfers under the profiles `freebsd-8` and `linux`.
 
@@ -75,23 +75,24 @@ class Begun:
     Attributes:
         seconds: from the first arrival to that of the lost segment, or the last: the mean, shape (n,).
         chance: that the first loss is in each place, shape (n, _PLACES). window: that it meets, segments.
-        left: segments from the lost one on. kept: what share of its window is kept at each loss, shape (n,).
+        left: segments from the lost one on. dropped: of these, by a full queue before the loss is found.
+        kept: what share of its window is kept at each loss, shape (n,).
     """
 
     seconds: Array
     chance: Array
     window: Array
     left: Array
+    dropped: Array
     kept: Array
 
     @classmethod
     def of(cls, cells: list[Situation]) -> "Begun":
         """Of some transfers of a size, with known round trips."""
         rows = [_begun(cell) for cell in cells]
-        seconds, chance, window, left = (np.array(column) for column in zip(*rows, strict=True))
-        return cls(
-            seconds, chance, window, left, kept=np.array([_KEPT.get(cell.congestion_control, 0.5) for cell in cells])
-        )
+        seconds, chance, window, left, dropped = (np.array(column) for column in zip(*rows, strict=True))
+        kept = np.array([_KEPT.get(cell.congestion_control, 0.5) for cell in cells])
+        return cls(seconds, chance, window, left, dropped, kept)
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Begun":
         """Of some of the transfers."""
@@ -155,7 +156,8 @@ def _after_first_loss(begun: Begun, path: "_Lossy") -> Array:
     A loss is found a round trip later. What was in flight then still belongs to the window that it met, and its own
     losses do not reduce the window again. From there to the next loss the window grows.
     """
-    met = np.clip(begun.window, 1.0, path.limit)
+    met = goal = np.clip(begun.window, 1.0, path.limit)
+    dropped = begun.dropped
     left, chance = begun.left, np.ones_like(met)
     later = path.repaired(met, np.where(left <= met, 1.0, 0.0))
     for _ in range(_LOSSES):
@@ -164,14 +166,16 @@ def _after_first_loss(begun: Begun, path: "_Lossy") -> Array:
         none = (1 - path.loss) ** free
         length = (1 - none) / path.loss
         ended = np.where(none < 1, 1 - none, 1.0)
-        start, peak = path.regrown(met, length)
+        start, peak = path.regrown(met, goal, length)
         near_end = ((1 - path.loss) ** np.maximum(free - peak, 0.0) - none) / ended
         later += chance * (path.sent(flight, met) + length * path.each((start + peak) / 2))
         later += chance * (1 - none) * path.repaired(peak, near_end)
-        left = np.maximum(0.0, left - flight * (1 - path.loss) - (length - free * none) / ended + 1)
+        again = np.minimum(flight * path.loss + dropped, flight)
+        left = np.maximum(0.0, left - flight + again - (length - free * none) / ended + 1)
+        dropped = np.zeros_like(dropped)
         chance = chance * (1 - none)
-        met = peak
-    start, peak = path.regrown(met, 1 / path.loss)
+        met, goal = peak, path.goal(peak, goal)
+    start, peak = path.regrown(met, goal, 1 / path.loss)
     cycle = path.sent(met, met) + path.each((start + peak) / 2) / path.loss + path.repaired(peak, 0.0)
     return np.asarray(later + chance * left * cycle / (met + 1 / path.loss) / (1 - path.loss))
 
@@ -211,20 +215,27 @@ class _Lossy:
         share = np.minimum(1.0, (self.coefficients.timeout_window / window) ** self.coefficients.timeout_power)
         return np.asarray(share * self.waited + near_end * self.round_trip)
 
-    def regrown(self, met: Array, segments: Array) -> tuple[Array, Array]:
+    def goal(self, met: Array, before: Array) -> Array:
+        """To which window the cubic function grows back after a loss: that of the loss, unless it was below the goal.
+
+        Then other flows are taken to need room, and it is less (fast convergence: RFC 9438, section 4.7).
+        """
+        return np.where(met < before, (1 + self.kept) / 2 * met, met)
+
+    def regrown(self, met: Array, goal: Array, segments: Array) -> tuple[Array, Array]:
         """The window that a loss leaves, and what becomes of it over some segments, W of which are a round trip's.
 
         CUBIC's is the larger one of two, as RFC 9438 has it: the one that grows like Reno's, and the cubic function,
-        which is back at the window of the loss after K seconds.
+        which is back at its goal after K seconds.
         """
         start = np.maximum(self.kept * met, 1.0)
         steady = np.sqrt(start**2 + 2 * self.coefficients.growth * segments)
-        k_s = np.cbrt((met - start) / CUBIC_C)
-        cubic = met + CUBIC_C * (segments * self.each(start) - k_s) ** 3
+        k_s = np.cbrt(np.maximum(goal - start, 0.0) / CUBIC_C)
+        cubic = goal + CUBIC_C * (segments * self.each(start) - k_s) ** 3
         return start, np.minimum(np.where(self.kept > 0.5, np.maximum(steady, cubic), steady), self.limit)
 
 
-def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
+def _begun(cell: Situation) -> tuple[float, Array, Array, Array, Array]:
     """A row of `Begun`, without `kept`."""
     size, mss = cell.size_bytes or 0, cell.mss_bytes
     require(size >= 1, f"the formula needs a size, not {size}")
@@ -232,9 +243,9 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
     window, rtt_s, on_wire, initial = window_of(cell), known(cell.rtt_s), cell.serialisation_s, cell.initial_window
     path = {"rtt_s": rtt_s, "serialisation_s": on_wire, "initial_window": initial}
     ends = hystart_window(initial, rtt_s, on_wire) if cell.congestion_control == "cubic" else math.inf
-    overflow = math.inf
+    overflow, dropped = math.inf, 0.0
     if cell.queue_packets is not None and cell.loss:
-        overflow = first_overflow(cell.queue_packets, **path, window_segments=min(window, ends))
+        overflow, dropped = first_overflow(cell.queue_packets, **path, window_segments=min(window, ends))
     starts = _starts(segments, overflow)
     lengths = np.diff(starts, append=segments)
     index = starts + (lengths - 1) // 2
@@ -255,6 +266,7 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
         in_place,
         np.bincount(place, chance * met, _PLACES) / of_one,
         np.bincount(place, chance * (segments - index), _PLACES) / of_one,
+        np.bincount(place, chance * dropped * (starts == overflow), _PLACES) / of_one,
     )
 
 

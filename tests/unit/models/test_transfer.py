@@ -141,15 +141,18 @@ def test_it_is_near_simulated_transfers_that_it_was_not_fitted_to(profile: str) 
     ("path", "queue", "mean"),
     [
         (cell(0.005, 3_000_000, rtt_ms=10, rate=40_000_000, profile="linux"), None, 1.2201),
-        (cell(0.003, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), 30, 4.2799),
         (cell(0.003, 2_000_000, rtt_ms=10, rate=40_000_000, profile="linux"), None, 0.576),
+        (cell(0.003, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), 30, 4.236),
+        (cell(0.003, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), None, 3.679),
+        (cell(0.005, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), 30, 5.781),
+        (cell(0.005, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), None, 5.432),
     ],
 )
 def test_cubic_with_few_losses_in_a_large_file(path: Situation, queue: int | None, mean: float) -> None:
-    # Simulated, known to 1 and 3 %, and measured in virtual time, known to 3 %. HyStart has ended slow start before the
-    # first loss, or the queue has; from there CUBIC's window is back within K seconds.
+    # Simulated, known to 1 %, at 150 ms to 2 %. HyStart has ended slow start before the first loss, or the queue has;
+    # from there CUBIC's window grows back to where it was, and after each smaller one to less.
     path = replace(path, queue_packets=queue)
-    assert predict_situation("transfer", path).value / 1e9 == pytest.approx(mean, rel=0.15 if queue else 0.07)
+    assert predict_situation("transfer", path).value / 1e9 == pytest.approx(mean, rel=0.07)
 
 
 def test_a_queue_that_overflows_ends_slow_start_at_the_latest() -> None:
@@ -160,6 +163,8 @@ def test_a_queue_that_overflows_ends_slow_start_at_the_latest() -> None:
     assert (begun.chance[0] * begun.left[0]).sum() == pytest.approx(
         sum(0.75**index * 0.25 * (20 - index) for index in range(5)) + 0.75**5 * 15
     )
+    # The sixth and the four behind it find no place.
+    assert (begun.chance[0] * begun.dropped[0]).sum() == pytest.approx(0.75**5 * 5)
 
 
 def test_columns_are_computed_each_by_itself() -> None:
