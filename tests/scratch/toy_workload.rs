@@ -2,14 +2,11 @@
 
 use crate::answers::Answers;
 use crate::client_server::ClientServer;
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
-use crate::measured::Measured;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
-use crate::session;
 use crate::workload::{PathFacts, Workload, WorkloadSettings, default_timeout_ns, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
@@ -58,10 +55,6 @@ impl Workload for Toy {
 
     fn traffic(&self) -> TrafficPattern {
         TrafficPattern::Handshakes { count: self.toys, connections: 1 }
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
     }
 }
 

@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use std::sync::OnceLock;
 
 /// A workload whose clients and server talk over connections. `session` runs it.
-pub trait ClientServer: Workload {
+pub(crate) trait ClientServer: Workload {
     /// What serves each stream that a client opens.
     type Server: ServeStream;
 

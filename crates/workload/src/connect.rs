@@ -2,16 +2,11 @@
 
 use crate::answers::Answers;
 use crate::client_server::ClientServer;
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::far;
 use crate::lane::Lane;
-use crate::measured::Measured;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
-use crate::served::Served;
-use crate::session;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -74,14 +69,6 @@ impl Workload for Connect {
 
     fn traffic(&self) -> TrafficPattern {
         TrafficPattern::Handshakes { count: self.count, connections: self.connections }
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
-    }
-
-    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
     }
 }
 

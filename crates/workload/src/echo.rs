@@ -3,18 +3,13 @@
 use crate::answers::Answers;
 use crate::client_server::ClientServer;
 use crate::closed_loop::{self, Reuse};
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::far;
 use crate::lane::Lane;
-use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
 use crate::seen::Seen;
 use crate::served::Clocks;
-use crate::served::Served;
-use crate::session;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -173,14 +168,6 @@ impl Workload for Echo {
             new_connections: self.connection == Reuse::New,
             rate_per_s: self.rate_per_s,
         }
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
-    }
-
-    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
 //! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 //!
-//! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
+//! - `workload`: what a workload says of itself ([`WorkloadSettings`], [`Workload`]) and does ([`Run`]).
 //! - `client_server`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs that take the place of the client or the server.
@@ -64,4 +64,4 @@ pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use seen::{SEEN_BYTES, Seen};
 pub use served::{Clocks, FarServed, FarServer, Served};
-pub use workload::{PathFacts, Workload, WorkloadSettings};
+pub use workload::{PathFacts, Run, Workload, WorkloadSettings};

@@ -6,14 +6,11 @@
 use crate::WorkloadError;
 use crate::answers::Answers;
 use crate::client_server::ClientServer;
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
-use crate::far;
 use crate::flow::{self, Flow};
 use crate::lane::{Lane, Opened};
-use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
 use crate::open_loop::requests;
@@ -21,8 +18,6 @@ use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
 use crate::seen::Seen;
 use crate::served::Clocks;
-use crate::served::Served;
-use crate::session;
 use crate::workload::{
     MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings, default_timeout_ns,
     number, small,
@@ -174,14 +169,6 @@ impl Workload for Multiplex {
 
     fn wants_own_drops(&self) -> bool {
         true
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
-    }
-
-    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
     }
 }
 

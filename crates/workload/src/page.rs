@@ -2,17 +2,12 @@
 //! names at once, as far as the protocol lets it: one request after another on each connection (HTTP/1.1), or all on one.
 
 use crate::client_server::ClientServer;
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::far;
 use crate::lane::Lane;
-use crate::measured::Measured;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
-use crate::served::Served;
 use crate::server::{ServeStream, ServerStream};
-use crate::session;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -135,14 +130,6 @@ impl Workload for Page {
             objects: self.scripts + self.images,
             request_bytes: self.request_bytes,
         }
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
-    }
-
-    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
     }
 }
 

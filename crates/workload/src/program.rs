@@ -8,7 +8,7 @@ use crate::needs::ConnectionNeeds;
 use crate::peer::is_open;
 use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
 use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
-use crate::workload::{MIN_TIMEOUT_NS, Workload, WorkloadSettings, number};
+use crate::workload::{MIN_TIMEOUT_NS, Run, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::program::ProgramId;
 use crosswind_host::{ErrorKind, HostError};
@@ -107,7 +107,9 @@ impl Workload for Program {
     fn traffic(&self) -> TrafficPattern {
         TrafficPattern::Unknown {}
     }
+}
 
+impl Run for Program {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         let arguments = self.server.iter().chain([&self.client]).flatten();
         let returned = ReturnedFiles::new(context, arguments)?;

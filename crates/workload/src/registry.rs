@@ -2,7 +2,7 @@
 
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
-use crate::workload::{PathFacts, Workload, WorkloadSettings};
+use crate::workload::{PathFacts, Run, WorkloadSettings};
 use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};
@@ -57,7 +57,7 @@ impl Kind {
 #[derive(Clone)]
 pub struct WorkloadConfig {
     settings: Map<String, Value>,
-    workload: Arc<dyn Workload>,
+    workload: Arc<dyn Run>,
     peers: Peers,
 }
 
@@ -98,7 +98,7 @@ impl WorkloadConfig {
 }
 
 impl Deref for WorkloadConfig {
-    type Target = dyn Workload;
+    type Target = dyn Run;
 
     fn deref(&self) -> &Self::Target {
         self.workload.as_ref()

@@ -24,7 +24,7 @@ const IDLE_WAIT: Duration = Duration::from_millis(500);
 const MAX_INITIAL_THREADS: u32 = 16;
 
 /// What serves the streams that clients open.
-pub trait ServeStream: Sync {
+pub(crate) trait ServeStream: Sync {
     /// Serves one stream to its end.
     async fn serve(&self, stream: ServerStream<'_>);
 }

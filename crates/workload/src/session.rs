@@ -3,23 +3,35 @@
 use crate::WorkloadError;
 use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
 use crate::context::Context;
-use crate::far::run_clients_alone;
+use crate::far;
 use crate::measured::Measured;
 use crate::peer;
 use crate::seen::SeenByPort;
-use crate::served::Clocks;
+use crate::served::{Clocks, Served};
 use crate::server::Server;
+use crate::workload::Run;
 use crosswind_units::Duration;
 use std::sync::OnceLock;
 
+impl<W: ClientServer> Run for W {
+    /// Runs the clients and the server, wherever these are.
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        if context.peers.any() {
+            return peer::session::run(self, context);
+        }
+        match context.far_server {
+            Some(server) => far::run_clients_alone(self, context, server),
+            None => run_both(self, context),
+        }
+    }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
+    }
+}
+
 /// Starts the server, runs the clients side by side, stops the server, and puts together what both saw.
-pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    if context.peers.any() {
-        return peer::session::run(workload, context);
-    }
-    if let Some(server) = context.far_server {
-        return run_clients_alone(workload, context, server);
-    }
+fn run_both<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let needs = workload.needs();
     let serve = workload.server(context.clock());
     let server = Server::new(context, needs, &serve);

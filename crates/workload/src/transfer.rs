@@ -4,20 +4,15 @@
 //! for that long from the first byte that it received, and both ends then drop the connection.
 
 use crate::client_server::ClientServer;
-use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::{Exchange, Trace};
-use crate::far;
 use crate::lane::Lane;
-use crate::measured::Measured;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
 use crate::seen::Seen;
 use crate::served::Clocks;
-use crate::served::Served;
 use crate::server::{ServeStream, ServerStream};
-use crate::session;
 use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
@@ -144,14 +139,6 @@ impl Workload for Transfer {
             duration_ns: self.duration_ns,
             upload: self.direction == Direction::Upload,
         }
-    }
-
-    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        session::run(self, context)
-    }
-
-    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
-        far::serve(self, context, until_done)
     }
 }
 

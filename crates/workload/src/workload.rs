@@ -20,7 +20,7 @@ use std::fmt;
 ///
 /// The struct that implements it is the only place where a key stands: its fields with their documentation, defaults and
 /// ranges are the keys, their help, their defaults and their ranges (see `crosswind_settings`).
-pub trait WorkloadSettings: Workload + Serialize + DeserializeOwned + JsonSchema + 'static {
+pub trait WorkloadSettings: Run + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Its name in a cell.
     const KIND: &'static str;
 
@@ -47,7 +47,7 @@ pub trait WorkloadSettings: Workload + Serialize + DeserializeOwned + JsonSchema
     }
 }
 
-/// A workload that can be run.
+/// What is known of a workload before it runs.
 pub trait Workload: fmt::Debug + Send + Sync {
     /// The connections that it makes; `None` for a workload that brings programs of its own.
     fn connections(&self) -> Option<ConnectionNeeds>;
@@ -73,7 +73,10 @@ pub trait Workload: fmt::Debug + Send + Sync {
     fn wants_own_drops(&self) -> bool {
         false
     }
+}
 
+/// How a workload is run: `session` says it of all whose clients and server talk over connections.
+pub trait Run: Workload {
     /// Runs it.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError>;
 
