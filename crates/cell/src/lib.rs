@@ -1,5 +1,6 @@
 //! One cell of an experiment: read, check, run, report. The protocol is in `docs/cell-protocol.md`.
 
+mod between;
 mod cell;
 mod check;
 mod demand;

@@ -1,22 +1,20 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
+use crate::between::{Between, between};
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
-use crate::network::{Capturing, Far};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event};
-use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{
-    Backend, EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime,
-};
+use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
-use crosswind_transport::security::{KeyLogFile, Security, Sizes};
-use crosswind_transport::{Payload, Resumption, Settings, SocketSettings, TcpTotals, TransportError};
-use crosswind_units::{Instant, Seed};
+use crosswind_transport::security::{KeyLogFile, Security};
+use crosswind_transport::{Payload, Resumption, Settings, SocketSettings};
+use crosswind_units::Instant;
 use crosswind_workload::{Context, Measured};
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,46 +24,24 @@ pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
 /// Runs `cell`, and calls `on_event` with its progress.
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
-    let mut far = if cell.path.backend == Backend::Network { Some(Far::start(cell)?) } else { None };
-    // A network that is there has the clock of its machines, whichever that is.
-    let virtual_time = if far.is_some() { in_virtual_time() } else { check_clock(cell.host.clock)? };
-    // In virtual time nothing is late, and locking takes a tenth of a second that only the machine's clock sees.
-    let memory_locked = !virtual_time && far.is_none() && realtime::lock_memory();
-    let awake = if virtual_time || far.is_some() { None } else { realtime::keep_processors_awake() };
+    let mut between = between(cell)?;
+    let machine = Machine::prepare(&*between)?;
     let wants_own_drops = cell.workload.wants_own_drops();
     let (recorder, sink) = Recorder::new(cell.output.packets || wants_own_drops, cell.output.capture);
     let started = std::time::Instant::now();
-    let testbed = match &far {
-        Some(far) => {
-            // It would wait for packets of an emulator.
-            drop(recorder);
-            Testbed::of_this_machine(far.own_address, far.address.ip())?
-        }
-        None => Testbed::build(testbed_settings(cell, recorder))?,
-    };
-    if let Some(far) = &mut far {
-        far.set_origin(testbed.clock.origin_ns());
-    }
+    let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(wants_own_drops))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let tcp_totals = far.as_ref().map(|_| Arc::<TcpTotals>::default());
-    let capture = far.as_ref().map(|far| Capturing::start(cell, far)).transpose()?.flatten();
-    let run = Run {
-        cell,
-        testbed: &testbed,
-        threads: &threads,
-        zero,
-        deadline,
-        virtual_time,
-        far: far.as_ref(),
-        tcp_totals: tcp_totals.clone(),
-    };
+    between.start_capture()?;
+    let virtual_time = machine.virtual_time;
+    let run = Run { cell, between: &*between, testbed: &testbed, threads: &threads, zero, deadline, virtual_time };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
-    let captured = capture.map(Capturing::finish).transpose()?;
+    let known = between.finish()?;
+
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(&testbed.traffic);
@@ -78,16 +54,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);
+    measured.warnings.extend(missing(known.capture_missed));
     write_tables(cell, &measured, zero)?;
-    let network = far.as_ref().and_then(|far| far.report(tcp_totals.and_then(|totals| totals.report())));
-    let missed = network.as_ref().map_or(0, |known| known.capture_missed);
-    measured.warnings.extend(missing(captured.map_or(0, |captured| captured.missed) + missed));
-    let network = network.map(|known| {
-        readback[1] = known.host;
-        known.report
-    });
+    if let Some(server) = known.server {
+        readback[1] = server;
+    }
     let run = CellRun {
-        network,
+        network: known.report,
         measured,
         report: ended.report,
         devices: ended.devices,
@@ -98,41 +71,31 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         process: ProcessFacts {
             elapsed_ns: elapsed.as_nanos(),
             virtual_time,
-            processors_awake: awake.is_some(),
+            processors_awake: machine.awake.is_some(),
             peak_memory_bytes: realtime::peak_memory_bytes().ok(),
         },
     };
     Ok(CellResult::new(cell, run, |report, kernel_drops| {
         let threads = (!virtual_time).then_some(&threads);
-        Observed { exchange_delay, ..observed(report, kernel_drops, threads, memory_locked, &cpus) }
+        Observed { exchange_delay, ..observed(report, kernel_drops, threads, machine.memory_locked, &cpus) }
     }))
 }
 
-/// Whether the cell runs in virtual time. An error if it asks for another clock than there is.
-fn check_clock(wanted: HostClock) -> Result<bool, CellError> {
-    let is_virtual = in_virtual_time();
-    let (there, hint) = match (wanted, is_virtual) {
-        (HostClock::Real, true) => ("a kernel of virtual time", "start crosswind-cell on the machine itself"),
-        (HostClock::Virtual, false) => {
-            ("the machine's clock", "crosswind run starts such cells in a kernel of their own")
-        }
-        _ => return Ok(is_virtual),
-    };
-    let message = format!("host.clock is {wanted}, and here is {there}");
-    Err(CellError::new(ErrorKind::Unsupported, message).key("host.clock").hint(hint))
+/// What was done to this machine so that it disturbs the cell as little as can be, until this is dropped.
+struct Machine {
+    virtual_time: bool,
+    memory_locked: bool,
+    awake: Option<File>,
 }
 
-fn testbed_settings(cell: &Cell, recorder: Recorder) -> TestbedSettings {
-    TestbedSettings {
-        backend: cell.path.backend,
-        family: cell.path.family,
-        mtu: cell.path.mtu_bytes,
-        host: cell.host.clone(),
-        path: cell.path.emulated(),
-        seed: Seed(cell.seed),
-        placement: cell.placement.clone(),
-        late_after: crosswind_units::Duration::from_nanos(cell.budget.delay_error_p99_ns),
-        recorder,
+impl Machine {
+    /// In virtual time nothing is late, and locking takes a tenth of a second that only the machine's clock sees.
+    fn prepare(between: &dyn Between) -> Result<Self, CellError> {
+        let virtual_time = between.is_in_virtual_time()?;
+        let may_disturb = between.is_built() && !virtual_time;
+        let memory_locked = may_disturb && realtime::lock_memory();
+        let awake = if may_disturb { realtime::keep_processors_awake() } else { None };
+        Ok(Self { virtual_time, memory_locked, awake })
     }
 }
 
@@ -188,15 +151,12 @@ fn write_tables(cell: &Cell, measured: &Measured, zero: Instant) -> Result<(), C
 /// A workload that is being run.
 struct Run<'a> {
     cell: &'a Cell,
+    between: &'a dyn Between,
     testbed: &'a Testbed,
     threads: &'a Threads,
     zero: Instant,
     deadline: std::time::Instant,
     virtual_time: bool,
-    /// The server, where it is on another machine.
-    far: Option<&'a Far>,
-    /// Where the client's TCP connections are counted then.
-    tcp_totals: Option<Arc<TcpTotals>>,
 }
 
 impl Run<'_> {
@@ -210,10 +170,7 @@ impl Run<'_> {
             .with_output(self.cell.output.directory.as_deref())
             .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
             .with_peers(peers, told, self.virtual_time, self.deadline);
-        let context = match self.far {
-            Some(far) => context.with_far_server(Some(far), far.address.port()),
-            None => context,
-        };
+        let context = self.between.complete(context);
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -227,7 +184,7 @@ impl Run<'_> {
             while !over.load(Ordering::Acquire) && !running.is_finished() {
                 std::thread::park_timeout(pause);
                 let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
-                let fault = fault.and_then(|()| self.far.map_or(Ok(()), Far::check));
+                let fault = fault.and_then(|()| self.between.check());
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the end of the process ends them.
                     write_last_event(&Event::from(&error));
@@ -256,26 +213,9 @@ impl Run<'_> {
 
     /// What both ends of every connection are set to.
     fn settings(&self) -> Result<Settings, CellError> {
-        let security = match self.security().map_err(|e| CellError::internal(e.to_string()))? {
-            Some(own) => Some(Arc::new(self.with_key_log(own)?)),
-            None => None,
-        };
-        Ok(Settings { security, tcp_totals: self.tcp_totals.clone(), ..self.cell.connection_settings() })
-    }
-
-    /// The certificate of both ends, or what the client is to trust of a server on another machine.
-    fn security(&self) -> Result<Option<Security>, TransportError> {
-        let cell = self.cell;
-        if !cell.workload.connections().is_some_and(|needs| needs.transport.features().secure) {
-            return Ok(None);
-        }
-        if let Some(far) = self.far {
-            return far.security().map(Some);
-        }
-        let (_, server) = cell.path.family.addresses();
-        let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };
-        let sizes = if self.virtual_time { Sizes::Constant } else { Sizes::AsTheyCome };
-        Security::of_addresses(addresses, sizes).map(Some)
+        let is_secure = self.cell.workload.connections().is_some_and(|needs| needs.transport.features().secure);
+        let security = if is_secure { Some(Arc::new(self.with_key_log(self.between.security()?)?)) } else { None };
+        Ok(Settings { security, tcp_totals: self.between.tcp_totals(), ..self.cell.connection_settings() })
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {

@@ -41,11 +41,22 @@ impl HostProfile {
                 "FreeBSD 8.2, as closely as Linux can match it: reno, initial window 3, 64 kB window, minimum RTO 230 ms.",
             ),
         };
-        let values = serde_json::to_value(self.values()).unwrap_or_default();
-        let mut values = values.as_object().cloned().unwrap_or_default();
-        values.remove("profile");
-        values.remove("clock");
-        HostProfileDescription { name, help, values }
+        HostProfileDescription { name, help, values: self.values().written() }
+    }
+
+    /// What Linux does where neither a profile nor a key says anything, as far as forecasts and models need to know it.
+    pub fn kernel() -> Map<String, Value> {
+        let defaults = HostConfig {
+            congestion_control: Some("cubic".into()),
+            sack: Some(true),
+            timestamps: Some(true),
+            window_scaling: Some(true),
+            tail_loss_probe: Some(true),
+            initial_window: Some(10), // RFC 6928
+            min_rto_ns: Some(200_000_000),
+            ..HostConfig::default()
+        };
+        defaults.written()
     }
 
     /// The values that it gives; nothing where it leaves the kernel's.
@@ -69,5 +80,16 @@ impl HostProfile {
                 ..HostConfig::default()
             },
         }
+    }
+}
+
+impl HostConfig {
+    /// The values that are set, by key.
+    fn written(&self) -> Map<String, Value> {
+        let values = serde_json::to_value(self).unwrap_or_default();
+        let mut values = values.as_object().cloned().unwrap_or_default();
+        values.remove("profile");
+        values.remove("clock");
+        values
     }
 }

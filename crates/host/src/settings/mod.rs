@@ -85,6 +85,8 @@ pub struct HostGroup {
     /// The help and the keys.
     #[serde(flatten)]
     pub group: &'static Group,
+    /// What Linux does where nothing is set, by key, as far as that is known.
+    pub kernel: Map<String, Value>,
     /// The profiles.
     pub profiles: Vec<HostProfileDescription>,
 }
@@ -147,6 +149,7 @@ impl HostConfig {
     pub fn describe() -> HostGroup {
         HostGroup {
             group: crosswind_settings::describe::<Self>(),
+            kernel: HostProfile::kernel(),
             profiles: HostProfile::ALL.into_iter().map(HostProfile::describe).collect(),
         }
     }
@@ -258,6 +261,7 @@ mod tests {
         );
         assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
         assert_eq!(described["keys"][13]["unit"], "segments");
+        assert_eq!(described["kernel"]["initial_window"], 10);
         assert_eq!(described["profiles"][0]["name"], "linux");
         assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));
         assert_eq!(described["profiles"][1]["name"], "freebsd-8");

@@ -1,0 +1,176 @@
+//! What connects the hosts of a cell: the emulator or a wire, which are built for it, or the network that is really there.
+
+use crate::network::{Capturing, Far, NetworkReport};
+use crate::{Cell, CellError, ErrorKind};
+use crosswind_host::guest::in_virtual_time;
+use crosswind_host::{Backend, HostClock, Readback, Testbed, TestbedSettings};
+use crosswind_ledger::Recorder;
+use crosswind_transport::TcpTotals;
+use crosswind_transport::security::{Security, Sizes};
+use crosswind_units::{Duration, Seed};
+use crosswind_workload::Context;
+use std::sync::Arc;
+
+/// What connects the hosts of a cell, while it runs.
+pub trait Between {
+    /// Whether both hosts are built on this machine, which they have to themselves.
+    fn is_built(&self) -> bool;
+
+    /// Whether the hosts' time is virtual. An error if the cell asks for another clock than there is.
+    fn is_in_virtual_time(&self) -> Result<bool, CellError>;
+
+    /// The hosts, connected; `recorder` gets the packets of an emulator.
+    fn connect(&mut self, recorder: Recorder) -> Result<Testbed, CellError>;
+
+    /// Begins what it captures itself.
+    fn start_capture(&mut self) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    /// What both ends of secure connections present and trust.
+    fn security(&self) -> Result<Security, CellError>;
+
+    /// Where the client's TCP connections are counted, if nothing else counts packets.
+    fn tcp_totals(&self) -> Option<Arc<TcpTotals>> {
+        None
+    }
+
+    /// The workload's surroundings, with what it needs to know of the network.
+    fn complete<'a>(&'a self, context: Context<'a>) -> Context<'a> {
+        context
+    }
+
+    /// An error once the cell cannot end well any more.
+    fn check(&self) -> Result<(), CellError> {
+        Ok(())
+    }
+
+    /// What is known of it once the workload has ended.
+    fn finish(&mut self) -> Result<Known, CellError> {
+        Ok(Known::default())
+    }
+}
+
+/// What is known of a network that is really there; nothing of others.
+#[derive(Default)]
+pub struct Known {
+    pub report: Option<NetworkReport>,
+    /// Settings of the server's machine.
+    pub server: Option<Readback>,
+    /// Packets that are missing from the captures.
+    pub capture_missed: u64,
+}
+
+/// What `cell` asks for.
+pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
+    Ok(match cell.path.backend {
+        Backend::Network => Box::new(Real { cell, far: Far::start(cell)?, tcp_totals: Arc::default(), capture: None }),
+        Backend::Tun | Backend::Direct => Box::new(Built { cell }),
+    })
+}
+
+/// The emulator or a wire.
+struct Built<'a> {
+    cell: &'a Cell,
+}
+
+impl Between for Built<'_> {
+    fn is_built(&self) -> bool {
+        true
+    }
+
+    fn is_in_virtual_time(&self) -> Result<bool, CellError> {
+        let (wanted, is_virtual) = (self.cell.host.clock, in_virtual_time());
+        let (there, hint) = match (wanted, is_virtual) {
+            (HostClock::Real, true) => ("a kernel of virtual time", "start crosswind-cell on the machine itself"),
+            (HostClock::Virtual, false) => {
+                ("the machine's clock", "crosswind run starts such cells in a kernel of their own")
+            }
+            _ => return Ok(is_virtual),
+        };
+        let message = format!("host.clock is {wanted}, and here is {there}");
+        Err(CellError::new(ErrorKind::Unsupported, message).key("host.clock").hint(hint))
+    }
+
+    fn connect(&mut self, recorder: Recorder) -> Result<Testbed, CellError> {
+        let cell = self.cell;
+        Ok(Testbed::build(TestbedSettings {
+            backend: cell.path.backend,
+            family: cell.path.family,
+            mtu: cell.path.mtu_bytes,
+            host: cell.host.clone(),
+            path: cell.path.emulated(),
+            seed: Seed(cell.seed),
+            placement: cell.placement.clone(),
+            late_after: Duration::from_nanos(cell.budget.delay_error_p99_ns),
+            recorder,
+        })?)
+    }
+
+    fn security(&self) -> Result<Security, CellError> {
+        let (_, server) = self.cell.path.family.addresses();
+        let addresses = if self.cell.workload.peers().any() { &[server][..] } else { &[] };
+        let sizes = if in_virtual_time() { Sizes::Constant } else { Sizes::AsTheyCome };
+        Security::of_addresses(addresses, sizes).map_err(|e| CellError::internal(e.to_string()))
+    }
+}
+
+/// The network that is really there, with the server on another machine.
+struct Real<'a> {
+    cell: &'a Cell,
+    far: Far,
+    tcp_totals: Arc<TcpTotals>,
+    capture: Option<Capturing>,
+}
+
+impl Between for Real<'_> {
+    fn is_built(&self) -> bool {
+        false
+    }
+
+    /// It has the clock of its machines, whichever that is.
+    fn is_in_virtual_time(&self) -> Result<bool, CellError> {
+        Ok(in_virtual_time())
+    }
+
+    /// No emulator would ever end what waits for the recorder's packets: it goes at once.
+    fn connect(&mut self, _recorder: Recorder) -> Result<Testbed, CellError> {
+        let testbed = Testbed::of_this_machine(self.far.own_address, self.far.address.ip())?;
+        self.far.set_origin(testbed.clock.origin_ns());
+        Ok(testbed)
+    }
+
+    fn start_capture(&mut self) -> Result<(), CellError> {
+        self.capture = Capturing::start(self.cell, &self.far)?;
+        Ok(())
+    }
+
+    fn security(&self) -> Result<Security, CellError> {
+        self.far.security().map_err(|e| CellError::internal(e.to_string()))
+    }
+
+    fn tcp_totals(&self) -> Option<Arc<TcpTotals>> {
+        Some(Arc::clone(&self.tcp_totals))
+    }
+
+    fn complete<'a>(&'a self, context: Context<'a>) -> Context<'a> {
+        context.with_far_server(Some(&self.far), self.far.address.port())
+    }
+
+    fn check(&self) -> Result<(), CellError> {
+        self.far.check()
+    }
+
+    fn finish(&mut self) -> Result<Known, CellError> {
+        let captured = self.capture.take().map(Capturing::finish).transpose()?;
+        let missed = captured.map_or(0, |captured| captured.missed);
+        Ok(self.far.report(self.tcp_totals.report()).map_or_else(
+            || Known { capture_missed: missed, ..Known::default() },
+            |known| Known {
+                report: Some(known.report),
+                server: Some(known.host),
+                capture_missed: missed + known.capture_missed,
+            },
+        ))
+    }
+}
