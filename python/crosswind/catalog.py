@@ -28,6 +28,7 @@ class KeyType(StrEnum):
     TRANSPORT = "transport"
     QUEUE = "queue"
     ARGUMENTS = "arguments"
+    SERIES = "series"
     PEER = "peer"
 
 
@@ -115,6 +116,11 @@ class Group:
     help: str
     keys: tuple[Key, ...]
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default of each key, by its name in a cell; None where there is none."""
+        return {key.name: key.default for key in self.keys}
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -127,7 +133,7 @@ class Workload:
     keys: tuple[Key, ...]
 
     @property
-    def defaults(self) -> dict[str, object]:
+    def defaults(self) -> dict[str, Any]:
         """The default of each key, by its name in a cell; None where there is none."""
         return {key.name: key.default for key in self.keys}
 
@@ -176,13 +182,15 @@ class HostProfile:
 class Catalog:
     """Everything that a cell can be, and the columns of the tables that it writes.
 
-    `elements` are in the order in which a packet meets them.
+    `elements` are in the order in which a packet meets them. `kernel`: what Linux does where no host setting says
+    anything, as far as models need to know it.
     """
 
     version: str
     path: Group
     elements: tuple[Group, ...]
     host: Group
+    kernel: Mapping[str, Any]
     profiles: tuple[HostProfile, ...]
     budget: Group
     transports: Mapping[str, Transport]
@@ -208,6 +216,12 @@ def catalog_text() -> str:
     return Path(__file__).with_name("catalog.json").read_text(encoding="utf-8")
 
 
+def filled_in(described: Group | Workload | None, sent: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A section of a cell with the default of every key that was not sent."""
+    given = {key: value for key, value in (sent or {}).items() if value is not None}
+    return given if described is None else {**described.defaults, **given}
+
+
 def is_datagram(name: str | None) -> bool:
     """Whether a lost message of this transport is never retransmitted; False for one that is not known."""
     transport = catalog().transports.get(name or "")
@@ -224,6 +238,7 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         path=_group(data["path"], "path"),
         elements=tuple(_group(entry, entry["name"]) for entry in data["elements"]),
         host=_group(data["host"], "host"),
+        kernel=data["host"]["kernel"],
         profiles=tuple(_made(HostProfile, entry) for entry in data["host"]["profiles"]),
         budget=_group(data["budget"], "budget"),
         transports={transport.name: transport for transport in transports},

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from crosswind.catalog import Carrier, Transport
+from crosswind.catalog import Carrier, Transport, catalog
 from crosswind.effect import Effect
 
 # Measured on a quiet virtual machine with two processors.
@@ -43,7 +43,7 @@ AROUND_S = 3.0
 """What a command takes around its session, with the report: 2.5 to 4.5 s on a virtual machine."""
 
 SYN_TIMEOUT_NS = 1_000_000_000  # RFC 6298, section 2.1
-MIN_RTO_NS, QUIC_TIMEOUT_NS = 200_000_000, 30_000_000  # Linux; RFC 9002, section 6.2.1
+QUIC_TIMEOUT_NS = 30_000_000  # RFC 9002, section 6.2.1
 MOST_LOSS = 0.9
 
 MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
@@ -207,7 +207,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     there, back, quic = demand.forward, demand.reverse, transport.carrier is Carrier.QUIC
     mtu_bytes, timeout_ns = surroundings.mtu_bytes, demand.timeout_ns or HOUR_NS
     rtt_ns = there.delay_ns + back.delay_ns + EXCHANGE_NS
-    rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else surroundings.host.min_rto_ns or MIN_RTO_NS)
+    rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else surroundings.host.min_rto_ns or catalog().kernel["min_rto_ns"])
     host = HostSettings() if quic else surroundings.host
     ways = [(way, _link_ns(way, mtu_bytes, 1)) for way in (there, back)]
     window_ns = rtt_ns / _window(host, mtu_bytes)

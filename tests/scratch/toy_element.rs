@@ -1,40 +1,41 @@
-//! A toy: the first packets of a direction are dropped, and then each at random.
+//! A toy: some packets of a direction are dropped by their numbers, others at random.
 
 use crate::{Cause, Effect, Element, ElementSettings, filter};
 use crosswind_units::{Probability, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A packet was one of the first.
-pub const TOO_EARLY: Cause = Cause::new("too_early");
-/// A packet was unlucky.
+/// A packet had one of the numbers.
+pub const NUMBERED: Cause = Cause::new("numbered");
+/// Another packet was unlucky.
 pub const UNLUCKY: Cause = Cause::new("unlucky");
 
-/// Drops the first packets, and others at random.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Drops packets by number, and others at random.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToySettings {
-    /// How many packets are dropped before the first one passes.
-    #[schemars(range(min = 0, max = 1000), extend("unit" = "packets"))]
-    pub drop_first: u64,
-    /// Probability that a later packet is dropped.
+    /// Numbers of packets that are dropped, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(max = 1000)), extend("unit" = "packets"))]
+    pub drops: Option<Vec<u64>>,
+    /// Probability that another packet is dropped.
     #[schemars(with = "f64", range(min = 0, max = 1), extend("unit" = "probability"))]
     pub bad_luck: Probability,
 }
 
 impl ElementSettings for ToySettings {
     fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
-        let Self { drop_first, bad_luck } = *self;
+        let Self { drops, bad_luck } = self.clone();
         (*self != Self::default()).then(|| {
             filter(move |packet| match packet.index {
-                early if early < drop_first => Some(TOO_EARLY),
-                later => bad_luck.happens(seed.word(later)).then_some(UNLUCKY),
+                index if drops.as_ref().is_some_and(|drops| drops.contains(&index)) => Some(NUMBERED),
+                index => bad_luck.happens(seed.word(index)).then_some(UNLUCKY),
             })
         })
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
-        &[TOO_EARLY, UNLUCKY]
+        &[NUMBERED, UNLUCKY]
     }
 
     fn effect(&self) -> Effect {

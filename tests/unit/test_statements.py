@@ -385,8 +385,11 @@ def test_an_unknown_model_of_a_statement_is_refused_before_anything_runs() -> No
         ({"kind": "transfer", "transport": "tcp", "size_bytes": 1000}, 0.02),
         ({"kind": "transfer", "transport": "tcp", "size_bytes": 6000}, 1 - 0.98**4),
         ({"kind": "transfer", "transport": "tcp", "duration_ns": 1}, 1),
-        ({"kind": "page", "transport": "http2", "html_bytes": 3000, "images_bytes": 3000}, 1 - 0.98**4),
-        ({"kind": "page", "transport": "http2"}, 0.02),
+        (
+            {"kind": "page", "transport": "http2", "html_bytes": 3000, "scripts_bytes": 0, "images_bytes": 3000},
+            1 - 0.98**4,
+        ),
+        ({"kind": "page", "transport": "http2"}, 1 - 0.98**424),
     ],
 )
 def test_nearly_every_transfer_of_many_packets_loses_one(workload: dict[str, Any], share: float) -> None:

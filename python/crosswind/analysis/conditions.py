@@ -115,6 +115,7 @@ _BY_TYPE: Mapping[KeyType, Callable[[Any], str]] = {
     KeyType.QUEUE: lambda value: format_queue(_queue(value)),
     KeyType.PEER: lambda value: str(value["name"]),
     KeyType.ARGUMENTS: lambda value: shlex.join(map(str, value)),
+    KeyType.SERIES: lambda value: f"{len(value)} numbers from {value[0]} to {value[-1]}" if value else "none",
 }
 _BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
     Unit.NANOSECONDS: lambda value: format_duration(round(value)),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from crosswind.catalog import is_datagram
+from crosswind.catalog import catalog, filled_in, is_datagram
 from crosswind.effect import DIRECTIONS, Effect, PathEffect
 from crosswind.ends import NETWORK
 
@@ -20,18 +20,17 @@ class CellSettings:
 
     path: PathEffect
     workload: Mapping[str, object]
-    mtu_bytes: int = 1500
+    mtu_bytes: int
     is_over_network: bool = False
     is_on_machine: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], effect: PathEffect) -> "CellSettings":
         """Reads a cell, whose keys may be absent. Args: effect: of its path."""
-        path = parameters.get("path") or {}
+        path = filled_in(catalog().path, parameters.get("path"))
         is_over_network = path.get("backend") == NETWORK
         is_on_machine = is_over_network or (parameters.get("host") or {}).get("clock") == "real"
-        workload, mtu = parameters.get("workload") or {}, path.get("mtu_bytes") or 1500
-        return cls(effect, workload, mtu, is_over_network, is_on_machine)
+        return cls(effect, parameters.get("workload") or {}, path["mtu_bytes"], is_over_network, is_on_machine)
 
     @property
     def kind(self) -> str:
@@ -75,7 +74,7 @@ class CellSettings:
 
     @property
     def _page_bytes(self) -> float:
-        """What a page has, as far as it was sent."""
+        """What a page has."""
         return sum(self.number(part) or 0.0 for part in ("html_bytes", "scripts_bytes", "images_bytes"))
 
     @property
@@ -89,8 +88,8 @@ class CellSettings:
         return self.number("timeout_ns")
 
     def number(self, key: str) -> float | None:
-        """A number of the workload; None where it was not sent."""
-        value = self.workload.get(key)
+        """A number of the workload, as sent or by default; None where it has none."""
+        value = filled_in(catalog().workloads.get(self.kind), self.workload).get(key)
         return float(value) if isinstance(value, int | float) else None
 
 

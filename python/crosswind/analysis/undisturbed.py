@@ -76,7 +76,7 @@ def _of_path(runs: Sequence[CellRun], settings: CellSettings) -> float | None:
     message. The headers that are counted are those of TCP or UDP: what a transport adds is a few bytes.
     """
     parameters, size = runs[0].parameters, settings.number("size_bytes") or 1
-    alone = not settings.is_delayed_at_random and (settings.number("connections") or 1) == 1
+    alone = not settings.is_delayed_at_random and settings.number("connections") in (1, None)
     if not alone or any(run.clock != "virtual" for run in runs) or not _fits_window(parameters, settings, size):
         return None
     direction = settings.workload.get("direction") or "echo"
@@ -93,7 +93,7 @@ def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: fl
     if size <= initial:
         return True
     doublings = math.ceil(math.log2(size / initial))
-    grows = settings.workload.get("connection") != "new" and (settings.number("messages") or 100) > 2 * doublings
+    grows = settings.workload.get("connection") != "new" and (settings.number("messages") or 0) > 2 * doublings
     return grows and size <= WINDOW_FIELD_BYTES
 
 

@@ -11,7 +11,7 @@ from crosswind.catalog import catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.keys import default_transport
-from crosswind.study.levels import Level, Peer, Value
+from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.resolve import Resolved, resolve
 from crosswind.units import Queue
 
@@ -49,4 +49,6 @@ def _json(value: Value) -> Any:
         return {"name": value.name, "command": list(value.command), "ready": value.ready}
     if isinstance(value, Queue):
         return {"packets": value.packets} if value.packets is not None else {"bytes": value.size_bytes}
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, SeriesFile):
+        return {"file": value.file}
+    return [_json(item) for item in value] if isinstance(value, tuple) else value

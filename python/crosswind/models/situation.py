@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.catalog import catalog, filled_in
 from crosswind.effect import PathEffect
 
 TCP_HEADER_BYTES = 20
@@ -21,28 +22,6 @@ that Crosswind runs on, so that delaying ACKs slows no window down: b is 1, for 
 """
 
 MEASURED_ROUND_TRIP = "the path has no delay: the smallest measured round trip is used instead"
-
-_PROFILES: Mapping[str, Mapping[str, Any]] = {
-    "freebsd-8": {
-        "congestion_control": "reno",
-        "initial_window": 3,
-        "min_rto_ns": 230_000_000,
-        "tail_loss_probe": False,
-        "window_scaling": False,
-    },
-}
-"""What a profile sets that the models use, for cells whose defaults are not filled in (crosswind/catalog.json)."""
-
-_KERNEL: Mapping[str, Any] = {
-    "congestion_control": "cubic",
-    "initial_window": 10,  # RFC 6928
-    "min_rto_ns": 200_000_000,
-    "sack": True,
-    "tail_loss_probe": True,
-    "timestamps": True,
-    "window_scaling": True,
-}
-"""What Linux does where nothing is set."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +89,13 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
     Args: parameters: the cell (docs/cell-protocol.md), defaults filled in or not. effect: of its path.
           measured_rtt_ns: smallest round trip seen, used when the path has no delay.
     """
-    path, workload = (parameters.get(key) or {} for key in ("path", "workload"))
+    known, given = catalog(), parameters.get("workload") or {}
+    path = filled_in(known.path, parameters.get("path"))
+    workload = filled_in(known.workloads.get(given.get("kind", "")), given)
     host = _host(parameters.get("host") or {})
     download = workload.get("direction") == "download"
     data, back = (effect.reverse, effect.forward) if download else (effect.forward, effect.reverse)
-    own_mtu = int(path.get("mtu_bytes") or 1500)
-    mtu = min(own_mtu, data.mtu_bytes or own_mtu)
+    mtu = min(path["mtu_bytes"], data.mtu_bytes or path["mtu_bytes"])
     ip_header = 40 if path.get("family") == "ipv6" else 20
     mss = mtu - ip_header - TCP_HEADER_BYTES - (TIMESTAMP_BYTES if host["timestamps"] else 0)
     rtt_s, notes = _round_trip(effect.round_trip_ns, measured_rtt_ns)
@@ -140,15 +120,16 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         initial_window=int(host["initial_window"]),
         window_segments=None if window is None else max(1.0, window / mss),
         size_bytes=workload.get("size_bytes"),
-        closed_loop=workload.get("mode", "closed") == "closed",
+        closed_loop=workload.get("mode") != "open",
         notes=notes,
     )
 
 
 def _host(host: Mapping[str, Any]) -> dict[str, Any]:
     """The host's settings: those that are set, then the profile's, then the kernel's."""
-    given = {key: value for key, value in host.items() if value is not None}
-    return {**_KERNEL, **_PROFILES.get(host.get("profile") or "", {}), **given}
+    given = filled_in(None, host)
+    profiles = {profile.name: profile.values for profile in catalog().profiles}
+    return {**catalog().kernel, **profiles.get(given.get("profile", ""), {}), **given}
 
 
 def _window_bytes(host: Mapping[str, Any]) -> int | None:

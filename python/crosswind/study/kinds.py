@@ -9,7 +9,7 @@ from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.errors import did_you_mean
 from crosswind.study.kind import Kind, pattern_schema
-from crosswind.study.levels import Value, Values
+from crosswind.study.levels import SeriesFile, Value, Values
 from crosswind.study.number_kinds import duration, number_of, probability, rate, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.units import UnitError, shown
@@ -43,8 +43,13 @@ def kind_of(keys: Sequence[Key]) -> Kind:
         maximum=None if None in highs else max(high for high in highs if high is not None),
         choices=tuple(dict.fromkeys(name for key in keys for name in key.choices)),
     )
-    make = _BY_UNIT.get(widest.unit) or _BY_TYPE[widest.type]
-    return replace(make(widest), can_vary=all(key.varies for key in keys))
+    kind = _series(widest) if widest.type is KeyType.SERIES else _number_or_word(widest)
+    return replace(kind, can_vary=all(key.varies for key in keys))
+
+
+def _number_or_word(key: Key) -> Kind:
+    """One value of a key."""
+    return (_BY_UNIT.get(key.unit) or _BY_TYPE[key.type])(key)
 
 
 def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> Kind:
@@ -116,6 +121,35 @@ def _arguments_of_program() -> Kind:
         return tuple(raw)
 
     return Kind(parse, {"type": "array", "items": {"type": "string"}, "minItems": 1}, example, is_list=True)
+
+
+def _series(key: Key) -> Kind:
+    """Numbers one after another: a list, a text with spaces between them, or `@` and a text file of them.
+
+    A list is a factor where one of its items is a whole series by itself: a list, a text with spaces, or a file.
+    """
+    item = _number_or_word(replace(key, type=KeyType.NUMBER))
+    example = f"[{item.example}, {item.example}]"
+
+    def parse(raw: object) -> Value:
+        items = raw.split() if isinstance(raw, str) else raw
+        if not isinstance(items, list) or not items:
+            raise UnitError(f"{shown(raw)} is no series", hint=f"write a list, as {example}, or @FILE")
+        if isinstance(raw, str) and raw.startswith("@"):
+            return SeriesFile(raw.removeprefix("@").strip())
+        return tuple(item.parse(number) for number in items)
+
+    def is_series(raw: object) -> bool:
+        return isinstance(raw, list) or (isinstance(raw, str) and (" " in raw.strip() or raw.startswith("@")))
+
+    def values(raw: object) -> Values:
+        if isinstance(raw, list) and any(map(is_series, raw)):
+            return level.values(raw)
+        return Values((level.level(raw),), raw=raw)
+
+    schema = {"anyOf": [{"type": "array", "items": item.schema, "minItems": 1}, {"type": "string"}]}
+    level = Kind(parse, schema, example)
+    return replace(level, read=values)
 
 
 def _queue(_key: Key) -> Kind:

@@ -22,7 +22,14 @@ class Peer:
     ready: str | None = None
 
 
-Value = int | float | Decimal | str | bool | Queue | Peer | tuple[str, ...] | None
+@dataclass(frozen=True)
+class SeriesFile:
+    """A series of numbers in a text file."""
+
+    file: str
+
+
+Value = int | float | Decimal | str | bool | Queue | Peer | SeriesFile | tuple["Value", ...] | None
 """What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate, and for Crosswind's own
 client or server."""
 

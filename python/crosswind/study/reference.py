@@ -203,6 +203,7 @@ def _values(key: Key) -> str:
         KeyType.TRANSPORT: "below",
         KeyType.QUEUE: "packets or bytes",
         KeyType.ARGUMENTS: "an argument list",
+        KeyType.SERIES: "a list of numbers, or `@FILE`",
         KeyType.STRING: "a name",
     }
     if key.type in words:
