@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
+from crosswind.findings.families import ALPHA
 from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
 from crosswind.stats import Side, TooFewSamples, benjamini_hochberg, difference
@@ -18,7 +19,6 @@ from crosswind.stats.beyond import size_of, two_sided_p
 from crosswind.stats.effect import Statistic
 from crosswind.stats.units import Key
 
-ALPHA = 0.05
 ALLOWED = 0.07
 """Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
+from crosswind.findings.families import ALPHA
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.stats import (
     Estimate,
@@ -28,7 +29,6 @@ from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import PAIRED, Effect, Statistic, is_constant
 
-ALPHA = 0.05
 STATISTICS_BESIDE = ("median",)
 """Statistics by which levels are compared beside the mean where nobody asks for others."""
 

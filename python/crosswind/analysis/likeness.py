@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Diagnostics
+from crosswind.findings.families import ALPHA
 from crosswind.metrics import METRICS, Place
 from crosswind.stats import holm
-
-ALPHA = 0.05
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:

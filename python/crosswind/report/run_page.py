@@ -1,6 +1,7 @@
 """The page of a run: the answers first, then its conditions, and its sections in order."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.analysis import CellData, collect
@@ -9,16 +10,19 @@ from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
 from crosswind.report.page import Element, Page, Panels, Picture, Place, Section, Tone
-from crosswind.report.tables import (
-    AFTER_METRICS,
-    BEFORE_METRICS,
-    comparison_tables,
-    metric_tables,
-    model_tables,
-    profile_tables,
-)
+from crosswind.report.tables.comparisons import comparison_tables
+from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
+from crosswind.report.tables.ends import end_tables
+from crosswind.report.tables.metrics import metric_tables
+from crosswind.report.tables.models import model_error_tables, model_tables
+from crosswind.report.tables.network import retransmission_tables
+from crosswind.report.tables.outcomes import outcome_tables
+from crosswind.report.tables.precision import precision_tables
+from crosswind.report.tables.profiles import profile_tables
+from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.quantiles import quantile_table
 from crosswind.report.tables.table import Shown, Table
+from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
 from crosswind.report.text.format import count
 from crosswind.report.text.headline import sentences, verdict
@@ -85,12 +89,12 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
         *of_findings[Place.ANSWERS],
         *of_findings[Place.FIGURES],
         *of_findings[Place.BEFORE_METRICS],
-        *_of_tables(BEFORE_METRICS, record, result, data),
+        *_of_parts(_BEFORE_METRICS, record, result, data),
         Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
         Section("The page of median load time", charts=[waterfalls(data)]),
         *(_of_metric(name, metrics[name], result, data) for name in ordered),
         *of_findings[Place.AFTER_METRICS],
-        *_of_tables(AFTER_METRICS, record, result, data),
+        *_of_parts(_AFTER_METRICS, record, result, data),
     ]
     return [section for section in sections if not section.is_empty]
 
@@ -101,10 +105,10 @@ def tables_of(result: Result) -> list[Table]:
     first = [section for place in Place if place is not Place.AFTER_METRICS for section in of_findings[place]]
     return [
         *(table for section in first for table in section.tables),
-        *(table for make in BEFORE_METRICS for table in make(result)),
+        *(table for part in _BEFORE_METRICS for table in part.tables(result)),
         *metric_tables(result).values(),
         *(table for section in of_findings[Place.AFTER_METRICS] for table in section.tables),
-        *(table for make in AFTER_METRICS for table in make(result)),
+        *(table for part in _AFTER_METRICS for table in part.tables(result)),
     ]
 
 
@@ -115,31 +119,68 @@ def _of_findings(result: Result, *, has_charts: bool) -> dict[Place, list[Sectio
     return found
 
 
-def _of_tables(
-    makers: Sequence[Callable[[Result], list[Table]]], record: RunRecord, result: Result, data: Sequence[CellData]
-) -> Iterator[Section]:
-    for make in makers:
-        tables = make(result)
-        if tables:
-            yield from _with_folds(tables, _charts_above(make, record, result, data))
+Charts = Callable[[RunRecord, Result, Sequence[CellData]], list[Panels]]
 
 
-def _charts_above(
-    make: Callable[[Result], list[Table]], record: RunRecord, result: Result, data: Sequence[CellData]
-) -> list[Panels]:
-    """The charts above some tables."""
-    from crosswind.report.charts.forest import comparison_forests
-    from crosswind.report.charts.models import goodput_by_loss
+def _no_charts(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+    del record, result, data
+    return []
+
+
+def _of_profiles(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
     from crosswind.report.charts.profiles import profile_charts
+
+    del record
+    return [profile_charts(result, data)]
+
+
+def _of_models(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+    from crosswind.report.charts.models import goodput_by_loss
+
+    return [goodput_by_loss(result, data, record.models)]
+
+
+def _of_comparisons(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+    from crosswind.report.charts.forest import comparison_forests
     from crosswind.report.charts.shifts import quantile_shifts
 
-    if make is profile_tables:
-        return [profile_charts(result, data)]
-    if make is model_tables:
-        return [goodput_by_loss(result, data, record.models)]
-    if make is comparison_tables:
-        return [comparison_forests(result), quantile_shifts(result, data)]
-    return []
+    del record
+    return [comparison_forests(result), quantile_shifts(result, data)]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Sections of a page: tables, and the charts that stand above them."""
+
+    tables: Callable[[Result], list[Table]]
+    charts: Charts = _no_charts
+
+
+_BEFORE_METRICS = (
+    _Part(model_error_tables),
+    _Part(precision_tables),
+    _Part(profile_tables, _of_profiles),
+    _Part(program_tables),
+)
+"""What only some studies ask for, and therefore comes first."""
+
+_AFTER_METRICS = (
+    _Part(outcome_tables),
+    _Part(end_tables),
+    _Part(retransmission_tables),
+    _Part(model_tables, _of_models),
+    _Part(drop_tables),
+    _Part(wire_tables),
+    _Part(processor_tables),
+    _Part(comparison_tables, _of_comparisons),
+    _Part(trust_tables),
+)
+
+
+def _of_parts(parts: Sequence[_Part], record: RunRecord, result: Result, data: Sequence[CellData]) -> Iterator[Section]:
+    for part in parts:
+        if tables := part.tables(result):
+            yield from _with_folds(tables, part.charts(record, result, data))
 
 
 def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
