@@ -52,13 +52,13 @@ _NEAR_ZERO = 16
 """How many times a time the largest one is, where a linear axis has it almost at 0."""
 
 
-def are_far_apart(values: Iterable[float], far: float, unit: Unit) -> bool:
-    """Whether a linear axis would hide most of some values, of which the largest is more than `far` times the smallest.
+def are_far_apart(values: Iterable[float], times: float, unit: Unit) -> bool:
+    """Whether a linear axis would hide most of some values, of which the largest is more than `times` the smallest.
 
     Of times most must be small: on a path without delay a few are almost nothing, and 0 is where they belong.
     """
     known = sorted(values)
-    if not known or known[0] <= 0 or known[-1] <= far * known[0]:
+    if not known or known[0] <= 0 or known[-1] <= times * known[0]:
         return False
     return unit is not TIME or known[-1] > _NEAR_ZERO * known[len(known) // 2]
 

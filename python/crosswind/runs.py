@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crosswind.record import RunRecord
 
 Asked = ParamSpec("Asked")
-Kind = Literal["intervals", "distribution", "comparisons", "shift"]
+ChartKind = Literal["intervals", "distribution", "comparisons", "shift"]
 
 
 class Run(stored.Run):
@@ -102,7 +102,7 @@ class Run(stored.Run):
         return statements_frame(self._result)
 
     def plot(
-        self, metric: str | None = None, kind: Kind = "intervals", *, statistics: Sequence[str] = ()
+        self, metric: str | None = None, kind: ChartKind = "intervals", *, statistics: Sequence[str] = ()
     ) -> "alt.VConcatChart":
         """A chart of one metric as the report has it, which a notebook draws and which can be changed and saved.
 

@@ -12,8 +12,8 @@ import pytest
 from conftest import ROOT, requires_binary
 from crosswind.catalog import Key, catalog, catalog_text
 from crosswind.study.keys import KINDS
-from crosswind.study.kinds import kind_of
 from crosswind.study.reference import TABLES, with_tables, written
+from crosswind.study.value_types import type_of
 
 DOCUMENTS = ROOT / "docs"
 
@@ -39,7 +39,7 @@ def every_key() -> list[Key]:
 def test_a_default_and_the_ends_of_a_range_can_be_written_in_a_study(key: Key) -> None:
     for value in (key.default, key.minimum, key.maximum, *key.choices):
         if value is not None:
-            read = kind_of([key]).level(written(key, value)).value
+            read = type_of([key]).level(written(key, value)).value
             assert (float(read) if isinstance(read, Decimal) else read) == value
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from crosswind.catalog import Key, KeyType, Unit
-from crosswind.study.kinds import kind_of
 from crosswind.study.levels import SeriesFile
+from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
 
 RATES = Key(
@@ -28,7 +28,7 @@ NUMBERS = Key(**{**vars(RATES), "unit": Unit.PACKETS, "minimum": 0, "maximum": 9
     ],
 )
 def test_a_series_is_a_list_a_text_or_a_file(key: Key, raw: object, meant: list[object]) -> None:
-    values = kind_of([key]).values(raw)
+    values = type_of([key]).values(raw)
     assert [level.value for level in values.levels] == meant
     assert values.is_factor == (len(meant) > 1)
 
@@ -45,5 +45,5 @@ def test_a_series_is_a_list_a_text_or_a_file(key: Key, raw: object, meant: list[
 )
 def test_what_is_no_number_in_range_is_refused(key: Key, raw: object, message: str) -> None:
     with pytest.raises(UnitError) as error:
-        kind_of([key]).values(raw)
+        type_of([key]).values(raw)
     assert message in f"{error.value.message} {error.value.hint}"

@@ -8,7 +8,7 @@ from crosswind.live.probes import Verdict
 from crosswind.report.text.format import quantity
 from crosswind.stats.estimate import Estimate
 
-Kind = Literal["outage begins", "outage ends", "route change", "latency step"]
+EventKind = Literal["outage begins", "outage ends", "route change", "latency step"]
 
 _TTL_REPLIES = 3
 """So many replies in a row have a new TTL before the route is said to have changed: some routes take turns."""
@@ -22,7 +22,7 @@ _SMALLEST_STEP = 0.1
 class Event:
     """Something that happened. at_ns: when, on the clock of the probes. text: in words. values: the same as numbers."""
 
-    kind: Kind
+    kind: EventKind
     at_ns: int
     text: str
     values: dict[str, float]

@@ -16,11 +16,11 @@ from crosswind.report.charts.shifts import quantile_shifts
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.exploration import main_metrics
 
-Kind = Literal["intervals", "distribution", "comparisons", "shift"]
+ChartKind = Literal["intervals", "distribution", "comparisons", "shift"]
 _WIDTH = 640
 
 _Make = Callable[[str, Result, Sequence[CellData]], Panels]
-_KINDS: dict[Kind, _Make] = {
+_KINDS: dict[ChartKind, _Make] = {
     "intervals": intervals,
     "distribution": distribution,
     "comparisons": lambda metric, result, _: comparison_forests(_only(result, metric)),
@@ -29,7 +29,7 @@ _KINDS: dict[Kind, _Make] = {
 """How each kind of chart is made for one metric."""
 
 
-def chart_of(metric: str | None, kind: Kind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
+def chart_of(metric: str | None, kind: ChartKind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
     """The charts of a metric, one below the other.
 
     Args: metric: None for the first by which levels are compared. Raises: UsageError where there is none.

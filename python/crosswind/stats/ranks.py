@@ -91,15 +91,15 @@ def _theta_limit(theta: float, n: int, m: int, z: float, end: float) -> float:
         spread = 2 * size - 1 - (3 * size - 3) / ((2 - place) * (1 + place))
         return (place - theta) ** 2 <= z * z * place * (1 - place) * spread / (n * m)
 
-    near, far = theta, end
-    if near == far or is_within(far):
-        return far
+    inside, outside = theta, end
+    if inside == outside or is_within(outside):
+        return outside
     # At 0 and 1 the standard error is 0; just beside theta = 0 or 1 it is not.
-    near = near + (far - near) * 1e-9
+    inside += (outside - inside) * 1e-9
     for _ in range(60):
-        middle = (near + far) / 2
-        near, far = (middle, far) if is_within(middle) else (near, middle)
-    return near
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if is_within(middle) else (inside, middle)
+    return inside
 
 
 @functools.cache

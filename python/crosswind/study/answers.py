@@ -14,7 +14,7 @@ _CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
 
 
 @dataclass(frozen=True)
-class Kind:
+class Starter:
     """A workload that a study can begin with.
 
     Attributes: title: what is measured, for a title. asked: the same for somebody who chooses. compare: levels to
@@ -27,12 +27,14 @@ class Kind:
     bytes: int
 
 
-STARTERS: Mapping[str, Kind] = {
-    "echo": Kind("Messages and their answers", "messages that are answered, as of a game or an API", "tcp,quic", 1_000),
-    "transfer": Kind("Transfers", "files that are sent, each on a connection of its own", "tcp,quic", 1_000_000),
-    "page": Kind("Page loads", "web pages with scripts and images", "http2,http3", 636_000),
-    "connect": Kind("Connection set-up", "connections that are set up", "https1,http3", 10_000),
-    "multiplex": Kind("Messages on several streams", "messages on streams side by side", "http2,http3", 200),
+STARTERS: Mapping[str, Starter] = {
+    "echo": Starter(
+        "Messages and their answers", "messages that are answered, as of a game or an API", "tcp,quic", 1_000
+    ),
+    "transfer": Starter("Transfers", "files that are sent, each on a connection of its own", "tcp,quic", 1_000_000),
+    "page": Starter("Page loads", "web pages with scripts and images", "http2,http3", 636_000),
+    "connect": Starter("Connection set-up", "connections that are set up", "https1,http3", 10_000),
+    "multiplex": Starter("Messages on several streams", "messages on streams side by side", "http2,http3", 200),
 }
 """What can be measured without a program of one's own, by the kind of workload."""
 

@@ -23,7 +23,7 @@ class SettingsTable(Table):
 def _settings_table(name: str, text: str, section: str, **inner: Any) -> type[SettingsTable]:
     """A model with every setting of a section, and inner tables."""
     keys: dict[str, Any] = {
-        setting.name: (Annotated[Values, setting.kind], Field(default_factory=Values, description=setting.help))
+        setting.name: (Annotated[Values, setting.type], Field(default_factory=Values, description=setting.help))
         for setting in (*SETTINGS.values(), *budget_settings())
         if section_of(setting.key) == section
     }

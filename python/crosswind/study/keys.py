@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.study.kind import Kind
-from crosswind.study.kinds import choice, kind_of
 from crosswind.study.networks import NETWORKS
 from crosswind.study.server_address import SERVER
+from crosswind.study.value_type import ValueType
+from crosswind.study.value_types import choice, type_of
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
@@ -32,7 +32,7 @@ _NUMBERED_FIRST = {
 
 
 _RENAMED = {"path.preset": "path.network"}
-_OWN_KINDS = {"path.server": SERVER}
+_OWN_TYPES = {"path.server": SERVER}
 """Of keys that take more than their type in the catalogue says."""
 
 
@@ -41,7 +41,7 @@ class Setting:
     """One key of a study: dotted, as `path.forward.loss`."""
 
     key: str
-    kind: Kind
+    type: ValueType
     help: str
 
     @property
@@ -98,14 +98,14 @@ def _workload_settings() -> Iterator[Setting]:
         for key in workload.keys:
             by_name.setdefault(key.study, {})[workload.kind] = key
     merged = [
-        Setting(f"workload.{name}", kind_of(list(keys.values())), _help_of(keys)) for name, keys in by_name.items()
+        Setting(f"workload.{name}", type_of(list(keys.values())), _help_of(keys)) for name, keys in by_name.items()
     ]
     yield from _ordered("workload", [kind, *merged])
 
 
 def _settings(section: str, keys: Iterable[Key], *, note: str = "") -> Iterator[Setting]:
     dotted = ((f"{section}.{key.study}", key) for key in keys)
-    return (Setting(name, _OWN_KINDS.get(name) or kind_of([key]), _help(key, note)) for name, key in dotted)
+    return (Setting(name, _OWN_TYPES.get(name) or type_of([key]), _help(key, note)) for name, key in dotted)
 
 
 def _ordered(section: str, settings: Iterable[Setting]) -> list[Setting]:
@@ -139,5 +139,5 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """Every key that a cell is made of, by its dotted name, in the order in which factors are shown."""
 
-KINDS: Mapping[str, Kind] = {key: setting.kind for key, setting in SETTINGS.items()}
+KINDS: Mapping[str, ValueType] = {key: setting.type for key, setting in SETTINGS.items()}
 """How the value of each is read."""

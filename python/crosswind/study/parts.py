@@ -13,11 +13,11 @@ from crosswind.effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import KINDS, default_transport, direction_keys, workload_keys
-from crosswind.study.kinds import kind_of
 from crosswind.study.levels import Values
 from crosswind.study.network_use import network_uses
 from crosswind.study.resolve import sources_of
 from crosswind.study.toml_text import Location
+from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
 
 MAX_CELLS = 100_000
@@ -106,7 +106,7 @@ def _of_kind(key: str, values: Values, kind: str) -> Values:
     if not KINDS[key].is_peer:
         return values
     try:
-        return kind_of([workload_keys(kind)[key.removeprefix("workload.")]]).values(values.raw)
+        return type_of([workload_keys(kind)[key.removeprefix("workload.")]]).values(values.raw)
     except UnitError:
         return values  # Refused with its place where all values are.
 
@@ -129,10 +129,10 @@ def _refuse_wrong_values(part: Part) -> None:
         values = part.settings.get(dotted, Values())
         try:
             if values and KINDS[dotted].is_peer:
-                kind_of([key]).values(values.raw)
+                type_of([key]).values(values.raw)
             else:
                 for level in values.levels:
-                    kind_of([key]).level(level.raw)
+                    type_of([key]).level(level.raw)
         except UnitError as error:
             raise CellError(part.locations[dotted], error.message, error.hint) from None
     able = catalog().workloads[part.kind].transports
@@ -151,7 +151,7 @@ def _refuse_missing_keys(part: Part) -> None:
         if key.required and key.default is None and f"workload.{name}" not in part.settings:
             able = catalog().workloads[part.kind].transports
             is_transport = key.type is KeyType.TRANSPORT
-            hint = f"write {name} = {kind_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
+            hint = f"write {name} = {type_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
             raise CellError(part.locations["workload.kind"], f"workload {part.kind}: no {name} is set", hint)
 
 
@@ -189,7 +189,7 @@ def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key],
     levels = [level for source in sources for level in part.settings.get(source, Values()).levels]
     if condition.value is None:
         idle = not levels
-        message, hint = f"no {other.study} is set", f"add {other.study} = {kind_of([other]).example}"
+        message, hint = f"no {other.study} is set", f"add {other.study} = {type_of([other]).example}"
     else:
         values = [level.value for level in levels] if levels else [other.default]
         idle = condition.value not in values

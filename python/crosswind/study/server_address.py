@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-from crosswind.study.kind import Kind
+from crosswind.study.value_type import ValueType
 from crosswind.units import UnitError, shown
 
 DEFAULT_PORT = 9470
@@ -54,5 +54,5 @@ def _is_ipv6(host: str) -> bool:
         return False
 
 
-SERVER = Kind(server_address, {"type": "string"}, f'"{EXAMPLE}"', can_vary=False)
+SERVER = ValueType(server_address, {"type": "string"}, f'"{EXAMPLE}"', can_vary=False)
 """How `path.server` is read."""

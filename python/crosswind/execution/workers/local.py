@@ -15,7 +15,7 @@ from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
 from crosswind.execution.concurrency import Budget, Concurrency, ConcurrencyControl, Counters
 from crosswind.execution.processors import Processors
-from crosswind.execution.workers.worker import NO_OUTPUT, RunningCell, Started, Worker, sent
+from crosswind.execution.workers.worker import NO_OUTPUT, Launched, RunningCell, Worker, sent
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.plan import PlannedCell
@@ -78,14 +78,14 @@ class LocalWorker(Worker):
         on_event: Callable[[Event], None],
         *,
         output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Started:
+    ) -> Launched:
         """A process, on processors of its own where there are enough."""
         planned = admitted.planned
         placement = self._processors.place(planned.backend, beside=admitted.beside)
         heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if admitted.beside else {}
         cell = sent(planned, directory, output, placement=placement.as_json(), **heartbeat)
         process = CellProcess(cell, binary=self._binary, on_event=on_event)
-        return Started(process, placement, self._admission.attempts(planned) + 1)
+        return Launched(process, placement, self._admission.attempts(planned) + 1)
 
     def handle_event(self, planned: PlannedCell, event: Event) -> None:
         """Takes what it says of its fidelity."""

@@ -11,7 +11,7 @@ from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.process import CellProcess
 from crosswind.execution.admission import Admitted
-from crosswind.execution.workers.worker import NO_OUTPUT, RunningCell, Started, Worker, sent
+from crosswind.execution.workers.worker import NO_OUTPUT, Launched, RunningCell, Worker, sent
 from crosswind.peers.registry import PEERS
 from crosswind.store.plan import PlannedCell
 
@@ -56,14 +56,14 @@ class VirtualWorker(Worker):
         on_event: Callable[[Event], None],
         *,
         output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Started:
+    ) -> Launched:
         """A copy of the kernel. Raises: EngineError also when there is no such kernel."""
         planned = admitted.planned
         cpu = self._free.popleft()
         self._cpus[planned.key] = cpu
         cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
         template = self._template(planned)
-        return Started(CellProcess(cell, binary=self._binary, on_event=on_event, template=template, cpu=cpu))
+        return Launched(CellProcess(cell, binary=self._binary, on_event=on_event, template=template, cpu=cpu))
 
     def handle_end(self, cell: RunningCell) -> None:
         """Its processor is free."""

@@ -57,7 +57,7 @@ class Execution(Protocol):
 
 
 @dataclass(frozen=True)
-class Started:
+class Launched:
     """What a worker has started. Attributes: placement: where on this machine. attempt: from 1."""
 
     execution: Execution
@@ -101,7 +101,7 @@ class Worker(ABC):
         on_event: Callable[[Event], None],
         *,
         output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Started:
+    ) -> Launched:
         """Starts a repetition, which writes into `directory`.
 
         Args: output: of the cell's `output`, beside the directory (docs/cell-protocol.md).
@@ -141,7 +141,7 @@ class RunningCell:
     planned: PlannedCell
     part: Path
     worker: Worker
-    started: Started
+    started: Launched
     started_at: str
     beside: int = 0
     alone: bool = True

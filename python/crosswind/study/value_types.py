@@ -1,4 +1,4 @@
-"""Which kind a key is of: what it looks like in a study and in the JSON Schema follows from the catalogue."""
+"""Which type a value of a key has: what it looks like in a study and in the JSON Schema follows from the catalogue."""
 
 import ipaddress
 import re
@@ -8,13 +8,13 @@ from dataclasses import replace
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.errors import did_you_mean
-from crosswind.study.kind import Kind, pattern_schema
 from crosswind.study.levels import SeriesFile, Value, Values
-from crosswind.study.number_kinds import duration, number_of, probability, rate, size
+from crosswind.study.number_types import duration, number_of, probability, rate, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
+from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.units import UnitError, shown
 
-_BY_UNIT: Mapping[Unit | None, Callable[[Key], Kind]] = {
+_BY_UNIT: Mapping[Unit | None, Callable[[Key], ValueType]] = {
     Unit.NANOSECONDS: duration,
     Unit.BYTES: size,
     Unit.BITS_PER_SECOND: rate,
@@ -25,8 +25,8 @@ _SIZES = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
 _PLACEHOLDERS = ("{server}", "{address}", "{client}")
 
 
-def kind_of(keys: Sequence[Key]) -> Kind:
-    """The kind of a study's key that means these keys of cells: one, or one of each workload that has it.
+def type_of(keys: Sequence[Key]) -> ValueType:
+    """The type of a study's key that means these keys of cells: one, or one of each workload that has it.
 
     It takes what any of them does. Raises: ValueError when they are not of one type.
     """
@@ -47,12 +47,12 @@ def kind_of(keys: Sequence[Key]) -> Kind:
     return replace(kind, can_vary=all(key.varies for key in keys))
 
 
-def _number_or_word(key: Key) -> Kind:
+def _number_or_word(key: Key) -> ValueType:
     """One value of a key."""
     return (_BY_UNIT.get(key.unit) or _BY_TYPE[key.type])(key)
 
 
-def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> Kind:
+def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> ValueType:
     """One of some words. Args: what, listed: of words too many for a message, what each is, and what lists them."""
     names = tuple(names)
     if what:
@@ -65,10 +65,10 @@ def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", liste
             raise UnitError(f"{shown(raw)} is not one of {', '.join(names)}", hint=did_you_mean(raw, names))
         raise UnitError(f"{shown(raw)} is not a word", hint="one of " + ", ".join(names))
 
-    return Kind(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
+    return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
 
 
-def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) -> Kind:
+def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) -> ValueType:
     def parse(raw: object) -> str:
         if isinstance(raw, str) and raw in names:
             return raw
@@ -76,10 +76,10 @@ def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) ->
         hint = f"{close} ({listed})" if close.startswith("did you mean") else listed
         raise UnitError(f"{shown(raw)} is no {what}", hint=hint)
 
-    return Kind(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
+    return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
 
 
-def _boolean(_key: Key) -> Kind:
+def _boolean(_key: Key) -> ValueType:
     def parse(raw: object) -> bool:
         if isinstance(raw, bool):
             return raw
@@ -87,10 +87,10 @@ def _boolean(_key: Key) -> Kind:
             return raw == "true"
         raise UnitError(f"{shown(raw)} is neither true nor false", hint="write true or false")
 
-    return Kind(parse, {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}, "true")
+    return ValueType(parse, {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}, "true")
 
 
-def _word(key: Key) -> Kind:
+def _word(key: Key) -> ValueType:
     if key.study in TEXTS:
         return TEXTS[key.study]
     pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
@@ -100,14 +100,14 @@ def _word(key: Key) -> Kind:
             return raw
         raise UnitError(f"{shown(raw)} is not a name", hint="a name is letters, digits, -, _ and dots")
 
-    return Kind(parse, {"type": "string", "pattern": pattern}, '"name"')
+    return ValueType(parse, {"type": "string", "pattern": pattern}, '"name"')
 
 
-def _arguments(_key: Key) -> Kind:
+def _arguments(_key: Key) -> ValueType:
     return _arguments_of_program()
 
 
-def _arguments_of_program() -> Kind:
+def _arguments_of_program() -> ValueType:
     """An argument list, a program and what it is given; a list of such lists is a factor."""
     example = '["ping", "-c", "3", "{server}"]'
 
@@ -120,10 +120,10 @@ def _arguments_of_program() -> Kind:
                 raise UnitError(f"{shown(item)} is not an argument", hint=hint)
         return tuple(raw)
 
-    return Kind(parse, {"type": "array", "items": {"type": "string"}, "minItems": 1}, example, is_list=True)
+    return ValueType(parse, {"type": "array", "items": {"type": "string"}, "minItems": 1}, example, is_list=True)
 
 
-def _series(key: Key) -> Kind:
+def _series(key: Key) -> ValueType:
     """Numbers one after another: a list, a text with spaces between them, or `@` and a text file of them.
 
     A list is a factor where one of its items is a whole series by itself: a list, a text with spaces, or a file.
@@ -148,20 +148,20 @@ def _series(key: Key) -> Kind:
         return Values((level.level(raw),), raw=raw)
 
     schema = {"anyOf": [{"type": "array", "items": item.schema, "minItems": 1}, {"type": "string"}]}
-    level = Kind(parse, schema, example)
+    level = ValueType(parse, schema, example)
     return replace(level, read=values)
 
 
-def _queue(_key: Key) -> Kind:
-    return Kind(units.parse_queue, pattern_schema(r"[0-9.]+ ?(p|packets|B|kB|MB|GB|KiB|MiB|GiB)"), '"100p"')
+def _queue(_key: Key) -> ValueType:
+    return ValueType(units.parse_queue, pattern_schema(r"[0-9.]+ ?(p|packets|B|kB|MB|GB|KiB|MiB|GiB)"), '"100p"')
 
 
-def peer(end: str) -> Kind:
+def peer(end: str) -> ValueType:
     """Who the client or the server of a workload is: Crosswind's own, a peer by its name, or a program."""
-    return Kind(lambda raw: read_peer(end, raw), peer_schema(end), PEER_EXAMPLE, is_peer=True)
+    return ValueType(lambda raw: read_peer(end, raw), peer_schema(end), PEER_EXAMPLE, is_peer=True)
 
 
-def peer_or_program(end: str) -> Kind:
+def peer_or_program(end: str) -> ValueType:
     """The same key of several kinds of workload: of `program` an argument list, of the others a peer.
 
     Which of the two a list of texts is, only the kind of workload says: a command, or levels of a factor.
@@ -180,10 +180,10 @@ def peer_or_program(end: str) -> Kind:
             return of_program.values(raw)
 
     schema = {"anyOf": [of_peer.schema, of_program.schema]}
-    return Kind(parse, schema, PEER_EXAMPLE, is_peer=True, read=values)
+    return ValueType(parse, schema, PEER_EXAMPLE, is_peer=True, read=values)
 
 
-_BY_TYPE: Mapping[KeyType, Callable[[Key], Kind]] = {
+_BY_TYPE: Mapping[KeyType, Callable[[Key], ValueType]] = {
     KeyType.INTEGER: number_of,
     KeyType.NUMBER: number_of,
     KeyType.BOOLEAN: _boolean,
@@ -216,11 +216,11 @@ def _resolver(raw: object) -> str:
     )
 
 
-_BUFFERS = Kind(_sizes, {"type": "string"}, '"4096 131072 6291456"')
+_BUFFERS = ValueType(_sizes, {"type": "string"}, '"4096 131072 6291456"')
 
 TEXTS = {
     "tcp_rmem": _BUFFERS,
     "tcp_wmem": _BUFFERS,
-    "resolver": Kind(_resolver, {"type": "string"}, '"{address}"'),
+    "resolver": ValueType(_resolver, {"type": "string"}, '"{address}"'),
 }
 """How these keys are read, whose texts are more than a name."""

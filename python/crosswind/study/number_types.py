@@ -6,17 +6,17 @@ from typing import Any
 
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit
-from crosswind.study.kind import Kind, pattern_schema
+from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.units import UnitError, shown
 
 
-def duration(key: Key) -> Kind:
+def duration(key: Key) -> ValueType:
     """A duration in the range of its key."""
     schema = {"anyOf": [pattern_schema(r"[0-9.]+ ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]}
     return _quantity(key, units.parse_duration, units.format_duration, schema, '"10ms"')
 
 
-def size(key: Key) -> Kind:
+def size(key: Key) -> ValueType:
     """A number of bytes in the range of its key."""
     schema = {"anyOf": [_bounded(key), pattern_schema(r"[0-9.]+ ?(B|kB|MB|GB|TB|KiB|MiB|GiB)?")]}
     return _quantity(key, units.parse_size, _size_text, schema, '"64kB"')
@@ -27,16 +27,16 @@ def _size_text(size_bytes: int) -> str:
     return f"{size_bytes}B" if "." in text else text
 
 
-def rate(key: Key) -> Kind:
+def rate(key: Key) -> ValueType:
     """A number of bits a second in the range of its key, or no limit."""
     schema = pattern_schema(r"[0-9.]+ ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
     return _quantity(key, units.parse_rate, units.format_rate, schema, '"100mbit"')
 
 
-def probability(_key: Key) -> Kind:
+def probability(_key: Key) -> ValueType:
     """A share, from 0 to 1."""
     schema = {"anyOf": [pattern_schema(r"[0-9.]+ ?%?"), {"type": "number", "minimum": 0, "maximum": 1}]}
-    return Kind(units.parse_probability, schema, '"1%"')
+    return ValueType(units.parse_probability, schema, '"1%"')
 
 
 def _quantity(
@@ -45,7 +45,7 @@ def _quantity(
     show: Callable[[int], str],
     schema: dict[str, Any],
     example: str,
-) -> Kind:
+) -> ValueType:
     """A number with a unit; None stands for no limit, and is always in range."""
 
     def read(raw: object) -> int | None:
@@ -54,10 +54,10 @@ def _quantity(
             _refuse_outside(number, key, raw, show)
         return number
 
-    return Kind(read, schema, example)
+    return ValueType(read, schema, example)
 
 
-def number_of(key: Key) -> Kind:
+def number_of(key: Key) -> ValueType:
     """A count, or a number a second: the same as a string of digits, which is what a command line gives."""
     suffix = "/s" if key.unit is Unit.PER_SECOND else ""
     is_whole = key.type is KeyType.INTEGER
@@ -83,7 +83,7 @@ def number_of(key: Key) -> Kind:
 
     digits = "-?[0-9]+" if is_whole else r"-?[0-9]+(\.[0-9]+)?"
     text = pattern_schema(f"{digits} ?({suffix})?") if suffix else {"type": "string", "pattern": f"^{digits}$"}
-    return Kind(parse, {"anyOf": [_bounded(key), text]}, str(max(1, round(key.minimum or 1))))
+    return ValueType(parse, {"anyOf": [_bounded(key), text]}, str(max(1, round(key.minimum or 1))))
 
 
 def _bounded(key: Key) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How one value of a key is read: a `Kind`, which stands in `Annotated[Values, Kind(...)]` of a pydantic model."""
+"""How one value of a key is read: a `ValueType`, in `Annotated[Values, ValueType(...)]` of a pydantic model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_LEVELS = 10_000
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueType:
     """How one value of a key is read.
 
     Args: parse: raw TOML value to its meaning, raises UnitError. schema: JSON Schema of one value.
