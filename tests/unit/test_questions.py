@@ -190,6 +190,8 @@ def test_without_an_interval_of_the_mean_the_answer_is_about_most_repetitions() 
         "Yes, in most repetitions: a repetition's mean round-trip time is lower with b than with a in 8 of 8 (sign "
         "test, p = 0.008); the median of the ratios is 0.905 [0.900, 0.917]."
     )
+    many = answer_of(asked(), lossy(0, [10, 11] * 7, "a"), lossy(1, [9, 10] * 7, "b"))
+    assert "in 14 of 14 (sign test, p < 0.001)" in (many.sentence or "")
     few = answer_of(asked(), lossy(0, [10, 11, 10], "a"), lossy(1, [9, 10, 9], "b"))
     assert (few.verdict, few.cases[0].needed) == ("cannot tell", 6)
     assert few.sentence.endswith(
@@ -593,6 +595,11 @@ def test_a_run_ends_with_how_many_times_as_fast_one_level_is() -> None:
     assert faster.endswith("times as fast as a") and slower.endswith("times as fast as b")
     assert 1.2 < low < value < high < 1.3
     assert value == pytest.approx(1.25, abs=0.01)
+
+
+def test_what_is_the_same_every_time_is_as_fast_in_the_last_line() -> None:
+    equal = last_line(asked(), *(cell(at, 10, level, spread=0) for at, level in enumerate("ab")))
+    assert equal == "b is as fast as a (in all 10 repetitions)"
 
 
 def test_a_last_line_says_what_would_decide() -> None:

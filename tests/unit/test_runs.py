@@ -121,9 +121,9 @@ def test_the_last_sign_of_life_is_that_of_the_last_session(tmp_path: Path) -> No
         ("[]", "it has changed since it was written"),
         ("\xff", "it has changed since it was written"),
         ("[" * 100_000, "it has changed since it was written"),
-        ('{"schema": "crosswind.run/99"}', "its schema is crosswind.run/99, newer than crosswind.run/3"),
-        ('{"schema": "crosswind.run/2", "options": {}}', "its schema is 'crosswind.run/2', not 'crosswind.run/3'"),
-        ('{"schema": "crosswind.run/3", "options": {}}', "it has changed since it was written"),
+        ('{"schema": "crosswind.run/99"}', "its schema is crosswind.run/99, newer than crosswind.run/4"),
+        ('{"schema": "crosswind.run/3", "options": {}}', "its schema is 'crosswind.run/3', not 'crosswind.run/4'"),
+        ('{"schema": "crosswind.run/4", "options": {}}', "it has changed since it was written"),
     ],
 )
 def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path: Path, text: str | None, reason: str) -> None:
@@ -292,8 +292,8 @@ def test_what_is_no_run_is_not_removed(tmp_path: Path, make: Callable[[Path], Pa
 
 def test_a_run_of_another_version_can_be_removed_but_not_read(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run")
-    change_sealed(directory / "manifest.json", schema="crosswind.run/4")
-    assert "crosswind.run/4" in problem(directory)
+    change_sealed(directory / "manifest.json", schema="crosswind.run/99")
+    assert "crosswind.run/99" in problem(directory)
     remove_run(directory)
     assert not directory.exists()
 

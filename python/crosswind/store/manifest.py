@@ -13,7 +13,7 @@ from crosswind.store.checksums import Checksum, earlier_schema, unsealed
 from crosswind.store.files import write_sealed
 
 MANIFEST = "manifest.json"
-RUN_SCHEMA = "crosswind.run/3"
+RUN_SCHEMA = "crosswind.run/4"
 FAMILY = "crosswind.run/"
 NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
 

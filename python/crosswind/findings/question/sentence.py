@@ -120,7 +120,7 @@ def _of_most(answer: Answer, case: AnswerCase) -> str:
     if same > agreeing:
         agreeing, order = same, f"the same {other} as"
     p = {"yes": case.p_yes, "no": case.p_no}.get(case.verdict)
-    tested = "sign test" if p is None else f"sign test, p = {p_value(p)}"
+    tested = "sign test" if p is None else f"sign test, p = {p_value(p)}".replace("= <", "<")
     in_how_many = f"in {count(agreeing)} of {count(case.pairs)} ({tested})"
     said = f"a repetition's {what_of(answer)} is {order} {reference} {in_how_many}"
     effects = "ratios" if answer.scale == "ratio" else "differences"

@@ -38,9 +38,10 @@ def _line(answer: Answer, case: AnswerCase) -> str:
     times = interval(speed).removesuffix(" exact")
     exactly = "exactly " if case.effect.is_exact else ""
     most = " (median of the repetitions)" if case.effect.is_of_most and not case.constant else ""
-    if all(float(number) == 1 for number in re.findall(r"[\d.]+", times)):
-        shown = "" if speed.value == 1 else f" ({times} times)"
-        return f"{at}{names[0]} is {exactly}as fast as {names[1]}{shown}"
+    numbers, _, every = times.removesuffix(")").partition(" (")
+    if all(float(number) == 1 for number in re.findall(r"[\d.]+", numbers)):
+        shown = ", ".join(filter(None, ["" if speed.value == 1 else f"{numbers} times", every]))
+        return f"{at}{names[0]} is {exactly}as fast as {names[1]}{f' ({shown})' if shown else ''}"
     said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
     return said + (_open(case) if case.verdict == "cannot tell" else "")
 
