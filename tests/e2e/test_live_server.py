@@ -170,7 +170,7 @@ def test_without_a_server_it_says_so(live: Cli, server: Server, token: Path) -> 
     [
         (("--transport", "udp", "--tcp", "80"), "--tcp and --transport are two kinds of probes"),
         (("--transport", "tpc"), "--transport: there is no transport 'tpc'"),
-        (("--transport", "http3"), "--transport http3: each of its messages is a request of its own"),
+        (("--transport", "http3"), "--transport http3: each message is a separate request"),
         (("--token-file", "token"), "--token-file without a server"),
         (("--probe", "5"), "--probe 5 is neither a time nor a size"),
         (("--probe", "2min"), "--probe 2min is too short or too long"),

@@ -52,7 +52,7 @@ def test_the_notebook_runs_from_top_to_bottom(
     assert medians.height == 4
     assert medians["value"].min() >= 20_000_000
     assert set(compared["factor"]) == {"path.loss", "workload.transport"}
-    assert capsys.readouterr().out.startswith("Holds: “Loss of 5 % makes the mean echo of TCP 10 ms slower at least”: ")
+    assert capsys.readouterr().out.startswith("Yes: mean round-trip time with loss 5% less that with 0% is ")
     assert len(charts) == 3
     for chart in charts:
         assert isinstance(chart, alt.VConcatChart)

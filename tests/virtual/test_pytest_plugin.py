@@ -314,12 +314,12 @@ def test_a_test_that_crashes_its_process_is_listed_with_its_run(run: Run, tmp_pa
 
 
 def rows_of(page: str) -> list[tuple[str, str, dict[str, str]]]:
-    """The rows of a page of reports: test, verdict, and the directory that each link leads into."""
+    """The rows of a page of reports: test and why it failed, verdict, and the directory that each link leads into."""
     found = []
     for row in re.findall(r"<tr.*?</tr>", page.partition("<tbody>")[2], re.DOTALL):
-        verdict, links, test = re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        test, verdict, reason, links = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         named = re.findall(r'<a href="([^"]*)/report.html">([^<]*)</a>', links)
-        text = " ".join(html.unescape(re.sub("<[^>]*>", " ", test)).split())
+        text = " ".join(html.unescape(re.sub("<[^>]*>", " ", f"{test} {reason}")).split())
         found.append((text, verdict, {words: unquote(place) for place, words in named}))
     return found
 

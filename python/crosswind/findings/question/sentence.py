@@ -58,7 +58,7 @@ def not_asked(result: Result) -> str | None:
 
 def answer_sentence(answer: Answer) -> str:
     """The verdict, what was measured, from how many repetitions, and what would decide where nothing is decided."""
-    if answer.source or not has_reference(answer):
+    if answer.source or answer.yes == "within" or not has_reference(answer):
         return statement_sentence(answer)
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
