@@ -97,9 +97,14 @@ fn the_demand_of_a_cell_says_what_its_path_does() {
     let demand = demand_of(&cell);
     assert_eq!(
         demand["forward"],
-        json!({"delay_ns": 5_000_000, "loss": 0.25, "rate_bps": 1_000_000, "frame_bytes": 38})
+        json!({"delay_ns": 5_000_000, "loss": 0.25, "loss_after_loss": 0.25, "rate_bps": 1_000_000, "frame_bytes": 38,
+               "queue": {"packets": 1000}, "mtu_bytes": null, "random_delay": false, "reorders": false})
     );
-    assert_eq!(demand["reverse"], json!({"delay_ns": 7, "loss": 0.0, "rate_bps": null, "frame_bytes": 0}));
+    assert_eq!(
+        demand["reverse"],
+        json!({"delay_ns": 7, "loss": 0.0, "loss_after_loss": 0.0, "rate_bps": null, "frame_bytes": 0,
+               "queue": null, "mtu_bytes": null, "random_delay": false, "reorders": false})
+    );
     assert_eq!((&demand["polling"], &demand["early_data"]), (&json!(true), &json!(false)));
     assert_eq!(demand["timeout_ns"], 60_000_000_000_u64);
 }
@@ -177,7 +182,7 @@ fn a_cell_is_exact_with_a_transport_whose_packets_have_the_same_sizes_with_every
         .filter(|transport| is_exact(&cell(&json!({"kind": "echo", "transport": transport.name()}))))
         .map(|transport| transport.name())
         .collect();
-    assert_eq!(exact.join(" "), "tcp tls udp websocket wss socketio-websocket http1 https1 h2c http2");
+    assert_eq!(exact.join(" "), "tcp udp tls websocket wss socketio-websocket http1 https1 h2c http2");
 }
 
 #[test]
