@@ -302,6 +302,9 @@ _ALL_STATISTICS = (
     Statistic("p99", "99 % of the values are below it", 0.99, _WOODRUFF),
 )
 
+SHARE_STATISTIC = "share"
+"""What the mean of a metric whose values are 0 or 1 is called too."""
+
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _ALL_STATISTICS}
 """Every statistic by name, in the order of reports."""
 

@@ -38,6 +38,19 @@ class Unit:
             return 0.0
         return float(number) * self.scales[unit or "1"] if (unit or "1") in self.scales else None
 
+    def change(self, number: str | float, unit: str) -> tuple[bool, float] | None:
+        """A written change: whether it is relative, and its number, relative to 1 or in `name`.
+
+        "%" is relative, but of a share percentage points. None where this has no such unit.
+        """
+        if (unit or "1") in self.scales:
+            return False, float(number) * self.scales[unit or "1"]
+        return (True, float(number) * 0.01) if unit == "%" else None
+
+    def written_in(self, *more: str) -> str:
+        """The units that a number may be written in, and `more`: "ms, s, %"."""
+        return ", ".join(dict.fromkeys([*(scale for scale in self.scales if scale != "1"), *more]))
+
 
 TIME = Unit(
     "ns", {scale: float(NANOSECONDS[scale]) for scale in ("ns", "us", "ms", "s", "µs")}, ("s", "ms", "µs", "ns")

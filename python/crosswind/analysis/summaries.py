@@ -11,13 +11,10 @@ from typing import Literal
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.metrics import LOST, STATISTICS, Metric, Per
+from crosswind.metrics import LOST, SHARE_STATISTIC, STATISTICS, Metric, Per
 from crosswind.quantities import RATE
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
-
-SHARE_STATISTIC = "share"
-"""The name of the mean of a metric whose values are 0 or 1."""
 
 VALUES_BEYOND = 5
 """Of a quantile that is taken of each repetition: values to be expected beyond it in each."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from crosswind.errors import did_you_mean
-from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
+from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, STATISTICS, Metric, metric_named
 from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
@@ -21,9 +21,6 @@ from crosswind.study.tables import Table
 from crosswind.study.titles import filled_in
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
-
-SHARE_STATISTIC = "share"
-"""What the mean of a metric that is a share of exchanges is called too."""
 
 _QUANTITY = re.compile(r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
 AnyTable = TypeVar("AnyTable", bound=Table)
@@ -55,7 +52,7 @@ class Declared(Protocol):
 class Reading:
     """A study that is being read.
 
-    Attributes: tables: of each kind of finding, by its name. parts: of the study. titles: of its figures.
+    Attributes: tables: of each kind of finding, by its name. parts: of the study.
     """
 
     tables: Mapping[str, Sequence[Table]]
@@ -98,7 +95,6 @@ class Declaration:
         read: the findings of a study. Raises: DesignError, CellError.
         check: refuses what no run of these cells could answer. Its last argument: places that options have set, since
             levels that were set anew may leave a finding without cells. Raises: DesignError.
-        is_asked: whether it names a metric that has to be measured; a published number stands beside whatever is.
         is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
             run leaves some out.
         is_of_network: whether a table, as written, is about numbers of the study's network, which another has not.
@@ -110,7 +106,6 @@ class Declaration:
     words: tuple[str, str]
     read: Callable[[Reading], Sequence[Any]]
     check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
-    is_asked: bool = True
     is_bound_to_levels: bool = False
     is_of_network: Callable[[Mapping[str, Any]], bool] = field(default=never)
     split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole)
@@ -122,22 +117,16 @@ def quantity_of(text: str | float) -> tuple[float, str] | None:
     return None if found is None else (float(found["number"]), found["unit"])
 
 
-def scales_text(unit: Unit, *, more: str = "") -> str:
-    """The units that a number may be written in: "ms, s, %"."""
-    return ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), *([more] if more else [])]))
-
-
 def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1.
 
     Raises: FindingError.
     """
     found = quantity_of(text)
-    if found is None or (found[1] or "1") not in {*unit.scales, "%"}:
-        hint = f"a number and one of {scales_text(unit, more='%')}"
-        raise FindingError(place, f"{shown(text)} is not a margin", hint)
-    is_ratio = found[1] == "%" and unit is not SHARE
-    margin = found[0] * (0.01 if is_ratio else unit.scales[found[1] or "1"])
+    change = None if found is None else unit.change(*found)
+    if change is None:
+        raise FindingError(place, f"{shown(text)} is not a margin", f"a number and one of {unit.written_in('%')}")
+    is_ratio, margin = change
     if not 0 < margin < (1 if unit is SHARE else math.inf):
         raise FindingError(place, f"{shown(text)} is not a margin", "above 0, and of a share below 100%")
     return is_ratio, margin

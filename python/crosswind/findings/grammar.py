@@ -1,6 +1,7 @@
 """The grammar of thresholds, wherever one is written: in a study, `--fail-if` of every command, the pytest plugin.
 
 p95(rtt) > 200ms where path.loss = 2%, transport = tcp      what a number must not exceed (or, with <, fall below)
+loss > 1%                                                   short for share(lost) > 1%
 median(rtt) worse by 10%                                    by how much the second of two runs must not be worse
 """
 
@@ -13,12 +14,10 @@ SIGNS = ("<", "<=", ">", ">=")
 DIRECTIONS = ("worse", "better", "differs")
 
 _TEXT = re.compile(
-    r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>\w+))"
+    r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>loss|lost|refused|answered))"
     r"(?: *(?P<sign>[<>]=?) *| +(?P<direction>\w+) +by +)"
     r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>[^\s,]*)( +where +(?P<where>.+))?"
 )
-_SHARES = {name: name for name in ("lost", "refused", "answered")} | {"loss": "lost"}
-"""Shares of exchanges that may be written without "share(...)"."""
 _PAIR = re.compile(r",| and ")
 
 
@@ -62,15 +61,13 @@ def read(text: str) -> Written:
     if relation not in (*SIGNS, *DIRECTIONS):
         raise GrammarError(f"{relation} is not a direction", f"one of {', '.join(DIRECTIONS)}")
     pairs = tuple(map(_pair, _PAIR.split(found["where"]))) if found["where"] else ()
-    share = _SHARES.get(found["share"] or "")
-    if found["share"] is not None and share is None:
-        raise GrammarError("is not a threshold", f"{EXAMPLE}; of two runs {EXAMPLE_OF_CHANGE}")
-    statistic, metric = ("share", share) if share else (found["statistic"], found["metric"])
+    # "loss > 1%" is short for "share(lost) > 1%".
+    statistic, metric = found["statistic"] or "share", found["metric"] or found["share"].replace("loss", "lost")
     return Written(plain, statistic, metric, relation, found["number"], found["unit"], pairs)
 
 
 def read_bound(text: str) -> Written:
-    """The same of one run. Raises: GrammarError for one of two."""
+    """A threshold of one run. Raises: GrammarError, also for one that compares two runs."""
     written = read(text)
     if written.is_change:
         raise GrammarError("compares two runs, and this is one", f"{EXAMPLE}; `crosswind compare` takes changes")

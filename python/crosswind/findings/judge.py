@@ -278,15 +278,13 @@ def _together(cases: Sequence[Judged], *, shown: bool) -> Verdict:
 
 
 def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: bool, sides: int) -> list[bool]:
-    """Which of several claims are shown, each of which all its numbers have to bear out."""
+    """Which of several claims are shown. All numbers of a claim have to bear it out."""
 
     def is_shown(numbers: Sequence[Number], alpha: float) -> bool:
         return bool(numbers) and all(number.shows(yes=yes, alpha=alpha, sides=sides) for number in numbers)
 
-    found = [is_shown(numbers, ALPHA) if _needs_no_test(numbers) else False for numbers in claims]
-    left = [at for at, numbers in enumerate(claims) if numbers and not _needs_no_test(numbers)]
-    if correction is Correction.HOLM:
-        left = [at for at in left if any(number.is_testable for number in claims[at])]
+    found = [_needs_no_test(numbers) and is_shown(numbers, ALPHA) for numbers in claims]
+    left = [at for at, numbers in enumerate(claims) if _is_tested(numbers)]
     while left:
         # Holm (1979): what is shown at the level of all that are left leaves a larger level for the rest.
         alpha = ALPHA / len(left) if correction is Correction.HOLM else ALPHA
@@ -304,7 +302,7 @@ def _needs_no_test(numbers: Sequence[Number]) -> bool:
 
 def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[float | None]:
     """Corrected; what is tested by its interval alone counts as one of the family."""
-    tested = [case.is_testable and not case.is_exact for case in cases]
+    tested = [_is_tested([case]) for case in cases]
     adjusted = iter(holm([1.0 if p is None else p for p, own in zip(p_values, tested, strict=True) if own]))
     made = [next(adjusted) if own else None for own in tested]
     return [None if p is None else corrected for p, corrected in zip(p_values, made, strict=True)]

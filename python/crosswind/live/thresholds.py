@@ -94,10 +94,8 @@ def parse_threshold(text: str) -> Threshold:
     unit = SHARE if is_share else TIME
     bound = unit.amount(written.number, written.unit)
     if bound is None:
-        known = ", ".join(name for name in unit.scales if name != "1")
-        raise UsageError(
-            f"--fail-if {text!r}: {written.unit!r} is not a unit of it", hint=f"a number and one of {known}"
-        )
+        hint = f"a number and one of {unit.written_in()}"
+        raise UsageError(f"--fail-if {text!r}: {written.unit!r} is not a unit of it", hint=hint)
     return Threshold(
         text=written.text,
         q=None if is_share else _QUANTILES[written.statistic],

@@ -164,12 +164,11 @@ def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:
 def _target(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     """Whether a target is relative, and its number."""
     amount = _TARGET.fullmatch(text.strip())
-    known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
-    if amount is None or (amount["unit"] or "1") not in {*unit.scales, "%"}:
-        message = f"{shown(text)} is not a precision"
-        raise DesignError((*place, "target"), message, f'half the width of an interval: "5%" of it, or one of {known}')
-    is_relative = amount["unit"] == "%" and unit is not SHARE
-    target = float(amount["number"]) * (0.01 if is_relative else unit.scales[amount["unit"] or "1"])
+    change = None if amount is None else unit.change(amount["number"], amount["unit"])
+    if change is None:
+        hint = f'half the width of an interval: "5%" of it, or one of {unit.written_in("%")}'
+        raise DesignError((*place, "target"), f"{shown(text)} is not a precision", hint)
+    is_relative, target = change
     if not 0 < target < (1 if is_relative or unit is SHARE else math.inf):
         raise DesignError((*place, "target"), f"{shown(text)} is not a precision", "above 0, and below 100 %")
     return is_relative, target

@@ -85,13 +85,11 @@ def read_condition(text: str) -> Condition:
 
 
 def _amount(written: Written, metric: Metric) -> tuple[bool, float]:
-    scales, number, unit = metric.unit.scales, written.number, written.unit
-    known = ", ".join(dict.fromkeys([*(name for name in scales if name != "1"), "%"]))
-    if (unit or "1") not in {*scales, "%"} or float(number) < 0:
+    number, unit = written.number, written.unit
+    change = metric.unit.change(number, unit)
+    if change is None or change[1] < 0:
         message = f'"{written.text}": {number}{unit} is not an amount of {metric.name}'
-        raise ConditionError(message, f"a number and one of {known}")
-    is_ratio = unit == "%" and metric.unit is not SHARE
-    amount = float(number) * (0.01 if is_ratio else scales[unit or "1"])
-    if metric.unit is SHARE and amount >= 1:
+        raise ConditionError(message, f"a number and one of {metric.unit.written_in('%')}")
+    if metric.unit is SHARE and change[1] >= 1:
         raise ConditionError(f'"{written.text}": a share cannot change by {number}{unit}', "below 100%")
-    return is_ratio, amount
+    return change

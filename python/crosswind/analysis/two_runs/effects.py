@@ -12,10 +12,9 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
-from crosswind.analysis.summaries import SHARE_STATISTIC
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.metrics import LOST, Metric, Per
+from crosswind.metrics import LOST, SHARE_STATISTIC, Metric, Per
 from crosswind.quantities import RATE
 from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of

@@ -217,6 +217,5 @@ DECLARATION = Declaration(
     CheckTable,
     ("check of a document", "checks of documents"),
     checks_of,
-    is_asked=False,
     is_of_network=always,
 )

@@ -304,7 +304,6 @@ DECLARATION = Declaration(
     PublishedTable,
     ("table of published numbers", "tables of published numbers"),
     published_of,
-    is_asked=False,
     is_of_network=always,
     split=_one_by_one,
 )

@@ -13,7 +13,6 @@ from pydantic import Field
 from crosswind.errors import did_you_mean
 from crosswind.factors import factor_scale
 from crosswind.findings.declared import (
-    SHARE_STATISTIC,
     Declaration,
     FindingError,
     Reading,
@@ -25,10 +24,9 @@ from crosswind.findings.declared import (
     margin_of,
     metric_of,
     quantity_of,
-    scales_text,
 )
 from crosswind.findings.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
-from crosswind.metrics import Metric
+from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.quantities import RATE
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.errors import DesignError
@@ -278,7 +276,7 @@ def _asked_for(table: QuestionTable, metric: Metric, place: Location) -> tuple[Y
     is_ratio, margin = margin_of(table.margin, metric.unit, (*place, "margin"))
     if is_ratio and not metric.is_positive:
         message = f"{metric.name} may be 0 or less, of which there is no ratio"
-        raise FindingError((*place, "margin"), message, f"a number and one of {scales_text(metric.unit)}")
+        raise FindingError((*place, "margin"), message, f"a number and one of {metric.unit.written_in()}")
     own: Scale = "ratio" if is_ratio else "difference"
     if scale is not None and scale != own:
         message = f"{shown(table.margin)} is the margin of a {own}, and not of a {scale}"

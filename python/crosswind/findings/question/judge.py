@@ -24,7 +24,7 @@ from crosswind.findings.judge import Judged, Number, OfEffect, OfInterval, Rulin
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
-from crosswind.findings.statement import OF_CELLS, OF_NEIGHBOURS, Scale, Statement
+from crosswind.findings.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale, Statement
 from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.stats import (
     Estimate,
@@ -55,22 +55,14 @@ def answers_of(context: Context) -> list[Answer]:
     have says so."""
     asked = [Question.model_validate(each) for each in context.record.asked.get("question", ())]
     found = [_cases_of(question, context.data) for question in asked]
+    documents: dict[str, list[int]] = {}
+    for at, question in enumerate(asked):
+        documents.setdefault(question.source.partition(",")[0].strip(), []).append(at)
     rulings: dict[int, Ruling] = {}
-    for source in dict.fromkeys(question.source for question in asked):
-        own = [at for at, question in enumerate(asked) if _family_of(question) == _document_of(source)]
-        if own and own[0] not in rulings:
-            made = judge([[case.number for case in found[at]] for at in own], DOCUMENT if source else QUESTIONS)
-            rulings |= dict(zip(own, made, strict=True))
+    for own in documents.values():
+        family = DOCUMENT if asked[own[0]].source else QUESTIONS
+        rulings |= dict(zip(own, judge([[case.number for case in found[at]] for at in own], family), strict=True))
     return [_answer(question, found[at], rulings[at], context.data) for at, question in enumerate(asked)]
-
-
-def _document_of(source: str) -> str:
-    """The document of a source, without the place in it."""
-    return source.partition(",")[0].strip()
-
-
-def _family_of(question: Question) -> str:
-    return _document_of(question.source)
 
 
 @dataclass(frozen=True)
@@ -301,7 +293,6 @@ def _answer(question: Question, cases: Sequence[_Case], ruling: Ruling, data: Se
     absent = question.absence({cell.cell for cell in data})
     # One case that contradicts a statement is enough; a question is about all of its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
-    is_plain = question.scale in ("ratio", "exponent", "model", "model-error")
     found = Answer(
         asks=question.asks,
         source=question.source,
@@ -311,7 +302,7 @@ def _answer(question: Question, cases: Sequence[_Case], ruling: Ruling, data: Se
         factor=question.factor,
         yes=question.yes,
         scale=question.scale,
-        unit="1" if is_plain else _metric(question).unit.name,
+        unit="1" if question.scale in PLAIN else _metric(question).unit.name,
         low=question.low,
         high=question.high,
         inside=question.inside,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crosswind.analysis.result import Result
-from crosswind.findings.question.result import Answer
+from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
 from crosswind.findings.question.statement import (
     OF_QUESTION,
@@ -18,7 +18,7 @@ from crosswind.findings.question.statement import (
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.findings.showing import Showing
 from crosswind.report.page import Panels, Place, Section, Sentence, Tone
-from crosswind.report.tables.table import Shown, Table, names, numbers, sentences, words
+from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 
 TONES = {"yes": Tone.GOOD, "no": Tone.BAD, "cannot tell": Tone.DOUBTFUL, "mixed": Tone.DOUBTFUL}
@@ -29,6 +29,13 @@ _HOW_TO_READ = (
     "the statements of its document. “Does not hold”: in at least one the whole interval, corrected over all "
     "comparisons of its document, lies outside of it. “Cannot tell”: inconclusive."
 )
+
+
+_DECISION = [
+    *numbers("repetitions", "p (Holm)"),
+    *words("answer"),
+    *numbers("repetitions that would decide"),
+]
 
 
 def answer_table(answer: Answer) -> Table | None:
@@ -43,32 +50,27 @@ def answer_table(answer: Answer) -> Table | None:
     kind = "ratio" if answer.scale == "ratio" else "difference"
     columns = [
         *names("case"),
-        *numbers(reference, other, f"{kind} [95 %]", "repetitions", "p (Holm)"),
-        *words("answer"),
-        *numbers("repetitions that would decide"),
+        *numbers(reference, other, f"{kind} [95 %]"),
+        *_DECISION,
     ]
     rows = [
         [
             case_name(answer, case),
             *(value_text(answer, side) for side in case.sides),
             effect_text(answer, case.effect),
-            count(case.pairs) if not case.effect.is_exact else EXACT,
-            p_value(case.p_no if case.verdict == "no" else case.p_yes),
-            OF_QUESTION[case.verdict].lower(),
-            NOTHING if case.needed is None else count(case.needed),
+            *_decision(case),
         ]
         for case in answer.cases
     ]
-    return Table(_title(answer, len(rows)), columns, rows, footnotes=_without_interval(answer), shown=Shown.ASIDE)
+    return _of_cases(answer, columns, rows)
 
 
 def _of_numbers(answer: Answer) -> Table:
     """Of a question about single cells, about a law, or about every two levels: the number that decides each case."""
     columns = [
         *names("at", "compared"),
-        *numbers("measured [95 %]", "needed", "repetitions", "p (Holm)"),
-        *words("answer"),
-        *numbers("repetitions that would decide"),
+        *numbers("measured [95 %]", "needed"),
+        *_DECISION,
     ]
     rows = [
         [
@@ -76,23 +78,27 @@ def _of_numbers(answer: Answer) -> Table:
             compared(answer, case),
             number_text(answer, case),
             needed(answer),
-            count(case.pairs) if not case.effect.is_exact else EXACT,
-            p_value(case.p_no if case.verdict == "no" else case.p_yes),
-            OF_QUESTION[case.verdict].lower(),
-            NOTHING if case.needed is None else count(case.needed),
+            *_decision(case),
         ]
         for case in answer.cases
     ]
-    return Table(_title(answer, len(rows)), columns, rows, footnotes=_without_interval(answer), shown=Shown.ASIDE)
+    return _of_cases(answer, columns, rows)
 
 
-def _title(answer: Answer, cases: int) -> str:
-    return f"The {count(cases)} cases: {what_of(answer)}"
+def _decision(case: AnswerCase) -> list[str]:
+    """What became of a case, under _DECISION."""
+    return [
+        count(case.pairs) if not case.effect.is_exact else EXACT,
+        p_value(case.p_no if case.verdict == "no" else case.p_yes),
+        OF_QUESTION[case.verdict].lower(),
+        NOTHING if case.needed is None else count(case.needed),
+    ]
 
 
-def _without_interval(answer: Answer) -> list[str]:
+def _of_cases(answer: Answer, columns: list[Column], rows: list[list[str]]) -> Table:
     reasons = dict.fromkeys(case.reason for case in answer.cases if case.reason)
-    return [f"Without an interval: {reason}." for reason in reasons]
+    notes = [f"Without an interval: {reason}." for reason in reasons]
+    return Table(f"The {count(len(rows))} cases: {what_of(answer)}", columns, rows, footnotes=notes, shown=Shown.ASIDE)
 
 
 def statement_tables(result: Result) -> list[Table]:

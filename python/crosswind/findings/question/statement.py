@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
+from crosswind.findings.statement import PLAIN
 from crosswind.report.text.format import (
     EXACT,
     MINUS,
@@ -30,9 +31,6 @@ OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": 
 
 MOST_REPETITIONS = 10_000
 """Beyond that many, a sentence gives no number of repetitions."""
-
-_PLAIN = ("ratio", "exponent", "model", "model-error")
-"""Scales without a unit."""
 
 
 def verdict_of(answer: Answer) -> str:
@@ -203,7 +201,7 @@ def _distance(answer: Answer, start: float, end: float) -> float:
 
 
 def _scale(answer: Answer, case: AnswerCase) -> tuple[float, str]:
-    if answer.scale in _PLAIN:
+    if answer.scale in PLAIN:
         return 1.0, ""
     if answer.scale == "difference" and metric_of_answer(answer).is_share:
         return 0.01, "percentage points"
@@ -213,7 +211,7 @@ def _scale(answer: Answer, case: AnswerCase) -> tuple[float, str]:
 def _bound(answer: Answer, end: float | None) -> str:
     if end is None:
         return ""
-    if answer.scale in _PLAIN:
+    if answer.scale in PLAIN:
         return three_digits(end)
     if answer.scale == "difference" and metric_of_answer(answer).is_share:
         return f"{three_digits(100 * end)} percentage points".replace("-", MINUS)

@@ -8,17 +8,15 @@ from pydantic import Field
 
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import (
-    SHARE_STATISTIC,
     Declaration,
     FindingError,
     Reading,
     indices_of,
     metric_of,
-    scales_text,
     statistics_of,
 )
 from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_bound
-from crosswind.metrics import Metric
+from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import KINDS
@@ -123,7 +121,7 @@ def _threshold(table: ThresholdTable, place: Location, reading: Reading) -> Thre
     bound = metric.unit.amount(written.number, written.unit)
     if bound is None:
         message = f"{written.number}{written.unit} is not an amount of {metric.name}"
-        raise FindingError(at, message, f"a number and one of {scales_text(metric.unit)}")
+        raise FindingError(at, message, f"a number and one of {metric.unit.written_in()}")
     return Threshold(
         text=written.text,
         metric=metric,
