@@ -14,9 +14,9 @@ from pathlib import Path
 
 from common import CELL, CROSSWIND, ROUNDS, alternate, main, run_cell, show, spread, symmetric
 
-# A crosswind-cell that notes the time when it runs a cell, which it does without arguments.
+# A crosswind-cell that notes the time when it runs its first cell, which it does without arguments.
 NOTING_CELL = """#!/bin/sh
-if test $# -eq 0; then date +%s%N > {note}; fi
+if test $# -eq 0 && ! test -e {note}; then date +%s%N > {note}; fi
 exec {cell} "$@"
 """
 
@@ -49,6 +49,7 @@ def first_cell(directory: Path) -> None:
 
     def until_first_cell() -> float:
         command = [*CROSSWIND, "run", "echo", "--messages", "1", "--no-report"]
+        note.unlink(missing_ok=True)
         started = time.time_ns()
         subprocess.run(
             [*command, "--output", str(directory / f"run-{next(numbers)}")],
