@@ -98,7 +98,8 @@ Note = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 class Stored(BaseModel):
     """The form in which a plan keeps what a study asks for."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Deferred: a study reads what is declared here long before anything is judged.
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class ComparedLevel(Stored):
