@@ -1,0 +1,371 @@
+//! What the transports over QUIC have in common whose messages travel on streams of bytes or in datagrams: `quic`, where the
+//! connection itself carries them, and `webtransport`, where a session on it does.
+
+use super::endpoint::{Connected, Endpoint, client_endpoint, connect, server_endpoint};
+use crate::error::failed;
+use crate::runtime::handshaking::Handshaking;
+use crate::{
+    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
+    Settings, SocketReadback, Stream, Streams, Transport, TransportError,
+};
+use bytes::Bytes;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// A handle on a connection, or on a session, that is open.
+pub trait Session: Clone + Send + Sync + Sized + 'static {
+    /// What the two ends agree to speak (ALPN).
+    const PROTOCOL: &'static [u8];
+    /// The largest datagram that always passes.
+    const LARGEST_DATAGRAM: usize;
+    /// The halves of a stream.
+    type SendStream: Send;
+    type RecvStream: Send;
+
+    /// Refuses settings that it cannot do.
+    fn check(_settings: &Settings) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    /// Opens it on the client's connection until `deadline`. Returns also how long that took, where it takes an exchange.
+    async fn open(
+        connected: &Connected,
+        server: SocketAddr,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<(Self, Option<Duration>), TransportError>;
+
+    /// Accepts it at the server; `early`: data that came early is answered before the handshake is done.
+    fn accept(
+        incoming: quinn::Incoming,
+        early: bool,
+    ) -> impl Future<Output = Result<Self, TransportError>> + Send + 'static;
+
+    async fn open_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
+    async fn accept_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
+
+    async fn write(stream: &mut Self::SendStream, message: &[u8]) -> Result<(), TransportError>;
+    /// Ends a half of a stream; nothing where it has ended before.
+    fn finish(stream: &mut Self::SendStream);
+    /// Reads what there is; 0 bytes at the end.
+    async fn read(stream: &mut Self::RecvStream, into: &mut [u8]) -> Result<usize, TransportError>;
+
+    fn send_datagram(&self, message: Bytes) -> Result<(), TransportError>;
+    async fn read_datagram(&self) -> Result<Bytes, TransportError>;
+
+    /// Why it ended, once it has.
+    async fn ended(&self) -> TransportError;
+    /// Ends it in an orderly way.
+    async fn close(&self);
+    /// Ends it at once.
+    fn abort(&self);
+}
+
+/// A transport whose messages a session carries.
+pub struct Over<S> {
+    name: &'static str,
+    summary: &'static str,
+    features: Features,
+    session: PhantomData<fn() -> S>,
+}
+
+impl<S> Over<S> {
+    /// On streams, with what a session of this kind can do besides.
+    pub const fn streams(name: &'static str, summary: &'static str, setup_round_trips: u32, early_data: bool) -> Self {
+        let features = Features {
+            driver: Driver::Reactor,
+            carrier: Carrier::Quic,
+            setup_round_trips,
+            streams: Streams::Many,
+            secure: true,
+            early_data,
+            shares_connection: true,
+            // A stream exists for the other end as soon as something has been sent on it.
+            server_speaks_first: false,
+            ..Features::PLAIN
+        };
+        Self { name, summary, features, session: PhantomData }
+    }
+
+    /// The same in datagrams.
+    pub const fn datagrams(name: &'static str, summary: &'static str, streams: &Self) -> Self {
+        let features = Features { datagram: true, streams: Streams::One, ..streams.features };
+        Self { name, summary, features, session: PhantomData }
+    }
+}
+
+impl<S: Session> Transport for Over<S> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn features(&self) -> Features {
+        self.features
+    }
+
+    /// What fits whether or not MTU discovery finds larger packets to pass, so that the limit is the same in every run.
+    fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
+        self.features.datagram.then_some(S::LARGEST_DATAGRAM)
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Call::done(Server::<S>::listen(address, settings, self.features.datagram))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Call::new(ClientConnection::<S>::connect(server, settings, timeout, self.features.datagram))
+    }
+}
+
+struct Server<S> {
+    endpoint: Endpoint,
+    early: bool,
+    datagrams: bool,
+    session: PhantomData<fn() -> S>,
+}
+
+impl<S: Session> Server<S> {
+    fn listen(address: SocketAddr, settings: &Settings, datagrams: bool) -> Result<Box<dyn Listener>, TransportError> {
+        S::check(settings)?;
+        let endpoint = server_endpoint(address, settings, &[S::PROTOCOL])?;
+        let early = settings.resumption == Resumption::EarlyData;
+        Ok(Box::new(Self { endpoint, early, datagrams, session: PhantomData }))
+    }
+}
+
+impl<S: Session> Listener for Server<S> {
+    fn address(&self) -> Result<SocketAddr, TransportError> {
+        self.endpoint.quinn.local_addr().map_err(failed("cannot read the listener's address"))
+    }
+
+    fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        Call::new(async move {
+            let incoming = self.endpoint.accept().await?;
+            Ok(Box::new(ServerConnection {
+                client_port: incoming.remote_address().port(),
+                handshake: Handshaking::new(S::accept(incoming, self.early)),
+                readback: self.endpoint.readback.clone(),
+                datagrams: self.datagrams,
+                accepted: false,
+            }) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct ClientConnection<S> {
+    session: S,
+    connected: Connected,
+    upgrade: Option<Duration>,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+}
+
+impl<S: Session> ClientConnection<S> {
+    async fn connect(
+        server: SocketAddr,
+        settings: &Settings,
+        timeout: Duration,
+        datagrams: bool,
+    ) -> Result<Box<dyn Connection>, TransportError> {
+        S::check(settings)?;
+        let deadline = Instant::now() + timeout;
+        let Endpoint { quinn: endpoint, readback, .. } = client_endpoint(server, settings)?;
+        let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
+        let connected = connect(&endpoint, server, settings, &[S::PROTOCOL], timeout).await?;
+        let (session, upgrade) = S::open(&connected, server, settings, deadline).await?;
+        Ok(Box::new(Self { session, connected, upgrade, client_port, readback, datagrams }))
+    }
+}
+
+impl<S: Session> Connection for ClientConnection<S> {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Call::new(async move {
+            if self.datagrams {
+                return Ok(datagrams(&self.session));
+            }
+            Ok(stream(&self.session, self.session.open_stream().await?))
+        })
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Call::done(Err(TransportError::unsupported("cannot accept a stream at the client")))
+    }
+
+    fn phases(&self) -> Phases {
+        Phases { upgrade: self.upgrade, ..self.connected.phases() }
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Call::new(async move {
+            self.connected.await_ticket().await;
+            self.session.close().await;
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        self.session.abort();
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+struct ServerConnection<S> {
+    handshake: Handshaking<S>,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+    /// The stream of datagrams has been handed out.
+    accepted: bool,
+}
+
+impl<S: Session> Connection for ServerConnection<S> {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Call::done(Err(TransportError::unsupported("cannot open a stream at the server")))
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Call::new(async move {
+            let session = self.handshake.done().await?;
+            if !self.datagrams {
+                return Ok(stream(&session, session.accept_stream().await?));
+            }
+            if self.accepted {
+                return Err(session.ended().await);
+            }
+            self.accepted = true;
+            Ok(datagrams(&session))
+        })
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Call::new(async move {
+            if let Some(session) = self.handshake.take() {
+                session.close().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        if let Some(session) = self.handshake.take() {
+            session.abort();
+        }
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+/// A stream keeps the session open.
+fn stream<S: Session>(session: &S, (sender, receiver): (S::SendStream, S::RecvStream)) -> Stream {
+    Stream::new(
+        StreamSender { stream: sender, _session: session.clone() },
+        StreamReceiver { stream: receiver, _session: session.clone() },
+    )
+}
+
+fn datagrams<S: Session>(session: &S) -> Stream {
+    Stream::new(DatagramSender(session.clone()), DatagramReceiver(session.clone()))
+}
+
+struct StreamSender<S: Session> {
+    stream: S::SendStream,
+    _session: S,
+}
+
+impl<S: Session> Sender for StreamSender<S> {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Call::new(S::write(&mut self.stream, message))
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        S::finish(&mut self.stream);
+        Call::done(Ok(()))
+    }
+}
+
+struct StreamReceiver<S: Session> {
+    stream: S::RecvStream,
+    _session: S,
+}
+
+impl<S: Session> StreamReceiver<S> {
+    async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        if into.is_empty() { Ok(0) } else { S::read(&mut self.stream, into).await }
+    }
+}
+
+impl<S: Session> Receiver for StreamReceiver<S> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Call::new(async move {
+            let mut filled = 0;
+            while filled < into.len() {
+                match self.some(&mut into[filled..]).await? {
+                    0 => return Err(TransportError::closed("cannot receive")),
+                    n => filled += n,
+                }
+            }
+            Ok(filled)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Call::new(self.some(into))
+    }
+}
+
+struct DatagramSender<S>(S);
+
+impl<S: Session> Sender for DatagramSender<S> {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        if message.len() > S::LARGEST_DATAGRAM {
+            let cause = format!("{} bytes are more than {}", message.len(), S::LARGEST_DATAGRAM);
+            return Call::done(Err(TransportError::with("cannot send a datagram", Outcome::TooLarge, cause)));
+        }
+        Call::done(self.0.send_datagram(Bytes::copy_from_slice(message)))
+    }
+}
+
+struct DatagramReceiver<S>(S);
+
+impl<S: Session> Receiver for DatagramReceiver<S> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Call::new(async move {
+            let message = self.0.read_datagram().await?;
+            let Some(place) = into.get_mut(..message.len()) else {
+                let cause = format!("a datagram of {} bytes", message.len());
+                return Err(TransportError::with("cannot receive", Outcome::TooLarge, cause));
+            };
+            place.copy_from_slice(&message);
+            Ok(message.len())
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
+    }
+}
