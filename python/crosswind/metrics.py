@@ -120,6 +120,11 @@ class Metric:
         return self.unit is TIME and self.per is not Per.MESSAGE
 
     @property
+    def is_of_connecting(self) -> bool:
+        """Whether it ends with the handshakes, before an exchange's data."""
+        return "connect" in (self.name, self.part_of)
+
+    @property
     def of_workloads(self) -> str:
         """The kinds of workload that have it, in words, each with the settings it must have."""
         if self.workloads is None:

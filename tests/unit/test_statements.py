@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crosswind.analysis import collect
+from crosswind.analysis.designs import design_of
 from crosswind.analysis.effects import mean_error
 from crosswind.analysis.result import Interval
 from crosswind.analysis.settings import CellSettings
@@ -19,9 +20,11 @@ from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import statement_tables
 from crosswind.findings.threshold.result import ThresholdResult
+from crosswind.metrics import METRICS
 from crosswind.report.run_page import render as render_html
 from crosswind.report.text.headline import sentences
 from crosswind.report.text.terminal import render
+from crosswind.stats.design import mean_shortage
 from crosswind.study.design import Study
 from effects import effect_of
 from records import MS, echoes, path, record, runs, timed, transfers
@@ -396,6 +399,18 @@ def test_nearly_every_transfer_of_many_packets_loses_one(workload: dict[str, Any
     cell = {"path": path(loss=0.02), "workload": workload}
     settings = CellSettings.of(cell, effect_of(cell))
     assert settings.delayed_share == pytest.approx(share)
+
+
+def test_a_transfer_of_many_packets_has_a_handshake_of_few() -> None:
+    """With 1 % of loss each way a SYN is rarely lost, whatever comes after it."""
+    cell = {"path": path(loss=0.01), "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 400_000}}
+    settings = CellSettings.of(cell, effect_of(cell))
+    rates = {name: design_of(METRICS[name], settings).rate for name in ("transfer_time", "connect")}
+    assert rates == {"transfer_time": pytest.approx(1 - 0.99**267), "connect": 0.01}
+    # 50 lost packets are to be expected of 500 repetitions of 10 connections.
+    short = mean_shortage(design_of(METRICS["handshake_transport"], settings), 20, 200)
+    assert short is not None
+    assert short.needed == 500
 
 
 DECLARED = """

@@ -21,8 +21,9 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
     """The design of a metric in a cell: skewed where losses or random elements delay exchanges.
 
     At least the share p of exchanges is delayed where every packet is lost with probability p, and nearly all transfers
-    of many packets are. On the machine's clock its noise is skewed without any loss. A datagram that is lost is not
-    retransmitted, so that it delays nothing; bytes, packets and processor time by message are sums over many of them.
+    of many packets are, though not their handshakes. On the machine's clock its noise is skewed without any loss. A
+    datagram that is lost is not retransmitted, so that it delays nothing; bytes, packets and processor time by message
+    are sums over many of them.
     """
     if not (metric.is_wait or metric.unit is RATE):
         return LIGHT
@@ -32,7 +33,8 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
         if not settings.is_on_machine:
             return LIGHT
         return Design(Tail.SKEWED, MACHINE_SHARE if of_exchanges else 1.0, is_wait=metric.is_wait)
-    rate = settings.delayed_share if of_exchanges and loss > 0 else 1.0
+    delayed_share = loss if metric.is_of_connecting else settings.delayed_share
+    rate = delayed_share if of_exchanges and loss > 0 else 1.0
     return Design(_tail(metric, loss), rate, is_wait=metric.is_wait)
 
 

@@ -14,7 +14,7 @@ from scipy import special
 
 from crosswind.stats.design import LIGHT, Design, supports_claim
 from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
-from crosswind.stats.linearised import Linearised, limits, method_of
+from crosswind.stats.linearised import UNBOUNDED, Linearised, limits, method_of
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
 
 WELCH = "Welch's t over repetitions"
@@ -144,7 +144,7 @@ def estimate_of(effect: Effect, *, unit: str, level: float) -> Estimate:
     ends = effect.limits(level)
     low, high = (shown(end) if math.isfinite(end) else None for end in ends)
     method = effect.how if effect.how == WELCH else f"{method_of(effect.design)}, {effect.how}"
-    why = None if low is not None and high is not None else "the resamples do not bound it"
+    why = None if low is not None and high is not None else UNBOUNDED
     return Estimate(value, low, high, effect.n, level, method, unit, why, effect.units)
 
 

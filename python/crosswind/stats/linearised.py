@@ -22,7 +22,12 @@ RESAMPLES = 1999
 MAX_RESAMPLED = 1000
 """Units that are resampled; with more, Student's t is as good."""
 
+LEAST_SPREAD = 0.01
+"""Of the standard error: resamples with less of it show no error. Where a few repetitions alone hold what spreads, as a
+lost SYN among 200 connections, a resample without them has next to none, and its t may be any number."""
+
 NO_SPREAD = "the repetitions do not differ at all, so nothing shows the uncertainty"
+UNBOUNDED = "too few repetitions differ from the others to bound it: resamples without them do not spread"
 
 STUDENT = "Student's t over repetitions"
 WIDER = "Student's t and studentised bootstrap over repetitions, the wider limit at each end"
@@ -59,7 +64,7 @@ class Linearised:
 
     @functools.cached_property
     def resampled_t(self) -> Array:
-        """(statistic - value) / error of resamples, shape (RESAMPLES,), unlimited where a resample shows no error.
+        """(statistic - value) / error of resamples, shape (RESAMPLES,), unlimited where a resample hardly spreads.
 
         The same number of units gives the same resamples.
         """
@@ -67,7 +72,7 @@ class Linearised:
         units = parts.size
         shift, square = (_weights(units) @ np.stack([parts, parts**2], axis=1) / units).T
         error = np.sqrt(np.maximum(square - shift**2, 0.0) / (units - 1))
-        known = error > 1e-12
+        known = error > LEAST_SPREAD * np.sqrt(np.mean(parts**2) / (units - 1))
         unlimited = np.where(shift == 0, 0.0, np.copysign(np.inf, shift))
         return np.asarray(np.divide(shift, error, out=unlimited, where=known))
 

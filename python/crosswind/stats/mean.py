@@ -17,7 +17,7 @@ from crosswind.stats.design import (
     trimmed_mean_shortage,
 )
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused, without_interval
-from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, lower_limit, mean_of, method_of
+from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, Linearised, limits, lower_limit, mean_of, method_of
 from crosswind.stats.units import Units
 
 TRIMMED = 0.2
@@ -91,7 +91,7 @@ def _trimmed_spread(units: Units) -> tuple[float, float] | None:
 
 def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:
     low, high = (end if math.isfinite(end) else None for end in ends)
-    why = None if low is not None and high is not None else "the resamples do not bound it"
+    why = None if low is not None and high is not None else UNBOUNDED
     return Estimate(found.value, low, high, found.n, level, method, unit, why, found.units)
 
 

@@ -25,7 +25,7 @@ from crosswind.stats.design import (
 )
 from crosswind.stats.differences import statistic_of
 from crosswind.stats.estimate import Array, Estimate, check_level, refused, without_interval
-from crosswind.stats.linearised import NO_SPREAD, limits, method_of, student
+from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, limits, method_of, student
 from crosswind.stats.units import Units
 
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
@@ -225,5 +225,5 @@ def repetition_quantile_interval(units: Units, q: float, *, unit: str, design: D
         why = NO_SPREAD if short is None else short.message
         return without_interval(mean.value, why, n=mean.n, level=level, unit=unit, units=mean.units, spread=spread)
     low, high = (end if math.isfinite(end) else None for end in limits(mean, design, level))
-    unbounded = None if low is not None and high is not None else "the resamples do not bound it"
+    unbounded = None if low is not None and high is not None else UNBOUNDED
     return Estimate(mean.value, low, high, mean.n, level, method_of(design), unit, unbounded, mean.units)
