@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from crosswind.analysis.result import CellResult, Result
 from crosswind.findings.pipeline import analyse
 from crosswind.record import CellRun
@@ -122,6 +124,19 @@ def test_the_terminal_names_causes_and_first_errors() -> None:
     assert f"First error of certificate: {EXPIRED} (cell 1)" in text
     assert "First error of timeout: no answer within 1 s (cell 0)" in text
     assert f"invalid: {ALL_FAILED} (cell 1)" in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("timeout", "3 exchanges, 2 of them timed out."),
+        ("refused", "3 exchanges, 2 of them were refused."),
+        ("certificate", "3 exchanges, 2 of them failed with an untrusted certificate."),
+        ("unheard of", "3 exchanges, 2 of them failed: 2 unheard of."),
+    ],
+)
+def test_where_all_fail_alike_one_number_says_it(outcome: str, said: str) -> None:
+    assert said in sentences(analyse(record(repetition("ok", outcome, outcome))))[1]
 
 
 def test_the_page_shows_them_and_marks_the_cell() -> None:

@@ -120,6 +120,24 @@ def test_doubts_name_their_cells_and_each_is_said_once() -> None:
     assert invalid == ("invalid", "repetition 1: late (1ms · udp)")
 
 
+def test_what_differs_in_its_counts_alone_is_said_once() -> None:
+    said = [
+        ["the profile rests on only 31 stacks: send more messages", "2 of 10 connections were set up in full"],
+        ["the profile rests on only 1978 stacks: send more messages", "3 of 10 connections were set up in full"],
+        ["the profile rests on only 40 stacks: send more messages", "repetitions 1 to 3: the program ended"],
+        ["repetitions 2 to 5: the program ended", "status 2: the program ended", "status 3: the program ended"],
+    ]
+    runs = [cell(at, rtt_ms=1, levels={"path.loss": f"{at}%"}, warnings=texts) for at, texts in enumerate(said)]
+    assert [text for _, text in doubts_of(analyse(record(*runs)))] == [
+        "the profile rests on only 31 to 1\u202f978 stacks: send more messages (0%, 1%, 2%)",
+        "2 to 3 of 10 connections were set up in full (0%, 1%)",
+        "repetitions 1 to 3: the program ended (2%)",
+        "repetitions 2 to 5: the program ended (3%)",
+        "status 2: the program ended (3%)",
+        "status 3: the program ended (3%)",
+    ]
+
+
 def test_a_run_of_one_cell_does_not_name_it() -> None:
     alone = analyse(record(cell(0, rtt_ms=1, levels={}, warnings=["the clock was set"], valid=False, reasons=["late"])))
     assert doubts_of(alone) == [("invalid", "repetition 1: late"), ("warning", "the clock was set")]

@@ -1,11 +1,15 @@
 """A table of a report: rows of text under columns, for terminal and page alike."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from crosswind.analysis.result import CellResult
-from crosswind.report.text.format import NOTHING, factor_names, levels
+from crosswind.report.text.format import NOTHING, count_range, factor_names, levels
+
+_COUNT = re.compile(r"(?<![\w.])(\d+)(?= (?!(?:to|and) \d)[a-z])")
+"""A number of things: "31 stacks", not "repetitions 3 to 5", nor "status 1: ..."."""
 
 
 class Kind(Enum):
@@ -134,6 +138,21 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         if name not in found:
             found.append(name)
     return groups
+
+
+def grouped_by_wording(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """As `grouped`, and of texts that differ in counts alone one: "the profile rests on only 31 to 78 stacks"."""
+    alike: dict[tuple[str, ...], list[tuple[list[str], str]]] = {}
+    for text, name in pairs:
+        parts = _COUNT.split(text)
+        alike.setdefault(tuple(parts[::2]), []).append((parts[1::2], name))
+    texts = {wording: _with_ranges(wording, [counts for counts, _ in members]) for wording, members in alike.items()}
+    return grouped((texts[wording], name) for wording, members in alike.items() for _, name in members)
+
+
+def _with_ranges(wording: Sequence[str], counts: Sequence[Sequence[str]]) -> str:
+    ranges = [count_range(map(int, column)) for column in zip(*counts, strict=True)]
+    return "".join(part for pair in zip(wording, [*ranges, ""], strict=True) for part in pair)
 
 
 def replaced(text: str, shorter: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Whether to trust each cell: its ledger and its fidelity."""
 
 from crosswind.analysis.result import CellResult, Direction, Fidelity, Ledger, Result
-from crosswind.report.tables.table import Shown, Table, grouped, invalid_rows, names, numbers, words
+from crosswind.report.tables.table import Shown, Table, grouped_by_wording, invalid_rows, names, numbers, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
 
 _LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
@@ -41,7 +41,7 @@ def trust_tables(result: Result) -> list[Table]:
     causes = dict.fromkeys(cause for cell in result.cells for cause in _causes(cell)) or {"loss": None}
     notes = [_LEDGER_NOTE.format(causes=", ".join(causes)), *([_PROBE_NOTE] if "hosts waited" in extra else [])]
     notes += [_DELAY_NOTE] if "exchanges longer by" in extra else []
-    notes += [f"{listed(cells)}: {text}" for text, cells in grouped(_remarks(result)).items()]
+    notes += [f"{listed(cells)}: {text}" for text, cells in grouped_by_wording(_remarks(result)).items()]
     marked = invalid_rows(result.cells)
     return [Table("Ledger and fidelity", [*columns, *numbers(*extra)], rows, marked, notes, shown=Shown.PAGE)]
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosswind.quantities import UNITS
@@ -18,15 +18,16 @@ _WORDS_AFTER_NUMBER = re.compile(rf" ({EXACT}|\(no interval\)|\(in all \d+ repet
 NOT_MEASURED = "not measured"
 """What stands in the place of a number that has no meaning in virtual time."""
 _OUTCOMES = {
-    "timeout": "timed out",
-    "refused": "refused",
-    "reset": "reset",
-    "closed": "closed early",
-    "certificate": "with an untrusted certificate",
-    "protocol": "violated the protocol",
-    "too_large": "too large",
-    "error": "with an error",
+    "timeout": ("timed out", "timed out"),
+    "refused": ("refused", "were refused"),
+    "reset": ("reset", "were reset"),
+    "closed": ("closed early", "were closed early"),
+    "certificate": ("with an untrusted certificate", "failed with an untrusted certificate"),
+    "protocol": ("violated the protocol", "violated the protocol"),
+    "too_large": ("too large", "were too large"),
+    "error": ("with an error", "failed with an error"),
 }
+"""How exchanges ended: after their number, and as what they did."""
 _THIN_SPACE = "\u202f"
 SMALL_RATIO = 0.1
 """Below this a ratio is said as one part in so many."""
@@ -211,7 +212,19 @@ def _inverse(value: float | None, half: float | None) -> str:
 
 def outcome_text(outcome: str, number_of: int) -> str:
     """How some exchanges ended, in words: "12 timed out"."""
-    return f"{count(number_of)} {_OUTCOMES.get(outcome, outcome)}"
+    after_number, _ = _OUTCOMES.get(outcome, (outcome, ""))
+    return f"{count(number_of)} {after_number}"
+
+
+def failures_text(failed: int, outcomes: Sequence[tuple[str, int]]) -> str:
+    """How many of some exchanges failed, and how: "none of them failed", "33 of them timed out".
+
+    Args: outcomes: how often each was counted.
+    """
+    if len(outcomes) == 1 and outcomes[0][0] in _OUTCOMES and outcomes[0][1] == failed:
+        return f"{count(failed)} of them {_OUTCOMES[outcomes[0][0]][1]}"
+    named = ", ".join(outcome_text(outcome, number_of) for outcome, number_of in outcomes)
+    return f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}"
 
 
 def percent(share: float | None) -> str:

@@ -6,7 +6,7 @@ from crosswind.analysis.result import Result
 from crosswind.findings.registry import showings
 from crosswind.report.page import Sentence, Tone
 from crosswind.report.text.exploration import exploration
-from crosswind.report.text.format import count, count_of, levels, outcome_text
+from crosswind.report.text.format import count, count_of, failures_text, levels
 from crosswind.report.text.inferred import inferred_sentences
 
 _WITHOUT_RESULT = " failed: "
@@ -77,7 +77,6 @@ def _extent(result: Result) -> str:
     causes: Counter[str] = Counter()
     for failures in (failures for cell in result.cells for failures in cell.failures):
         causes[failures.outcome] += failures.count
-    named = ", ".join(outcome_text(outcome, number_of) for outcome, number_of in causes.most_common())
     failed = sum(cell.lost for cell in result.cells)
     without = any(_WITHOUT_RESULT in (cell.reason or "") for cell in result.cells)
     extent = f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}"
@@ -85,8 +84,7 @@ def _extent(result: Result) -> str:
     if not exchanges:
         return f"{extent}, no exchange{': repetitions that failed entirely have none' if without else ''}."
     return (
-        f"{extent}, {count_of(exchanges, 'exchange')}, "
-        f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}"
+        f"{extent}, {count_of(exchanges, 'exchange')}, {failures_text(failed, causes.most_common())}"
         f"{'; repetitions that failed entirely have none' if without else ''}."
     )
 

@@ -19,7 +19,7 @@ from crosswind.findings.figure.judge import Figure
 from crosswind.findings.registry import showings
 from crosswind.report.page import Sentence, Tone
 from crosswind.report.tables.summary import summary_tables
-from crosswind.report.tables.table import Table, grouped
+from crosswind.report.tables.table import Table, grouped_by_wording
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
@@ -54,8 +54,8 @@ def screen_lines(result: Result, width: int, *, everything: bool = False) -> lis
 
 def doubts_of(result: Result) -> list[tuple[str, str]]:
     """Why cells are not valid and what they warn of, each text once with the cells that it is about: (kind, text)."""
-    reasons = grouped((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
-    warnings = grouped((text, levels(cell.levels)) for cell in result.cells for text in cell.warnings)
+    reasons = grouped_by_wording((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
+    warnings = grouped_by_wording((text, levels(cell.levels)) for cell in result.cells for text in cell.warnings)
     several = len(result.cells) > 1
     return [
         *(("invalid", _with_cells(text, cells, several=several)) for text, cells in reasons.items()),
