@@ -182,13 +182,14 @@ class HostProfile:
 class Catalog:
     """Everything that a cell can be, and the columns of the tables that it writes.
 
-    `elements` are in the order in which a packet meets them. `kernel`: what Linux does where no host setting says
+    `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold. `kernel`: what Linux does where no host setting says
     anything, as far as models need to know it.
     """
 
     version: str
     path: Group
     elements: tuple[Group, ...]
+    changes: Group
     host: Group
     kernel: Mapping[str, Any]
     profiles: tuple[HostProfile, ...]
@@ -237,6 +238,7 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         version=data["version"],
         path=_group(data["path"], "path"),
         elements=tuple(_group(entry, entry["name"]) for entry in data["elements"]),
+        changes=_group(data["changes"], "changes"),
         host=_group(data["host"], "host"),
         kernel=data["host"]["kernel"],
         profiles=tuple(_made(HostProfile, entry) for entry in data["host"]["profiles"]),

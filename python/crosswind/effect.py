@@ -23,6 +23,7 @@ class Effect:
         queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
         mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
         random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
+        changes: whether it is something else at other times, which the other fields do not show.
     """
 
     delay_ns: int = 0
@@ -34,6 +35,7 @@ class Effect:
     mtu_bytes: int | None = None
     random_delay: bool = False
     reorders: bool = False
+    changes: bool = False
 
 
 @dataclass(frozen=True)

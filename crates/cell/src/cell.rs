@@ -2,10 +2,10 @@
 
 use crate::CellError;
 use crate::demand::Demand;
-use crate::sections::{Sections, read_lists, read_section, read_series_files};
+use crate::sections::{Sections, read_files_within, read_lists, read_section};
 use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
-use crosswind_path::{DirectionConfig, PathConfig};
+use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::Carrier;
 use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
@@ -232,7 +232,7 @@ impl Cell {
     /// Whether nothing in it is left to chance, so that in virtual time every repetition comes out the same.
     pub fn is_exact(&self) -> bool {
         let path = &self.path.directions;
-        !(path.forward.is_random() || path.reverse.is_random() || self.host.is_random() || self.workload.is_random())
+        !(path.is_random() || self.host.is_random() || self.workload.is_random())
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -334,36 +334,35 @@ impl PathSection {
     /// What the emulator is to do: where no other is set, the path takes packets as large as the hosts' devices do.
     pub fn emulated(&self) -> PathConfig {
         let mut config = self.directions.clone();
-        for direction in [&mut config.forward, &mut config.reverse] {
-            direction.mtu.link_mtu_bytes.get_or_insert(self.mtu_bytes);
+        for side in Side::BOTH {
+            for hop in &mut config.hops {
+                hop.side_mut(side).mtu.link_mtu_bytes.get_or_insert(self.mtu_bytes);
+            }
         }
         config
     }
 
     /// The largest packet that passes in both directions.
     fn least_mtu(&self) -> u32 {
-        let links = [&self.directions.forward, &self.directions.reverse].map(|direction| direction.effect().mtu_bytes);
+        let links = Side::BOTH.map(|side| self.directions.least_mtu(side));
         links.into_iter().flatten().fold(self.mtu_bytes, u32::min)
     }
 
     fn read(section: serde_json::Map<String, Value>) -> Result<Self, SettingError> {
         let mut sections = Sections::new(section);
         let within = |error: SettingError| error.within("path");
-        let mut direction = |name: &str| {
-            let mut object = sections.take(name)?;
-            let within = |error: SettingError| error.within(name);
-            read_series_files(&mut object, &DirectionConfig::keys()).map_err(within)?;
-            DirectionConfig::from_object(&object).map_err(within)
-        };
-        let (forward, reverse) = (direction("forward").map_err(within), direction("reverse").map_err(within));
+        let keys = DirectionConfig::keys();
+        let mut emulated = serde_json::Map::new();
+        for name in ["forward", "reverse", "hops", "changes"] {
+            if let Some(mut value) = sections.take_any(name) {
+                read_files_within(&mut value, &keys).map_err(|error| error.within(name).within("path"))?;
+                emulated.insert(name.to_owned(), value);
+            }
+        }
+        let directions = PathConfig::from_object(&emulated).map_err(within)?;
         let own: PathKeys = read_section("path", &sections.rest())?;
-        let path = Self {
-            backend: own.backend,
-            family: own.family,
-            mtu_bytes: own.mtu_bytes,
-            server: own.server,
-            directions: PathConfig { forward: forward?, reverse: reverse? },
-        };
+        let path =
+            Self { backend: own.backend, family: own.family, mtu_bytes: own.mtu_bytes, server: own.server, directions };
         path.check().map_err(within)?;
         Ok(path)
     }
@@ -377,13 +376,12 @@ impl PathSection {
                 "every host has to take 1280 bytes of IPv6 (RFC 8200)",
             ));
         }
-        for (name, direction) in [("forward", &self.directions.forward), ("reverse", &self.directions.reverse)] {
-            if let Some(bytes) =
-                direction.mtu.link_mtu_bytes.filter(|bytes| self.family == Family::Ipv6 && *bytes < MIN_MTU_IPV6)
-            {
+        for side in Side::BOTH {
+            let least = self.directions.least_mtu(side);
+            if let Some(bytes) = least.filter(|bytes| self.family == Family::Ipv6 && *bytes < MIN_MTU_IPV6) {
                 let problem = format!("{bytes} is not between {MIN_MTU_IPV6} and {MAX_MTU}");
                 let hint = "every link has to take 1280 bytes of IPv6 (RFC 8200)";
-                return Err(SettingError::new("link_mtu_bytes", problem, hint).within(name));
+                return Err(SettingError::new("link_mtu_bytes", problem, hint).within(side.name()));
             }
         }
         if self.backend != Backend::Tun && self.directions != PathConfig::default() {
@@ -404,7 +402,7 @@ impl PathSection {
         PathFacts {
             ipv6: self.family == Family::Ipv6,
             mtu_bytes: self.mtu_bytes,
-            round_trip: self.directions.forward.longest_delay() + self.directions.reverse.longest_delay(),
+            round_trip: self.directions.round_trip(),
         }
     }
 }

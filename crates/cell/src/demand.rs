@@ -1,6 +1,6 @@
 //! What a forecast of a cell is made from: what its path does to traffic, and what its workload sends.
 
-use crosswind_path::{Effect, PathConfig};
+use crosswind_path::{Effect, PathConfig, Side};
 use crosswind_transport::Resumption;
 use crosswind_workload::{TrafficPattern, WorkloadConfig};
 use schemars::JsonSchema;
@@ -29,8 +29,8 @@ impl Demand {
         let needs = workload.connections();
         Self {
             timeout_ns: workload.timeout().map(|timeout| timeout.as_nanos() as u64),
-            forward: path.forward.effect(),
-            reverse: path.reverse.effect(),
+            forward: path.effect(Side::Forward),
+            reverse: path.effect(Side::Reverse),
             traffic: workload.traffic(),
             polling: needs.is_some_and(|needs| needs.polling),
             early_data: needs.is_some_and(|needs| needs.resumption == Resumption::EarlyData),

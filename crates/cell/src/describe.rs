@@ -5,7 +5,7 @@ use crate::check::Answer;
 use crate::event::Event;
 use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, PacketRecord, Row};
-use crosswind_path::{DirectionConfig, ElementGroup};
+use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
 use crosswind_settings::{Group, Key};
 use crosswind_transport::{Features, TransportRef};
 use crosswind_workload::{Kind, PageObject, Sample};
@@ -23,6 +23,8 @@ pub struct Catalogue {
     path: &'static Group,
     /// Elements of one direction, in the order in which a packet meets them.
     elements: Vec<ElementGroup>,
+    /// Keys of a change of the path over time, beside those of one direction.
+    changes: &'static Group,
     host: HostGroup,
     budget: &'static Group,
     transports: Vec<Transport>,
@@ -62,6 +64,7 @@ impl Catalogue {
             version: env!("CARGO_PKG_VERSION"),
             path: PathSection::describe(),
             elements: DirectionConfig::describe(),
+            changes: PathConfig::describe_change(),
             host: HostConfig::describe(),
             budget: Budget::describe(),
             transports: crosswind_transport::all().map(Transport::new).collect(),

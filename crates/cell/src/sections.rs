@@ -24,6 +24,11 @@ impl Sections {
         }
     }
 
+    /// What stands under `name`, whatever it is.
+    pub fn take_any(&mut self, name: &str) -> Option<Value> {
+        self.0.shift_remove(name)
+    }
+
     /// The section called `name`, which has to be there.
     pub fn take_required(&mut self, name: &str) -> Result<Map<String, Value>, SettingError> {
         if !self.0.contains_key(name) {
@@ -57,7 +62,7 @@ pub fn read_lists<T: DeserializeOwned>(name: &str, section: Map<String, Value>) 
 }
 
 /// Puts the numbers of a file in the place of each series that is one: `{"file": "rates.txt"}`. Space separates them.
-pub fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
+fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
     for key in keys.iter().filter(|key| key.key_type == KeyType::Series) {
         let Some(file) = section.get(&key.name).and_then(|value| value.as_object()?.get("file")?.as_str()) else {
             continue;
@@ -69,6 +74,21 @@ pub fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Resu
         section.insert(key.name.clone(), numbers.into_iter().map(Value::Number).collect());
     }
     Ok(())
+}
+
+/// The same for all series of a path's directions, in whichever object of `value` they stand.
+pub fn read_files_within(value: &mut Value, keys: &[Key]) -> Result<(), SettingError> {
+    match value {
+        Value::Object(object) => {
+            read_series_files(object, keys)?;
+            object.values_mut().try_for_each(|inner| read_files_within(inner, keys))
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(|item| match item {
+            Value::Number(_) => Ok(()),
+            item => read_files_within(item, keys),
+        }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

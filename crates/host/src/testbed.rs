@@ -154,7 +154,7 @@ impl Testbed {
             namespace.run(|| prepare(&settings.host, &cpus))?;
         }
         let multicast = settings.backend == Backend::Direct;
-        let round_trip = settings.path.forward.longest_delay() + settings.path.reverse.longest_delay();
+        let round_trip = settings.path.round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
         let emulator = match settings.backend {
             Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),

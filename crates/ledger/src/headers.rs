@@ -3,6 +3,9 @@
 //! The parser runs for every packet on the real-time thread: it allocates nothing, panics on no bytes, and every loop is
 //! bounded.
 
+use crosswind_path::Ecn;
+use crosswind_units::Seed;
+
 /// The number of extension headers that are followed. Real packets carry one or two; a hostile packet with many must not
 /// hold up the thread.
 const MAX_EXTENSIONS: usize = 8;
@@ -39,6 +42,8 @@ pub struct Headers {
     pub flags: u8,
     /// TCP sequence number of the first byte of payload, else 0.
     pub sequence: u32,
+    /// IP's bits about congestion.
+    pub ecn: Ecn,
 }
 
 impl Headers {
@@ -50,6 +55,12 @@ impl Headers {
             _ => None,
         }
         .unwrap_or_default()
+    }
+
+    /// A hash of version, protocol and ports: packets of one flow have the same.
+    pub const fn flow(&self) -> u32 {
+        let ports = ((self.source_port as u64) << 16) | self.destination_port as u64;
+        Seed(((self.version as u64) << 40) | ((self.protocol as u64) << 32) | ports).word(0) as u32
     }
 }
 
@@ -63,7 +74,8 @@ fn parse_ipv4(packet: &[u8]) -> Option<Headers> {
         return None;
     }
     let offset = u16_at(fixed, 6) & 0x1fff;
-    Some(parse_transport(4, fixed[9], offset == 0, &packet[header_length..end]))
+    let headers = parse_transport(4, fixed[9], offset == 0, &packet[header_length..end]);
+    Some(Headers { ecn: Ecn::from_bits(fixed[1]), ..headers })
 }
 
 fn parse_ipv6(packet: &[u8]) -> Option<Headers> {
@@ -83,7 +95,8 @@ fn parse_ipv6(packet: &[u8]) -> Option<Headers> {
             break;
         }
     }
-    Some(parse_transport(6, protocol, first_fragment, rest))
+    let headers = parse_transport(6, protocol, first_fragment, rest);
+    Some(Headers { ecn: Ecn::from_bits(fixed[1] >> 4), ..headers })
 }
 
 /// Next header, own length and fragment offset of the extension header `protocol` at the start of `bytes`; `None` when it

@@ -6,6 +6,7 @@
 mod oracle;
 
 use crosswind_ledger::Headers;
+use crosswind_path::Ecn;
 use etherparse::{
     IpFragOffset, IpNumber, Ipv4Header, Ipv4Options, Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, TcpHeader,
     UdpHeader,
@@ -50,8 +51,16 @@ fn tcp(flags: u8, payload: &[u8]) -> Vec<u8> {
     segment
 }
 
-const NOTHING: Headers =
-    Headers { version: 0, protocol: 0, source_port: 0, destination_port: 0, payload_bytes: 0, flags: 0, sequence: 0 };
+const NOTHING: Headers = Headers {
+    version: 0,
+    protocol: 0,
+    source_port: 0,
+    destination_port: 0,
+    payload_bytes: 0,
+    flags: 0,
+    sequence: 0,
+    ecn: Ecn::NotCapable,
+};
 const UDP_OF_THREE: Headers = Headers {
     version: 4,
     protocol: UDP,
@@ -60,6 +69,7 @@ const UDP_OF_THREE: Headers = Headers {
     payload_bytes: 3,
     flags: 0,
     sequence: 0,
+    ecn: Ecn::NotCapable,
 };
 
 #[test]
@@ -77,6 +87,7 @@ fn a_segment_over_ipv6_with_its_flags_and_sequence_number() {
         payload_bytes: 2,
         flags: 0x18,
         sequence: 1,
+        ecn: Ecn::NotCapable,
     };
     assert_eq!(Headers::parse(&ipv6(TCP, &tcp(0x18, b"hi"))), expected);
 }
@@ -281,4 +292,19 @@ fn the_oracle_answers_for_most_generated_packets() {
     let strategy = prop_oneof![ipv4_packet(), ipv6_packet()];
     let answered = (0..1000).filter(|_| oracle(&strategy.new_tree(&mut runner).unwrap().current()).is_some()).count();
     assert!(answered > 700, "{answered} of 1000: the comparison above would mean little");
+}
+
+#[test]
+fn the_bits_about_congestion_are_those_of_the_traffic_class() {
+    let ecn = |class: u8| {
+        let mut v4 = ipv4(UDP, 31, 0, &udp(11, b"abc"));
+        v4[1] = class;
+        let mut v6 = ipv6(UDP, &udp(11, b"abc"));
+        (v6[0], v6[1]) = (0x60 | class >> 4, class << 4);
+        (Headers::parse(&v4).ecn, Headers::parse(&v6).ecn)
+    };
+    for (class, expected) in [(0xfc, Ecn::NotCapable), (0x01, Ecn::Ect1), (0xb8 | 0x02, Ecn::Ect0), (0x03, Ecn::Marked)]
+    {
+        assert_eq!(ecn(class), (expected, expected));
+    }
 }

@@ -11,7 +11,7 @@ use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
-use crosswind_path::{Side, TimeSpent};
+use crosswind_path::{Ecn, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 use std::io::Cursor;
 use support::SmallDisk;
@@ -36,6 +36,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         payload_bytes: 12 + index as u32,
         flags: 0,
         sequence: 0,
+        ecn: Ecn::NotCapable,
     };
     PacketRecord {
         side,

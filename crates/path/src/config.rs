@@ -2,21 +2,393 @@
 //!
 //! Which elements there are, only `registry.rs` says; everything here goes through its list.
 
+use crate::direction::{Direction, Side, Stage};
 use crate::registry::DirectionConfig;
-use crate::{Cause, Effect, Element};
-use crosswind_settings::{Key, SettingError};
-use crosswind_units::{Duration, Seed};
+use crate::{Cause, Effect, Element, Period};
+use crosswind_settings::{Group, Key, SettingError};
+use crosswind_units::{Duration, Instant, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Both directions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// The hops between client and server, and what of them changes over time.
+#[derive(Clone, Debug, PartialEq)]
 pub struct PathConfig {
+    /// One or more, the client's first.
+    pub hops: Vec<Hop>,
+    /// In the order in which they were given.
+    pub changes: Vec<Change>,
+}
+
+/// One stretch of the path, with the elements of each direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Hop {
+    /// What it is called; empty where it is the only one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// Client to server.
     pub forward: DirectionConfig,
     /// Server to client.
     pub reverse: DirectionConfig,
+}
+
+/// Other settings of a hop, and when they hold.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Change {
+    /// When they hold, and of which hop.
+    #[serde(flatten)]
+    pub keys: ChangeKeys,
+    /// What is different from client to server.
+    pub forward: Map<String, Value>,
+    /// What is different from server to client.
+    pub reverse: Map<String, Value>,
+}
+
+/// The longest time of a change: 1 day.
+const MAX_TIME_NS: u64 = 86_400_000_000_000;
+
+/// The shortest time after which a change comes again: 1 ms.
+const MIN_INTERVAL_NS: u64 = 1_000_000;
+
+/// A change of the path over time: while it holds, keys of a hop have other values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ChangeKeys {
+    /// When it begins, counted from the first packet that enters the path.
+    #[serde(rename = "start_ns")]
+    #[schemars(with = "u64", range(max = MAX_TIME_NS))]
+    pub start: Duration,
+    /// How much later than `start` it may begin, at random: every repetition draws a time of its own.
+    #[serde(rename = "spread_ns")]
+    #[schemars(with = "u64", range(max = MAX_TIME_NS))]
+    pub spread: Duration,
+    /// How long it holds; without it, for good.
+    #[serde(rename = "for_ns", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_TIME_NS))]
+    pub lasting: Option<Duration>,
+    /// How long after its start it begins again, and again; without it, it happens once.
+    #[serde(rename = "every_ns", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = MIN_INTERVAL_NS, max = MAX_TIME_NS), extend("only_with" = {"key": "for_ns", "value": null}))]
+    pub every: Option<Duration>,
+    /// The hop that changes, by its name; of a path with several hops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("varies" = false))]
+    pub hop: Option<String>,
+}
+
+impl Default for PathConfig {
+    fn default() -> Self {
+        Self { hops: vec![Hop::default()], changes: Vec::new() }
+    }
+}
+
+impl Hop {
+    /// What it does in one direction.
+    pub const fn side(&self, side: Side) -> &DirectionConfig {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+
+    /// The same, to be changed.
+    pub const fn side_mut(&mut self, side: Side) -> &mut DirectionConfig {
+        match side {
+            Side::Forward => &mut self.forward,
+            Side::Reverse => &mut self.reverse,
+        }
+    }
+}
+
+impl Change {
+    /// What is different in one direction.
+    pub const fn side(&self, side: Side) -> &Map<String, Value> {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+
+    fn is_of(&self, hop: &Hop) -> bool {
+        self.keys.hop.as_ref().is_none_or(|name| *name == hop.name)
+    }
+
+    /// When it holds; `word` decides how much later than `start` it begins.
+    fn period(&self, word: u64) -> Period {
+        let spread = u128::from(self.keys.spread.as_nanos()) + 1;
+        let later = (u128::from(word) * spread) >> 64;
+        let start = Instant::ZERO + self.keys.start + Duration::from_nanos(later as u64);
+        Period { start, lasting: self.keys.lasting, every: self.keys.every }
+    }
+}
+
+impl PathConfig {
+    /// A path of one hop, which has no name.
+    pub fn one_hop(forward: DirectionConfig, reverse: DirectionConfig) -> Self {
+        Self { hops: vec![Hop { name: String::new(), forward, reverse }], changes: Vec::new() }
+    }
+
+    /// The path in `object`, checked, with every default filled in: `forward` and `reverse` of one hop or `hops` of several, and
+    /// `changes`.
+    ///
+    /// # Errors
+    /// What a key cannot be; the key is dotted, as `hops.0.forward.loss`.
+    pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
+        let known = ["forward", "reverse", "hops", "changes"];
+        if let Some(unknown) = object.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(SettingError::new(unknown, "is not a known key", format!("known keys: {}", known.join(", "))));
+        }
+        let listed = list_of(object, "hops", |hop| {
+            let name = hop.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+            let hint = "give each hop a name, as wifi";
+            let name = name.ok_or_else(|| SettingError::new("name", "is missing", hint))?.to_owned();
+            Ok(Hop { name, forward: direction_of(hop, "forward")?, reverse: direction_of(hop, "reverse")? })
+        })?;
+        let hops = match listed {
+            Some(hops) if object.contains_key("forward") || object.contains_key("reverse") || hops.is_empty() => {
+                let problem = if hops.is_empty() { "is empty" } else { "and forward or reverse exclude each other" };
+                return Err(SettingError::new("hops", problem, "give the settings of each hop with it"));
+            }
+            Some(hops) if hops.len() > MOST_HOPS => {
+                let problem = format!("has {} hops", hops.len());
+                return Err(SettingError::new("hops", problem, format!("a path has {MOST_HOPS} hops at most")));
+            }
+            Some(hops) => hops,
+            None => {
+                let [forward, reverse] = [direction_of(object, "forward")?, direction_of(object, "reverse")?];
+                vec![Hop { name: String::new(), forward, reverse }]
+            }
+        };
+        let changes = list_of(object, "changes", |change| {
+            let mut keys = change.clone();
+            let [forward, reverse] = ["forward", "reverse"].map(|side| keys.shift_remove(side));
+            Ok(Change {
+                keys: crosswind_settings::read(&keys)?,
+                forward: changed_keys(forward, "forward")?,
+                reverse: changed_keys(reverse, "reverse")?,
+            })
+        })?;
+        let config = Self { hops, changes: changes.unwrap_or_default() };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The keys of a change beside those of the direction.
+    pub fn describe_change() -> &'static Group {
+        crosswind_settings::describe::<ChangeKeys>()
+    }
+
+    /// Whether its hops can be together, and its changes.
+    ///
+    /// # Errors
+    /// Names that are missing or that two hops have; a change of no hop, of nothing, or to settings that exclude each other; two
+    /// changes of one key at one time. The key is dotted, as `changes.0.hop`.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let twice = |number: usize| self.hops[..number].iter().any(|hop| hop.name == self.hops[number].name);
+        if let Some(number) = (0..self.hops.len()).find(|number| twice(*number)) {
+            let problem = format!("{} is the name of two hops", self.hops[number].name);
+            return Err(SettingError::new(format!("hops.{number}.name"), problem, "give each hop a name of its own"));
+        }
+        for (number, change) in self.changes.iter().enumerate() {
+            self.check_change(change).map_err(|error| error.within(&format!("changes.{number}")))?;
+        }
+        self.check_overlaps()?;
+        for side in Side::BOTH {
+            self.stages(side, Seed(0))?;
+        }
+        Ok(())
+    }
+
+    fn check_change(&self, change: &Change) -> Result<(), SettingError> {
+        let names = || self.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(", ");
+        match &change.keys.hop {
+            Some(name) if self.hops.iter().all(|hop| hop.name != *name) => {
+                return Err(SettingError::new("hop", format!("{name} is no hop"), format!("hops: {}", names())));
+            }
+            None if self.hops.len() > 1 => {
+                return Err(SettingError::new("hop", "is missing", format!("say which hop changes: {}", names())));
+            }
+            _ => {}
+        }
+        if change.forward.is_empty() && change.reverse.is_empty() {
+            return Err(SettingError::new("forward", "changes nothing", "give a key of the path and its other value"));
+        }
+        if change.keys.every.is_some_and(|every| change.keys.lasting.is_none_or(|lasting| lasting >= every)) {
+            return Err(SettingError::new(
+                "every_ns",
+                "is not longer than for_ns",
+                "let each change end before the next",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Two changes of one key at one time leave open which counts.
+    fn check_overlaps(&self) -> Result<(), SettingError> {
+        for (number, change) in self.changes.iter().enumerate() {
+            for before in &self.changes[..number] {
+                let key = Side::BOTH
+                    .into_iter()
+                    .find_map(|side| change.side(side).keys().find(|key| before.side(side).contains_key(*key)));
+                if let Some(key) = key
+                    && before.keys.hop == change.keys.hop
+                    && overlap(&before.keys, &change.keys)
+                {
+                    let problem = format!("changes {key} while another change of it may hold");
+                    let hint = "give the changes times that do not overlap";
+                    return Err(SettingError::new(format!("changes.{number}.start_ns"), problem, hint));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One direction of the path, whose random decisions come from `seed`.
+    ///
+    /// # Panics
+    /// When [`check`](Self::check) refuses the path.
+    pub fn direction(&self, side: Side, seed: Seed) -> Direction {
+        let stages = self.stages(side, seed);
+        Direction::of_stages(stages.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}")))
+    }
+
+    fn stages(&self, side: Side, seed: Seed) -> Result<Vec<Stage>, SettingError> {
+        let (own, chance) = (seed.child(side.name()), seed.child("changes"));
+        let mut stages = Vec::new();
+        for (number, hop) in self.in_order(side) {
+            // The first hop draws what the only hop of a path draws.
+            let seed = if number == 0 { own } else { own.child(&hop.name) };
+            let changes: Vec<_> = (0..)
+                .zip(&self.changes)
+                .filter(|(_, change)| change.is_of(hop))
+                .map(|(number, change)| (change.period(chance.word(number)), change.side(side)))
+                .collect();
+            let elements = hop.side(side).build(&changes, seed)?;
+            stages.extend(elements.into_iter().map(|element| Stage { hop: number as u8, element }));
+        }
+        Ok(stages)
+    }
+
+    /// The hops and their numbers in the order in which a packet meets them.
+    fn in_order(&self, side: Side) -> Vec<(usize, &Hop)> {
+        let mut hops: Vec<_> = self.hops.iter().enumerate().collect();
+        if side == Side::Reverse {
+            hops.reverse();
+        }
+        hops
+    }
+
+    /// What each hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
+    fn variants(&self, side: Side) -> impl Iterator<Item = (&Hop, DirectionConfig)> {
+        self.hops.iter().flat_map(move |hop| {
+            let base = hop.side(side);
+            let changed = self
+                .changes
+                .iter()
+                .filter(|change| change.is_of(hop))
+                .filter_map(move |change| base.with(change.side(side)).ok());
+            changed.chain([base.clone()]).map(move |config| (hop, config))
+        })
+    }
+
+    /// The longest that a packet takes in one direction without the time on the wire, or behind other packets.
+    pub fn longest_delay(&self, side: Side) -> Duration {
+        self.hops.iter().fold(Duration::ZERO, |sum, hop| {
+            let own = self.variants(side).filter(|(of, _)| of.name == hop.name);
+            sum + own.map(|(_, config)| config.longest_delay()).max().unwrap_or_default()
+        })
+    }
+
+    /// The longest delay there and back.
+    pub fn round_trip(&self) -> Duration {
+        self.longest_delay(Side::Forward) + self.longest_delay(Side::Reverse)
+    }
+
+    /// What one direction does to traffic as a whole, as long as nothing changes.
+    pub fn effect(&self, side: Side) -> Effect {
+        let hops = self.in_order(side).into_iter();
+        let effect = hops.fold(Effect::default(), |before, (_, hop)| before.then(hop.side(side).effect()));
+        Effect { changes: effect.changes || self.changes.iter().any(|change| !change.side(side).is_empty()), ..effect }
+    }
+
+    /// The smallest MTU that there is at some time in one direction.
+    pub fn least_mtu(&self, side: Side) -> Option<u32> {
+        self.variants(side).filter_map(|(_, config)| config.effect().mtu_bytes).min()
+    }
+
+    /// Whether the path does something else to the same packets with another seed.
+    pub fn is_random(&self) -> bool {
+        let draws = |side| self.variants(side).any(|(_, config)| config.is_random());
+        self.changes.iter().any(|change| change.keys.spread > Duration::ZERO) || Side::BOTH.into_iter().any(draws)
+    }
+}
+
+/// More are no path that anybody has.
+const MOST_HOPS: usize = 16;
+
+/// Each object of the list called `name`; none where there is no such list.
+fn list_of<T>(
+    object: &Map<String, Value>,
+    name: &str,
+    read: impl Fn(&Map<String, Value>) -> Result<T, SettingError>,
+) -> Result<Option<Vec<T>>, SettingError> {
+    let Some(list) = object.get(name) else { return Ok(None) };
+    let refused = || SettingError::new(name, "is no list of objects", "docs/cell-protocol.md lists every key");
+    let items = list.as_array().ok_or_else(refused)?.iter().enumerate().map(|(number, item)| {
+        read(item.as_object().ok_or_else(refused)?).map_err(|error| error.within(&format!("{name}.{number}")))
+    });
+    items.collect::<Result<_, _>>().map(Some)
+}
+
+fn direction_of(object: &Map<String, Value>, name: &str) -> Result<DirectionConfig, SettingError> {
+    let settings = match object.get(name) {
+        None => &Map::new(),
+        Some(Value::Object(settings)) => settings,
+        Some(_) => return Err(SettingError::new(name, "is no JSON object", "docs/cell-protocol.md lists every key")),
+    };
+    DirectionConfig::from_object(settings).map_err(|error| error.within(name))
+}
+
+/// What is different in one direction while a change holds: keys of the direction, each with a value that it can have.
+fn changed_keys(object: Option<Value>, name: &str) -> Result<Map<String, Value>, SettingError> {
+    let settings = match object {
+        None => Map::new(),
+        Some(Value::Object(settings)) => settings,
+        Some(_) => return Err(SettingError::new(name, "is no JSON object", "docs/cell-protocol.md lists every key")),
+    };
+    crosswind_settings::check(&settings, &DirectionConfig::keys()).map_err(|error| error.within(name))?;
+    Ok(settings)
+}
+
+/// Whether two changes may hold at one time.
+fn overlap(a: &ChangeKeys, b: &ChangeKeys) -> bool {
+    // Of both: the first start, how long it holds at most, counted from there, and after how long again.
+    let of = |change: &ChangeKeys| {
+        let lasting = change.lasting.map(|lasting| lasting.as_nanos() + change.spread.as_nanos());
+        (change.start.as_nanos(), lasting.unwrap_or(u64::MAX / 2), change.every.map(Duration::as_nanos))
+    };
+    let ((a_start, a_lasting, a_every), (b_start, b_lasting, b_every)) = (of(a), of(b));
+    match (a_every, b_every) {
+        (None, None) => a_start < b_start + b_lasting && b_start < a_start + a_lasting,
+        (Some(every), None) => meets(a_start, a_lasting, every, b_start, b_lasting),
+        (None, Some(every)) => meets(b_start, b_lasting, every, a_start, a_lasting),
+        (Some(a_every), Some(b_every)) => {
+            let step = gcd(a_every, b_every);
+            let after = (i128::from(b_start) - i128::from(a_start)).rem_euclid(i128::from(step)) as u64;
+            after < a_lasting || step - after < b_lasting
+        }
+    }
+}
+
+/// Whether what holds from `start` on for `lasting`, every `every`, does so at some time of `once` and the `length` after it.
+const fn meets(start: u64, lasting: u64, every: u64, once: u64, length: u64) -> bool {
+    let number = once.saturating_sub(start) / every;
+    let (first, second) = (start + number * every, start + (number + 1) * every);
+    (first < once + length && once < first + lasting) || second < once + length
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl DirectionConfig {
@@ -33,7 +405,17 @@ impl DirectionConfig {
 
     /// The elements that these settings ask for, each with a random stream of its own.
     pub fn elements(&self, seed: Seed) -> Vec<Box<dyn Element>> {
-        self.each().into_iter().filter_map(|(name, settings)| settings.element(seed.child(name))).collect()
+        self.build(&[], seed).unwrap_or_else(|error| unreachable!("nothing changes: {error}"))
+    }
+
+    /// These settings with the values of `changed`.
+    fn with(&self, changed: &Map<String, Value>) -> Result<Self, SettingError> {
+        let mut object = match serde_json::to_value(self) {
+            Ok(Value::Object(object)) => object,
+            other => unreachable!("settings are no object: {other:?}"),
+        };
+        object.extend(changed.clone());
+        Self::read_each(&object)
     }
 
     /// The longest that a packet takes without the time on the wire, or behind other packets.
@@ -62,5 +444,23 @@ impl TryFrom<Map<String, Value>> for DirectionConfig {
 
     fn try_from(object: Map<String, Value>) -> Result<Self, SettingError> {
         Self::from_object(&object)
+    }
+}
+
+impl Serialize for PathConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(None)?;
+        match self.hops.as_slice() {
+            [hop] if hop.name.is_empty() => {
+                map.serialize_entry("forward", &hop.forward)?;
+                map.serialize_entry("reverse", &hop.reverse)?;
+            }
+            hops => map.serialize_entry("hops", hops)?,
+        }
+        if !self.changes.is_empty() {
+            map.serialize_entry("changes", &self.changes)?;
+        }
+        map.end()
     }
 }

@@ -1,6 +1,7 @@
-//! Propagation: every packet leaves a fixed time after it arrived. The line has no limit and never drops.
+//! Propagation: every packet leaves a fixed time after it arrived. The line has no limit and never drops. Where the delay shrinks,
+//! packets keep their order: none leaves before those that arrived earlier.
 
-use crate::{Departure, Effect, Element, ElementSettings, Packet};
+use crate::{Departure, Effect, Element, ElementSettings, Packet, Schedule};
 use crosswind_units::{Duration, Instant, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +21,9 @@ pub struct DelaySettings {
 }
 
 impl ElementSettings for DelaySettings {
-    fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
-        (self.delay > Duration::ZERO).then(|| Box::new(Delay::new(self.delay)) as Box<dyn Element>)
+    fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
+        let delays = settings.ever(|settings| settings.delay > Duration::ZERO);
+        delays.then(|| Box::new(Delay::new(settings)) as Box<dyn Element>)
     }
 
     fn longest_delay(&self) -> Duration {
@@ -37,22 +39,24 @@ impl ElementSettings for DelaySettings {
     }
 }
 
-/// A line of fixed length.
+/// A line, which a packet takes the delay to pass that there is when it arrives.
 pub struct Delay {
-    delay: Duration,
+    settings: Schedule<DelaySettings>,
     in_flight: VecDeque<Packet>,
 }
 
 impl Delay {
-    /// A line that a packet takes `delay` to pass.
-    pub fn new(delay: Duration) -> Self {
-        Self { delay, in_flight: VecDeque::with_capacity(1024) }
+    /// An empty line.
+    pub fn new(settings: Schedule<DelaySettings>) -> Self {
+        Self { settings, in_flight: VecDeque::with_capacity(1024) }
     }
 }
 
 impl Element for Delay {
     fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        self.in_flight.push_back(packet.after_propagation(self.delay));
+        let packet = packet.after_propagation(self.settings.at(packet.at).delay);
+        let before = self.in_flight.back().map_or(packet.at, |before| before.at);
+        self.in_flight.push_back(packet.held_until(before));
     }
 
     fn poll_packet(&mut self, now: Instant) -> Option<Departure> {

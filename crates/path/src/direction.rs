@@ -1,7 +1,7 @@
 //! A direction is a chain of elements; a path is two directions.
 
-use crate::{Departure, DirectionConfig, Element, Packet, PathConfig};
-use crosswind_units::{Bytes, Instant, Seed};
+use crate::{Arrival, Departure, DirectionConfig, Element, Packet, PathConfig};
+use crosswind_units::{Instant, Seed};
 use std::collections::VecDeque;
 
 /// The direction in which a packet goes.
@@ -28,16 +28,25 @@ impl Side {
 
 /// The network from one host to the other. A packet arrives at an element at the nominal time at which it left the one
 /// before.
+///
+/// Elements count time from the origin of the direction, the first packet in it unless the path has another.
 pub struct Direction {
-    elements: Vec<Box<dyn Element>>,
+    stages: Vec<Stage>,
     out: VecDeque<Departure>,
     next_index: u64,
+    origin: Option<Instant>,
+}
+
+/// An element, and which hop it is part of.
+pub(crate) struct Stage {
+    pub(crate) hop: u8,
+    pub(crate) element: Box<dyn Element>,
 }
 
 impl Direction {
     /// A chain of elements, from first to last. An empty chain is a wire of no length.
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
-        Self { elements, out: VecDeque::new(), next_index: 0 }
+        Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, element }).collect())
     }
 
     /// The elements that `config` asks for, in the order of the registry. Each draws from a stream of its own of `seed`.
@@ -45,14 +54,25 @@ impl Direction {
         Self::new(config.elements(seed))
     }
 
-    /// Takes a packet of `size` that enters at `now`; returns its index in this direction.
-    pub fn handle_packet(&mut self, now: Instant, size: Bytes, buffer: u32) -> u64 {
+    pub(crate) const fn of_stages(stages: Vec<Stage>) -> Self {
+        Self { stages, out: VecDeque::new(), next_index: 0, origin: None }
+    }
+
+    /// Lets time begin at `origin`, unless it has begun.
+    fn begin(&mut self, origin: Instant) {
+        self.origin.get_or_insert(origin);
+    }
+
+    /// Takes a packet that enters at `now`; returns its index in this direction.
+    pub fn handle_packet(&mut self, now: Instant, arrival: Arrival) -> u64 {
+        self.begin(now);
+        let now = self.own(now);
         let index = self.next_index;
         self.next_index += 1;
         self.pump(now);
-        let packet = Packet::entering(index, size, now, buffer);
-        match self.elements.first_mut() {
-            Some(first) => first.handle_packet(now, packet),
+        let packet = Packet::entering(index, now, arrival);
+        match self.stages.first_mut() {
+            Some(first) => first.handle_packet(packet),
             None => self.out.push_back(Departure::Forwarded(packet)),
         }
         self.pump(now);
@@ -61,30 +81,38 @@ impl Direction {
 
     /// Hands out the packets that have left the network by `now`, one at each call.
     pub fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+        let origin = self.origin?;
         if self.out.is_empty() {
-            self.pump(now);
+            self.pump(self.own(now));
         }
-        self.out.pop_front()
+        self.out.pop_front().map(|departure| departure.since(origin))
     }
 
     /// When `poll_packet` will next have something, if nothing arrives before.
     pub fn next_wakeup(&self) -> Option<Instant> {
-        if let Some(departure) = self.out.front() {
-            return Some(departure.packet().at);
-        }
-        self.elements.iter().filter_map(|element| element.next_wakeup()).min()
+        let origin = self.origin?;
+        let next = match self.out.front() {
+            Some(departure) => Some(departure.packet().at),
+            None => self.stages.iter().filter_map(|stage| stage.element.next_wakeup()).min(),
+        };
+        next.map(|next| origin + (next - Instant::ZERO))
     }
 
     /// Packets inside.
     pub fn queued(&self) -> usize {
-        self.out.len() + self.elements.iter().map(|element| element.queued()).sum::<usize>()
+        self.out.len() + self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>()
+    }
+
+    /// `now` on the clock of the elements.
+    fn own(&self, now: Instant) -> Instant {
+        Instant::ZERO + now.saturating_since(self.origin.unwrap_or(now))
     }
 
     /// Moves packets down the chain. A single pass is enough, because packets only go forwards.
     fn pump(&mut self, now: Instant) {
-        for i in 0..self.elements.len() {
-            let (before, after) = self.elements.split_at_mut(i + 1);
-            while let Some(departure) = before[i].poll_packet(now) {
+        for i in 0..self.stages.len() {
+            let (before, after) = self.stages.split_at_mut(i + 1);
+            while let Some(departure) = before[i].element.poll_packet(now) {
                 let packet = departure.packet();
                 debug_assert_eq!(
                     packet.entered + packet.spent.total(),
@@ -92,7 +120,7 @@ impl Direction {
                     "element {i} does not say what it did with the time"
                 );
                 match (departure, after.first_mut()) {
-                    (Departure::Forwarded(packet), Some(next)) => next.handle_packet(packet.at, packet),
+                    (Departure::Forwarded(packet), Some(next)) => next.handle_packet(packet),
                     _ => self.out.push_back(departure),
                 }
             }
@@ -100,25 +128,48 @@ impl Direction {
     }
 }
 
-/// The network between client and server.
+impl Stage {
+    fn handle_packet(&mut self, packet: Packet) {
+        self.element.handle_packet(packet.at, Packet { hop: self.hop, ..packet });
+    }
+}
+
+/// The network between client and server. Its time begins with the first packet that enters it.
 pub struct Path {
-    /// Client to server.
-    pub forward: Direction,
-    /// Server to client.
-    pub reverse: Direction,
+    forward: Direction,
+    reverse: Direction,
 }
 
 impl Path {
-    /// The path that `config` describes; each direction draws from its own stream of `seed`.
+    /// The path that `config` describes; every random decision comes from `seed`.
     pub fn from_config(config: &PathConfig, seed: Seed) -> Self {
-        Self {
-            forward: Direction::from_config(&config.forward, seed.child("forward")),
-            reverse: Direction::from_config(&config.reverse, seed.child("reverse")),
-        }
+        let [forward, reverse] = Side::BOTH.map(|side| config.direction(side, seed));
+        Self { forward, reverse }
     }
 
-    /// The direction of `side`.
-    pub fn side(&mut self, side: Side) -> &mut Direction {
+    /// Takes a packet that enters at `now` on its way in the direction of `side`; returns its index in this direction.
+    pub fn handle_packet(&mut self, side: Side, now: Instant, arrival: Arrival) -> u64 {
+        self.forward.begin(now);
+        self.reverse.begin(now);
+        self.side_mut(side).handle_packet(now, arrival)
+    }
+
+    /// Hands out the packets of one direction that have left the network by `now`, one at each call.
+    pub fn poll_packet(&mut self, side: Side, now: Instant) -> Option<Departure> {
+        self.side_mut(side).poll_packet(now)
+    }
+
+    /// When `poll_packet` will next have something, if nothing arrives before.
+    pub fn next_wakeup(&self) -> Option<Instant> {
+        self.forward.next_wakeup().into_iter().chain(self.reverse.next_wakeup()).min()
+    }
+
+    /// Packets inside: forward, reverse.
+    pub fn queued(&self) -> [u64; 2] {
+        [&self.forward, &self.reverse].map(|direction| direction.queued() as u64)
+    }
+
+    const fn side_mut(&mut self, side: Side) -> &mut Direction {
         match side {
             Side::Forward => &mut self.forward,
             Side::Reverse => &mut self.reverse,

@@ -34,6 +34,8 @@ pub struct Effect {
     pub random_delay: bool,
     /// Whether a packet may leave before one that entered earlier.
     pub reorders: bool,
+    /// Whether it is something else at other times. What it is then is not in the other fields.
+    pub changes: bool,
 }
 
 impl Effect {
@@ -55,6 +57,7 @@ impl Effect {
             mtu_bytes: self.mtu_bytes.into_iter().chain(next.mtu_bytes).min(),
             random_delay: self.random_delay || next.random_delay,
             reorders: self.reorders || next.reorders,
+            changes: self.changes || next.changes,
         }
     }
 

@@ -2,6 +2,45 @@
 
 use crosswind_units::{Bytes, Duration, Instant};
 
+/// The two bits of the IP header about congestion (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// The sender does not take marks: 00.
+    #[default]
+    NotCapable,
+    /// The sender takes marks in the way of L4S (RFC 9331): 01.
+    Ect1,
+    /// The sender takes marks: 10.
+    Ect0,
+    /// Marked: congestion experienced, 11.
+    Marked,
+}
+
+impl Ecn {
+    /// Of the two lowest bits of `bits`: of IPv4's type of service, or IPv6's traffic class.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            0b11 => Self::Marked,
+            _ => Self::NotCapable,
+        }
+    }
+}
+
+/// What a packet says of itself when it enters the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Size on the IP layer.
+    pub size: Bytes,
+    /// A hash of its protocol and ports: packets of one flow have the same.
+    pub flow: u32,
+    /// Whether it may be marked.
+    pub ecn: Ecn,
+    /// The owner's token for the bytes.
+    pub buffer: u32,
+}
+
 /// A packet on its way. Copied freely: the bytes stay with whoever owns `buffer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -16,6 +55,14 @@ pub struct Packet {
     pub at: Instant,
     /// The owner's token for the bytes.
     pub buffer: u32,
+    /// A hash of its protocol and ports: packets of one flow have the same.
+    pub flow: u32,
+    /// The bits about congestion, with the mark of an element that marked it.
+    pub ecn: Ecn,
+    /// Which hop it is in or was last in, counted from the client's.
+    pub hop: u8,
+    /// Where it was dropped for its size: the largest size that its sender is told by ICMP.
+    pub told_mtu: Option<u32>,
     /// What the time from `entered` to `at` was spent on.
     pub spent: TimeSpent,
 }
@@ -42,8 +89,17 @@ impl TimeSpent {
 
 impl Packet {
     /// A packet that enters the path at `now`.
-    pub fn entering(index: u64, size: Bytes, now: Instant, buffer: u32) -> Self {
-        Self { index, size, entered: now, at: now, buffer, spent: TimeSpent::default() }
+    pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
+        let Arrival { size, flow, ecn, buffer } = arrival;
+        let spent = TimeSpent::default();
+        Self { index, size, entered: now, at: now, buffer, flow, ecn, hop: 0, told_mtu: None, spent }
+    }
+
+    /// The packet on a clock that shows `origin` where this one shows zero.
+    #[must_use]
+    fn since(self, origin: Instant) -> Self {
+        let shifted = |time: Instant| origin + (time - Instant::ZERO);
+        Self { entered: shifted(self.entered), at: shifted(self.at), ..self }
     }
 
     /// The packet once it has been in flight for `time`.
@@ -65,6 +121,12 @@ impl Packet {
     pub fn after_queueing(self, end: Instant) -> Self {
         let queueing = self.spent.queueing + end.saturating_since(self.at);
         Self { at: end, spent: TimeSpent { queueing, ..self.spent }, ..self }
+    }
+
+    /// The packet once it has been held back until `end`.
+    #[must_use]
+    pub fn held_until(self, end: Instant) -> Self {
+        self.after_jitter(end.saturating_since(self.at))
     }
 
     /// The packet once it has been held back for `time`.
@@ -105,6 +167,15 @@ impl Departure {
     pub const fn packet(&self) -> &Packet {
         match self {
             Self::Forwarded(packet) | Self::Dropped(packet, _) => packet,
+        }
+    }
+
+    /// The same on a clock that shows `origin` where this one shows zero.
+    #[must_use]
+    pub(crate) fn since(self, origin: Instant) -> Self {
+        match self {
+            Self::Forwarded(packet) => Self::Forwarded(packet.since(origin)),
+            Self::Dropped(packet, cause) => Self::Dropped(packet.since(origin), cause),
         }
     }
 }

@@ -5,7 +5,7 @@ use crosswind_units::Instant;
 use std::collections::VecDeque;
 
 /// An element that drops the packets for which `judge` has a cause.
-pub fn filter(judge: impl FnMut(&Packet) -> Option<Cause> + Send + 'static) -> Box<dyn Element> {
+pub fn filter(judge: impl FnMut(&mut Packet) -> Option<Cause> + Send + 'static) -> Box<dyn Element> {
     Box::new(Filter { judge, out: VecDeque::new() })
 }
 
@@ -14,9 +14,9 @@ struct Filter<F> {
     out: VecDeque<Departure>,
 }
 
-impl<F: FnMut(&Packet) -> Option<Cause> + Send> Element for Filter<F> {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        self.out.push_back(match (self.judge)(&packet) {
+impl<F: FnMut(&mut Packet) -> Option<Cause> + Send> Element for Filter<F> {
+    fn handle_packet(&mut self, _now: Instant, mut packet: Packet) {
+        self.out.push_back(match (self.judge)(&mut packet) {
             Some(cause) => Departure::Dropped(packet, cause),
             None => Departure::Forwarded(packet),
         });

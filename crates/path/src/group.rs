@@ -1,7 +1,8 @@
 //! The settings of many kinds of element as one: in a cell those of a direction stand side by side in one JSON object.
 
-use crate::ElementSettings;
+use crate::{Element, ElementSettings, Period, Schedule};
 use crosswind_settings::{Group, SettingError};
+use crosswind_units::Seed;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,10 +18,13 @@ pub struct ElementGroup {
     pub group: &'static Group,
 }
 
+/// Other values of some keys of a direction, and when they hold.
+pub(crate) type Changes<'a> = [(Period, &'a Map<String, Value>)];
+
 /// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
 macro_rules! elements {
     ($($name:ident: $settings:ty),* $(,)?) => {
-        /// One direction of a path: the settings of every kind of element.
+        /// One direction of a hop: the settings of every kind of element.
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
         pub struct DirectionConfig {
@@ -51,6 +55,16 @@ macro_rules! elements {
             ) -> Result<Self, crosswind_settings::SettingError> {
                 Ok(Self { $($name: crate::group::read_settings(object)?),* })
             }
+
+            /// The elements that these settings ever ask for, each with a random stream of its own.
+            pub(crate) fn build(
+                &self,
+                changes: &crate::group::Changes<'_>,
+                seed: crosswind_units::Seed,
+            ) -> Result<Vec<Box<dyn crate::Element>>, crosswind_settings::SettingError> {
+                let elements = [$(crate::group::build(&self.$name, changes, seed.child(stringify!($name)))?),*];
+                Ok(elements.into_iter().flatten().collect())
+            }
         }
     };
 }
@@ -61,13 +75,44 @@ pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, Setting
 where
     T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
 {
-    let keys = &crosswind_settings::describe::<T>().keys;
-    let own: Map<String, Value> = object
-        .iter()
-        .filter(|(name, _)| keys.iter().any(|key| key.name == **name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    let mut settings: T = crosswind_settings::read(&own)?;
+    let mut settings: T = crosswind_settings::read(&own_keys::<T>(object))?;
     settings.complete()?;
     Ok(settings)
+}
+
+fn own_keys<T: JsonSchema + 'static>(object: &Map<String, Value>) -> Map<String, Value> {
+    let keys = &crosswind_settings::describe::<T>().keys;
+    let own = object.iter().filter(|(name, _)| keys.iter().any(|key| key.name == **name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The element that `settings` ask for, with what `changes` make of them in time.
+///
+/// # Errors
+/// Changes that make settings which exclude each other.
+pub(crate) fn build<T>(
+    settings: &T,
+    changes: &Changes<'_>,
+    seed: Seed,
+) -> Result<Option<Box<dyn Element>>, SettingError>
+where
+    T: ElementSettings + JsonSchema + Clone + Serialize + DeserializeOwned + 'static,
+{
+    let own = changes.iter().map(|(period, keys)| (*period, own_keys::<T>(keys))).filter(|(_, keys)| !keys.is_empty());
+    let (periods, keys): (Vec<Period>, Vec<Map<String, Value>>) = own.unzip();
+    if periods.is_empty() {
+        return Ok(T::element(Schedule::constant(settings.clone()), seed));
+    }
+    let base = match serde_json::to_value(settings) {
+        Ok(Value::Object(object)) => object,
+        other => unreachable!("settings are no object: {other:?}"),
+    };
+    let schedule = Schedule::new(periods, |holding| {
+        let mut object = base.clone();
+        for (keys, _) in keys.iter().zip(holding).filter(|(_, holds)| **holds) {
+            object.extend(keys.clone());
+        }
+        read_settings::<T>(&object)
+    })?;
+    Ok(T::element(schedule, seed))
 }

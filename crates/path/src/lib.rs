@@ -1,6 +1,6 @@
 //! The emulated network, sans-IO: no clock, no socket, no thread.
 //!
-//! A [`Path`] is two [`Direction`]s, each a chain of [`Element`]s. A packet goes in by `handle_packet`, and comes out of
+//! A [`Path`] is two [`Direction`]s, each a chain of [`Element`]s, hop by hop. A packet goes in by `handle_packet`, and comes out of
 //! `poll_packet` exactly once: forwarded, or dropped with its cause. Time and chance are arguments: every random decision
 //! is a function of a seed and the packet's index in its direction.
 //!
@@ -22,15 +22,17 @@ pub mod loss;
 pub mod mtu;
 pub mod queue;
 mod registry;
+mod schedule;
 mod settings;
 pub mod world;
 
-pub use config::PathConfig;
+pub use config::{Change, ChangeKeys, Hop, PathConfig};
 pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
-pub use element::{Cause, Departure, Element, Packet, TimeSpent};
+pub use element::{Arrival, Cause, Departure, Ecn, Element, Packet, TimeSpent};
 pub use filter::filter;
 pub use group::ElementGroup;
 pub use registry::DirectionConfig;
+pub use schedule::{Period, Schedule};
 pub use settings::ElementSettings;

@@ -1,9 +1,10 @@
-//! A link: one packet at a time is transmitted at the rate; the others wait in a queue.
+//! A link: one packet at a time is transmitted at the rate; the others wait in a queue. Where the rate changes, what is left of a packet
+//! is transmitted at the new one; where the queue shrinks, what waits in it stays.
 
 use crate::queue::{Fifo, Queue, QueueLimit};
-use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet};
+use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet, Schedule};
 use crosswind_settings::SettingError;
-use crosswind_units::{BitRate, Instant, Seed};
+use crosswind_units::{BitRate, Duration, Instant, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -38,9 +39,11 @@ pub struct LinkSettings {
 }
 
 impl ElementSettings for LinkSettings {
-    fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
-        let queue = Fifo::new(self.queue.unwrap_or_default(), self.counting);
-        Some(Box::new(Link::new(self.rate?, self.counting, Box::new(queue))))
+    fn element(mut settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
+        let limited = settings.ever(|settings| settings.rate.is_some());
+        let first = *settings.at(Instant::ZERO);
+        let queue = Fifo::new(first.queue.unwrap_or_default(), first.counting);
+        limited.then(|| Box::new(Link::new(settings, Box::new(queue))) as Box<dyn Element>)
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
@@ -82,37 +85,86 @@ impl ElementSettings for LinkSettings {
 
 /// A transmitter with a queue before it. The packet in transmission occupies the link, not the queue.
 pub struct Link {
-    rate: BitRate,
-    counting: Counting,
+    settings: Schedule<LinkSettings>,
+    now: LinkSettings,
     queue: Box<dyn Queue>,
-    /// The packet in transmission; its `at` is the end of transmission.
-    transmitting: Option<Packet>,
-    /// Fraction of a nanosecond that back-to-back transmissions carry on.
+    transmitting: Option<Transmitting>,
+    /// Fraction of a nanosecond that back-to-back transmissions carry on, in bit/s times ns.
     remainder: u64,
     out: VecDeque<Departure>,
 }
 
+/// A packet on the wire.
+struct Transmitting {
+    packet: Packet,
+    /// When what is left began.
+    since: Instant,
+    /// What is left of it, in bit/s times ns.
+    left: u128,
+    /// When it ends, if the rate stays.
+    end: Instant,
+}
+
 impl Link {
-    /// A link of `rate`, on which a packet counts as `counting` says, fed by `queue`.
-    pub fn new(rate: BitRate, counting: Counting, queue: Box<dyn Queue>) -> Self {
-        Self { rate, counting, queue, transmitting: None, remainder: 0, out: VecDeque::new() }
+    /// A link that is fed by `queue`.
+    pub fn new(mut settings: Schedule<LinkSettings>, queue: Box<dyn Queue>) -> Self {
+        let now = *settings.at(Instant::ZERO);
+        Self { settings, now, queue, transmitting: None, remainder: 0, out: VecDeque::new() }
     }
 
     fn transmit(&mut self, start: Instant, packet: Packet) {
-        let transmission = self.rate.transmission(self.counting.occupied(packet.size), self.remainder);
-        self.remainder = transmission.remainder;
-        self.transmitting = Some(packet.after_queueing(start).after_transmission(transmission.duration));
+        let bits = u128::from(self.now.counting.occupied(packet.size).0) * 8;
+        let left = bits * 1_000_000_000 + u128::from(self.remainder);
+        let packet = packet.after_queueing(start);
+        self.transmitting = Some(Transmitting { packet, since: start, left, end: self.end(start, left) });
     }
 
-    /// Brings transmissions that end by `now` to their end, and starts those that follow them.
+    /// When a transmission with so much left ends, at the rate of now.
+    fn end(&self, since: Instant, left: u128) -> Instant {
+        let took = self.now.rate.map_or(0, |rate| left / u128::from(rate.as_bps()));
+        since + Duration::from_nanos(u64::try_from(took).unwrap_or(u64::MAX))
+    }
+
+    /// Brings transmissions that end by `now` to their end, starts those that follow them, and changes the settings in time.
     fn advance(&mut self, now: Instant) {
-        while let Some(packet) = self.transmitting.take_if(|packet| packet.at <= now) {
-            self.out.push_back(Departure::Forwarded(packet));
-            match self.queue.dequeue(packet.at) {
-                Some(next) => self.transmit(packet.at, next),
-                None => self.remainder = 0,
+        loop {
+            // Of a link that is idle, what changed in the meantime does not matter: only what holds now.
+            let next = self
+                .settings
+                .next_change()
+                .map(|change| if self.transmitting.is_some() { change } else { change.max(now) });
+            let change = next.filter(|change| *change <= now);
+            let end = self.transmitting.as_ref().map(|transmitting| transmitting.end).filter(|end| *end <= now);
+            match (end, change) {
+                (Some(end), change) if change.is_none_or(|change| end <= change) => self.finish(),
+                (_, Some(change)) => self.change(change),
+                _ => return,
             }
         }
+    }
+
+    fn finish(&mut self) {
+        let Some(Transmitting { packet, since, left, end }) = self.transmitting.take() else { return };
+        let used = self.now.rate.map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
+        self.remainder = (left - used) as u64;
+        self.out.push_back(Departure::Forwarded(packet.after_transmission(end - packet.at)));
+        match self.queue.dequeue(end) {
+            Some(next) => self.transmit(end, next),
+            None => self.remainder = 0,
+        }
+    }
+
+    fn change(&mut self, time: Instant) {
+        let before = std::mem::replace(&mut self.now, *self.settings.at(time));
+        self.queue.set_limit(self.now.queue.unwrap_or_default());
+        let Some(mut transmitting) = self.transmitting.take() else { return };
+        let sent = before
+            .rate
+            .map_or(u128::MAX, |rate| u128::from(rate.as_bps()) * u128::from((time - transmitting.since).as_nanos()));
+        transmitting.left = transmitting.left.saturating_sub(sent);
+        transmitting.since = time;
+        transmitting.end = self.end(time, transmitting.left);
+        self.transmitting = Some(transmitting);
     }
 }
 
@@ -132,7 +184,8 @@ impl Element for Link {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        self.transmitting.map(|packet| packet.at)
+        let end = self.transmitting.as_ref()?.end;
+        Some(self.settings.next_change().map_or(end, |change| change.min(end)))
     }
 
     fn queued(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Random loss: each packet is dropped on its own, with one probability (Bernoulli).
 
-use crate::{Cause, Effect, Element, ElementSettings, filter};
+use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
 use crosswind_units::{Probability, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,8 @@ pub struct LossSettings {
 }
 
 impl ElementSettings for LossSettings {
-    fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
-        (self.probability > Probability::ZERO).then(|| random_loss(self.probability, seed))
+    fn element(settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
+        settings.ever(Self::is_random).then(|| random_loss(settings, seed))
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
@@ -37,6 +37,6 @@ impl ElementSettings for LossSettings {
 }
 
 /// Drops packet `i` depending on word `i` of its seed: the same packets in every run with this seed, whatever the timing.
-pub fn random_loss(probability: Probability, seed: Seed) -> Box<dyn Element> {
-    filter(move |packet| probability.happens(seed.word(packet.index)).then_some(LOSS))
+pub fn random_loss(mut settings: Schedule<LossSettings>, seed: Seed) -> Box<dyn Element> {
+    filter(move |packet| settings.at(packet.at).probability.happens(seed.word(packet.index)).then_some(LOSS))
 }

@@ -1,7 +1,7 @@
 //! The largest packet that the path's narrowest link takes.
 
-use crate::{Cause, Effect, Element, ElementSettings, filter};
-use crosswind_units::{Bytes, Seed};
+use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
+use crosswind_units::Seed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,8 @@ pub struct MtuSettings {
 }
 
 impl ElementSettings for MtuSettings {
-    fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
-        self.link_mtu_bytes.map(|bytes| largest_packet(Bytes(bytes.into())))
+    fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
+        settings.ever(|settings| settings.link_mtu_bytes.is_some()).then(|| largest_packet(settings))
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
@@ -44,6 +44,11 @@ impl ElementSettings for MtuSettings {
 }
 
 /// Drops packets that are larger than what the link takes.
-pub fn largest_packet(largest: Bytes) -> Box<dyn Element> {
-    filter(move |packet| (packet.size.0 > largest.0).then_some(MTU))
+pub fn largest_packet(mut settings: Schedule<MtuSettings>) -> Box<dyn Element> {
+    filter(move |packet| {
+        let settings = settings.at(packet.at);
+        let largest = settings.link_mtu_bytes.filter(|largest| packet.size.0 > u64::from(*largest))?;
+        packet.told_mtu = (!settings.mtu_black_hole).then_some(largest);
+        Some(MTU)
+    })
 }

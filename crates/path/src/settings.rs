@@ -1,6 +1,6 @@
 //! What every kind of element says about itself.
 
-use crate::{Cause, Effect, Element};
+use crate::{Cause, Effect, Element, Schedule};
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Seed};
 
@@ -9,8 +9,10 @@ use crosswind_units::{Duration, Seed};
 /// They are a struct that can be read from JSON and described (`crosswind_settings`). Left at their defaults, they make no
 /// element.
 pub trait ElementSettings {
-    /// The element, whose random decisions come from `seed`; none where the settings ask for nothing.
-    fn element(&self, seed: Seed) -> Option<Box<dyn Element>>;
+    /// The element, whose random decisions come from `seed`; none where the settings never ask for anything.
+    fn element(settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>>
+    where
+        Self: Sized;
 
     /// The causes for which the element drops packets.
     fn drop_causes(&self) -> &'static [Cause] {

@@ -1,6 +1,6 @@
 //! A direction on virtual time, for tests and simulations: a script of sends, and what became of each packet, exactly.
 
-use crate::{Cause, Departure, Direction, Packet};
+use crate::{Arrival, Cause, Departure, Direction, Packet};
 use crosswind_units::{Bytes, Instant};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum Fate {
 /// A direction, and the packets that are still to be sent into it.
 pub struct World {
     direction: Direction,
-    unsent: BTreeMap<(Instant, u64), Bytes>,
+    unsent: BTreeMap<(Instant, u64), Arrival>,
     sent: u64,
     now: Instant,
 }
@@ -32,8 +32,16 @@ impl World {
     /// # Panics
     /// When `time` is before what has already happened.
     pub fn send_at(&mut self, time: Instant, size: u64) {
+        self.arrive_at(time, Arrival { size: Bytes(size), ..Arrival::default() });
+    }
+
+    /// Lets a packet enter at `time` that says more of itself than its size.
+    ///
+    /// # Panics
+    /// When `time` is before what has already happened.
+    pub fn arrive_at(&mut self, time: Instant, arrival: Arrival) {
         assert!(time >= self.now, "the script goes back in time");
-        self.unsent.insert((time, self.sent), Bytes(size));
+        self.unsent.insert((time, self.sent), arrival);
         self.sent += 1;
     }
 
@@ -51,10 +59,10 @@ impl World {
             // At equal times a departure comes before an arrival, which then finds the place free.
             match (wakeup, arrival) {
                 (Some(wakeup), arrival) if arrival.is_none_or(|arrival| wakeup <= arrival) => self.now = wakeup,
-                (_, Some(arrival)) => {
-                    self.now = arrival;
-                    if let Some((_, size)) = self.unsent.pop_first() {
-                        self.direction.handle_packet(arrival, size, 0);
+                (_, Some(time)) => {
+                    self.now = time;
+                    if let Some((_, arrival)) = self.unsent.pop_first() {
+                        self.direction.handle_packet(time, arrival);
                     }
                 }
                 _ => return None,

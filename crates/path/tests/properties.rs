@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Direction, DirectionConfig};
-use crosswind_units::{Instant, Seed};
+use crosswind_path::{Arrival, Direction, DirectionConfig, PathConfig, Side};
+use crosswind_units::{Bytes, Instant, Seed};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -21,6 +21,46 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
         }
         DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
     })
+}
+
+/// Paths of one to three hops whose keys change: for good, for a time, again and again, at random.
+fn paths() -> impl Strategy<Value = PathConfig> {
+    let changed = prop_oneof![
+        (0.0..=1.0_f64).prop_map(|loss| json!({"loss": loss})),
+        (0_u64..50_000_000).prop_map(|delay| json!({"delay_ns": delay})),
+        (1_000_u64..1_000_000_000).prop_map(|rate| json!({"rate_bps": rate})),
+        (576_u64..1500).prop_map(|mtu| json!({"link_mtu_bytes": mtu})),
+    ];
+    let time = 1_u64..500_000_000;
+    let change = (0_u64..1_000_000_000, 0_u64..1_000_000, time.clone(), proptest::option::of(time), changed);
+    (proptest::collection::vec((configs(), configs()), 1..4), proptest::collection::vec(change, 0..4)).prop_filter_map(
+        "changes overlap",
+        |(hops, changes)| {
+            let named = |number: usize| format!("h{number}");
+            let count = hops.len();
+            let hops: Vec<_> = hops
+                .iter()
+                .enumerate()
+                .map(|(number, (there, back))| json!({"name": named(number), "forward": there, "reverse": back}))
+                .collect();
+            let change = |(number, (start, spread, lasting, pause, keys)): (
+                usize,
+                &(u64, u64, u64, Option<u64>, _),
+            )| {
+                let every = pause.map(|pause| lasting + pause + 1_000_000);
+                let mut change =
+                    json!({"start_ns": start, "spread_ns": spread, "for_ns": lasting, "hop": named(number % count)});
+                change["forward"] = Clone::clone(keys);
+                change["reverse"] = Clone::clone(keys);
+                if let Some(every) = every {
+                    change["every_ns"] = every.into();
+                }
+                change
+            };
+            let changes: Vec<_> = changes.iter().enumerate().map(change).collect();
+            PathConfig::from_object(json!({"hops": hops, "changes": changes}).as_object().unwrap()).ok()
+        },
+    )
 }
 
 proptest! {
@@ -57,6 +97,44 @@ proptest! {
     }
 
     #[test]
+    fn hops_and_changes_lose_no_packet_and_keep_the_order(
+        path in paths(),
+        side in prop_oneof![Just(Side::Forward), Just(Side::Reverse)],
+        sends in proptest::collection::vec((0_u64..2_000_000_000, 20_u64..1500), 1..100),
+    ) {
+        let mut world = World::new(path.direction(side, Seed(3)));
+        for &(at, size) in &sends {
+            world.send_at(Instant::from_nanos(at), size);
+        }
+        let mut seen = BTreeSet::new();
+        let mut last = None;
+        while let Some((packet, fate)) = world.next_fate() {
+            prop_assert!(seen.insert(packet.index));
+            prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
+            if let Fate::Delivered(at) = fate {
+                prop_assert!(last < Some((at, packet.index)));
+                last = Some((at, packet.index));
+            }
+        }
+        prop_assert_eq!((seen.len(), world.queued()), (sends.len(), 0));
+        // Late polling changes nothing, also across changes.
+        let mut sends = sends;
+        sends.sort_unstable();
+        let mut exact = World::new(path.direction(side, Seed(3)));
+        let mut late = path.direction(side, Seed(3));
+        for &(at, size) in &sends {
+            exact.send_at(Instant::from_nanos(at), size);
+            late.handle_packet(Instant::from_nanos(at), Arrival { size: Bytes(size), ..Arrival::default() });
+        }
+        let far = Instant::from_nanos(u64::MAX / 2);
+        let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| *departure.packet()).collect();
+        let mut expected: Vec<_> = std::iter::from_fn(|| exact.next_fate()).map(|(packet, _)| packet).collect();
+        nominal.sort_by_key(|packet| packet.index);
+        expected.sort_by_key(|packet| packet.index);
+        prop_assert_eq!(nominal, expected);
+    }
+
+    #[test]
     fn polling_late_changes_no_nominal_time(
         config in configs(),
         sends in proptest::collection::vec((0_u64..1_000_000, 20_u64..1500), 1..50),
@@ -67,7 +145,7 @@ proptest! {
         let mut late = Direction::from_config(&config, Seed(1));
         for &(at, size) in &sends {
             exact.send_at(Instant::from_nanos(at), size);
-            late.handle_packet(Instant::from_nanos(at), crosswind_units::Bytes(size), 0);
+            late.handle_packet(Instant::from_nanos(at), Arrival { size: Bytes(size), ..Arrival::default() });
         }
         let far = Instant::from_nanos(u64::MAX);
         let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| match departure {

@@ -1,14 +1,14 @@
 //! Scripts on virtual time, with exact answers.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_path::delay::Delay;
-use crosswind_path::link::{Link, QUEUE_FULL};
-use crosswind_path::loss::{LOSS, random_loss};
-use crosswind_path::mtu::{MTU, largest_packet};
+use crosswind_path::delay::{Delay, DelaySettings};
+use crosswind_path::link::{Link, LinkSettings, QUEUE_FULL};
+use crosswind_path::loss::{LOSS, LossSettings, random_loss};
+use crosswind_path::mtu::{MTU, MtuSettings, largest_packet};
 use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Counting, Direction, Element};
-use crosswind_units::{BitRate, Bytes, Duration, Instant, Probability, Seed};
+use crosswind_path::{Counting, Direction, Element, Schedule};
+use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
 
 fn ms(n: u64) -> Instant {
     us(n * 1000)
@@ -20,11 +20,12 @@ fn us(n: u64) -> Instant {
 
 fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
     let rate = BitRate::new(mbit * 1_000_000).unwrap();
-    Box::new(Link::new(rate, counting, Box::new(Fifo::new(limit, counting))))
+    let settings = LinkSettings { rate: Some(rate), queue: Some(limit), counting };
+    Box::new(Link::new(Schedule::constant(settings), Box::new(Fifo::new(limit, counting))))
 }
 
 fn delay(ms: u64) -> Box<dyn Element> {
-    Box::new(Delay::new(Duration::from_millis(ms)))
+    Box::new(Delay::new(Schedule::constant(DelaySettings { delay: Duration::from_millis(ms) })))
 }
 
 #[test]
@@ -121,7 +122,8 @@ fn a_delay_line_never_drops() {
 
 #[test]
 fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
-    let mut world = World::new(Direction::new(vec![largest_packet(Bytes(1400)), delay(5)]));
+    let settings = MtuSettings { link_mtu_bytes: Some(1400), mtu_black_hole: false };
+    let mut world = World::new(Direction::new(vec![largest_packet(Schedule::constant(settings)), delay(5)]));
     for (time, size) in [(0, 1400), (1, 1401), (2, 40)] {
         world.send_at(ms(time), size);
     }
@@ -132,7 +134,8 @@ fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
 #[test]
 fn loss_is_decided_by_seed_and_index_alone() {
     let dropped = |gap_us: u64, size: u64| -> Vec<u64> {
-        let loss = random_loss(Probability::new(0.1).unwrap(), Seed(7));
+        let settings = LossSettings { probability: Probability::new(0.1).unwrap() };
+        let loss = random_loss(Schedule::constant(settings), Seed(7));
         let mut world = World::new(Direction::new(vec![loss, delay(5)]));
         for i in 0..1000 {
             world.send_at(us(i * gap_us), size);

@@ -5,7 +5,7 @@ use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
 use crosswind_path::queue::QueueLimit;
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Cause, Direction, DirectionConfig, Effect, PathConfig};
+use crosswind_path::{Cause, Direction, DirectionConfig, Effect, PathConfig, Side};
 use crosswind_units::{Duration, Instant, Probability, Seed};
 use serde_json::{Value, json};
 
@@ -28,7 +28,9 @@ fn assert_holds(config: &DirectionConfig, expected: &Value) {
 #[test]
 fn what_is_left_out_is_a_wire_of_no_length() {
     assert_eq!(read(&json!({})), Ok(DirectionConfig::default()));
-    assert_eq!(DirectionConfig::default().elements(Seed(1)).len(), 0);
+    let mut wire = World::new(PathConfig::default().direction(Side::Forward, Seed(1)));
+    wire.send_at(Instant::ZERO, 40);
+    assert_eq!(wire.next_delivery(), Some(Instant::ZERO));
     assert_holds(&DirectionConfig::default(), &json!({"delay_ns": 0, "loss": 0.0, "rate_bps": null, "queue": null}));
     assert_holds(&DirectionConfig::default(), &json!({"count": "ip"}));
 }
@@ -42,8 +44,11 @@ fn what_is_read_is_written_the_same_with_every_default_filled_in() {
     assert_holds(&config, &json!({"queue": {"packets": 1000}}));
     assert_eq!(read(&serde_json::to_value(&config).unwrap()), Ok(config.clone()));
     let both = json!({"forward": given, "reverse": {"loss": 1}});
-    let path: PathConfig = serde_json::from_value(both).unwrap();
-    assert_eq!((path.forward, path.reverse.loss.probability), (config, Probability::new(1.0).unwrap()));
+    let path = PathConfig::from_object(both.as_object().unwrap()).unwrap();
+    assert_eq!(
+        (&path.hops[0].forward, path.hops[0].reverse.loss.probability),
+        (&config, Probability::new(1.0).unwrap())
+    );
 }
 
 #[test]
@@ -69,8 +74,8 @@ fn impossible_settings_are_refused_by_key() {
     for key in ["loss", "rate_bps", "queue", "count", "delay_ns"] {
         assert!(unknown.hint.starts_with("known keys: ") && unknown.hint.contains(key), "{}", unknown.hint);
     }
-    let error = serde_json::from_value::<PathConfig>(json!({"forward": {"loss": 2}})).unwrap_err();
-    assert_eq!(error.to_string(), "loss 2 is not between 0 and 1");
+    let error = PathConfig::from_object(json!({"forward": {"loss": 2}}).as_object().unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "forward.loss 2 is not between 0 and 1");
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn an_effect_is_what_the_elements_do_together() {
     assert_eq!(
         serde_json::to_value(config.effect()).unwrap(),
         json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "frame_bytes": 38, "loss_after_loss": 0.1,
-               "queue": {"packets": 1000}, "mtu_bytes": 1400, "random_delay": false, "reorders": false})
+               "queue": {"packets": 1000}, "mtu_bytes": 1400, "random_delay": false, "reorders": false, "changes": false})
     );
     assert_eq!(config.longest_delay(), Duration::from_nanos(7));
     let slower =
@@ -141,7 +146,7 @@ fn an_effect_is_what_the_elements_do_together() {
     assert_eq!(
         serde_json::to_value(both).unwrap(),
         json!({"delay_ns": 14, "loss": 0.19, "rate_bps": 999, "frame_bytes": 38, "loss_after_loss": 0.19,
-               "queue": {"bytes": 3}, "mtu_bytes": 1300, "random_delay": false, "reorders": false})
+               "queue": {"bytes": 3}, "mtu_bytes": 1300, "random_delay": false, "reorders": false, "changes": false})
     );
 }
 

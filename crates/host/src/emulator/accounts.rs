@@ -134,6 +134,7 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crosswind_path::Arrival;
     use crosswind_units::Duration;
 
     #[test]
@@ -144,7 +145,7 @@ mod tests {
             Arc::new(Punctuality::new(Duration::ZERO)),
             Arc::default(),
         );
-        let packet = Packet::entering(0, Bytes(1250), Instant::ZERO, 0)
+        let packet = Packet::entering(0, Instant::ZERO, Arrival { size: Bytes(1250), ..Arrival::default() })
             .after_jitter(Duration::from_millis(7))
             .after_queueing(Instant::from_nanos(9_000_000))
             .after_transmission(Duration::from_millis(1))

@@ -12,8 +12,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers};
-use crosswind_path::mtu::MTU;
-use crosswind_path::{Departure, Packet, Path, Side};
+use crosswind_path::{Arrival, Departure, Packet, Path, Side};
 use crosswind_units::{Bytes, Instant};
 use nix::sys::eventfd::EventFd;
 use std::sync::Arc;
@@ -45,8 +44,6 @@ pub struct ForwardingLoop {
     departures: Vec<Departure>,
     /// Where the rest of a packet is read to that is larger than the hosts' devices were to take.
     rest: Box<[u8]>,
-    /// The largest packet of each direction, where senders of larger ones are told.
-    answered_mtu: [Option<Bytes>; 2],
 }
 
 impl ForwardingLoop {
@@ -69,9 +66,6 @@ impl ForwardingLoop {
             undeliverable: None,
             departures: Vec::with_capacity(64),
             rest: vec![0; LARGEST_PACKET].into_boxed_slice(),
-            answered_mtu: [setup.config.forward.mtu, setup.config.reverse.mtu].map(|settings| {
-                settings.link_mtu_bytes.filter(|_| !settings.mtu_black_hole).map(|bytes| Bytes(bytes.into()))
-            }),
         }
     }
 
@@ -116,7 +110,7 @@ impl ForwardingLoop {
     pub fn report(mut self) -> Result<EmulatorReport> {
         let queued = self.queued();
         for side in Side::BOTH {
-            while let Some(departure) = self.path.side(side).poll_packet(Instant::from_nanos(u64::MAX)) {
+            while let Some(departure) = self.path.poll_packet(side, Instant::from_nanos(u64::MAX)) {
                 let packet = departure.packet();
                 self.accounts.handle_rest(side, packet, self.slab.headers(packet.buffer));
             }
@@ -162,7 +156,7 @@ impl ForwardingLoop {
         let headers = Headers::parse(&self.slab.space(token)[..length]);
         self.slab.fill(token, length, headers);
         self.accounts.handle_arrival(side, now, size);
-        self.path.side(side).handle_packet(now, size, token);
+        self.path.handle_packet(side, now, Arrival { size, flow: headers.flow(), ecn: headers.ecn, buffer: token });
         self.settle(side, now, Some(token));
         Ok(true)
     }
@@ -178,7 +172,7 @@ impl ForwardingLoop {
     /// captured before those that leave, with its verdict if the path dropped it on entry.
     fn settle(&mut self, side: Side, now: Instant, entered: Option<u32>) {
         let mut departures = std::mem::take(&mut self.departures);
-        departures.extend(std::iter::from_fn(|| self.path.side(side).poll_packet(now)));
+        departures.extend(std::iter::from_fn(|| self.path.poll_packet(side, now)));
         if let Some(token) = entered {
             let verdict = departures.iter().find_map(|departure| match departure {
                 Departure::Dropped(packet, cause) if packet.buffer == token => Some(DropCause::Path(*cause)),
@@ -218,15 +212,14 @@ impl ForwardingLoop {
     }
 
     fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
-        if cause == DropCause::Path(MTU) && self.undeliverable.is_none() {
-            self.answer(side, packet);
+        if let (Some(mtu), None) = (packet.told_mtu, self.undeliverable) {
+            self.answer(side, packet, Bytes(mtu.into()));
         }
         self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
     }
 
-    /// Says to the sender of a packet that it is too large, unless the path is to say nothing.
-    fn answer(&mut self, side: Side, packet: &Packet) {
-        let Some(mtu) = self.answered_mtu[side as usize] else { return };
+    /// Says to the sender of a packet that it is larger than `mtu`.
+    fn answer(&mut self, side: Side, packet: &Packet, mtu: Bytes) {
         let Some(message) = icmp_about(self.slab.bytes(packet.buffer), mtu) else { return };
         let taken = self.devices.answer(side, &message);
         self.accounts.handle_icmp(side, &message, self.clock.now(), taken);
@@ -234,9 +227,8 @@ impl ForwardingLoop {
 
     /// Sleeps until a packet arrives, a packet is due, or another thread wakes this one.
     fn sleep(&mut self, drain_by: u64) -> Result<()> {
-        let wakeups = [self.path.forward.next_wakeup(), self.path.reverse.next_wakeup()];
         let end = (drain_by != RUNNING).then(|| Instant::from_nanos(drain_by));
-        let next = wakeups.into_iter().flatten().chain(end).min();
+        let next = self.path.next_wakeup().into_iter().chain(end).min();
         let now = self.clock.now();
         let alarm = next.map(|next| self.alarm.before(next, now));
         if alarm.is_some_and(|alarm| alarm <= now) {
@@ -255,8 +247,8 @@ impl ForwardingLoop {
 
     /// Packets inside the path, with those that can no longer be delivered: forward, reverse.
     fn queued(&self) -> [u64; 2] {
-        let [forward, reverse] = self.undeliverable.unwrap_or_default();
-        [self.path.forward.queued() as u64 + forward, self.path.reverse.queued() as u64 + reverse]
+        let ([forward, reverse], undeliverable) = (self.path.queued(), self.undeliverable.unwrap_or_default());
+        [forward + undeliverable[0], reverse + undeliverable[1]]
     }
 }
 

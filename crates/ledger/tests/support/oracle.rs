@@ -1,6 +1,7 @@
 //! An independent header parser for the tests and the fuzz target: the library etherparse.
 
 use crosswind_ledger::Headers;
+use crosswind_path::Ecn;
 use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpSlice, UdpSlice};
 
 /// What etherparse reads from `packet`; `None` where it gives up, or where the two parsers differ on purpose.
@@ -9,7 +10,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     if sliced.stop_err.is_some() {
         return None;
     }
-    let (version, payload, later_fragment) = match sliced.net? {
+    let (version, class, payload, later_fragment) = match sliced.net? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             // Where the total length is impossible, etherparse reads the bytes that are there; ours reads nothing.
@@ -17,7 +18,12 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             if impossible || ip.extensions().auth.is_some() {
                 return None;
             }
-            (4, ip.payload().clone(), header.fragments_offset().value() != 0)
+            (
+                4,
+                header.dcp().value() << 2 | header.ecn().value(),
+                ip.payload().clone(),
+                header.fragments_offset().value() != 0,
+            )
         }
         LaxNetSlice::Ipv6(ip) => {
             let mut later_fragment = false;
@@ -32,7 +38,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
                     later_fragment = fragment.fragment_offset().value() != 0;
                 }
             }
-            (6, ip.payload().clone(), later_fragment)
+            (6, ip.header().traffic_class(), ip.payload().clone(), later_fragment)
         }
         LaxNetSlice::Arp(_) => return None,
     };
@@ -40,7 +46,8 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     if version == 6 && matches!(payload.ip_number.0, 135 | 139 | 140) {
         return None;
     }
-    let mut headers = Headers { version, protocol: payload.ip_number.0, ..Headers::default() };
+    let mut headers =
+        Headers { version, protocol: payload.ip_number.0, ecn: Ecn::from_bits(class), ..Headers::default() };
     match payload.ip_number {
         IpNumber::TCP | IpNumber::UDP if later_fragment => headers.payload_bytes = payload.payload.len() as u32,
         IpNumber::TCP => {

@@ -44,6 +44,10 @@ impl Queue for Fifo {
         Some(packet)
     }
 
+    fn set_limit(&mut self, limit: QueueLimit) {
+        self.limit = limit;
+    }
+
     fn len(&self) -> usize {
         self.waiting.len()
     }

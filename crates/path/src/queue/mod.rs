@@ -33,6 +33,9 @@ pub trait Queue: Send {
     /// The packet to transmit next.
     fn dequeue(&mut self, now: Instant) -> Option<Packet>;
 
+    /// Sets another limit. What waits beyond it stays.
+    fn set_limit(&mut self, limit: QueueLimit);
+
     /// Packets waiting.
     fn len(&self) -> usize;
 
