@@ -182,8 +182,8 @@ class HostProfile:
 class Catalog:
     """Everything that a cell can be, and the columns of the tables that it writes.
 
-    `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold. `kernel`: what Linux does where no host setting says
-    anything, as far as models need to know it.
+    `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold.
+    `kernel`: what Linux does where no host setting says anything, as far as models need to know it.
     """
 
     version: str
