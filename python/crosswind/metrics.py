@@ -110,6 +110,13 @@ class Metric:
         return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share
 
     @property
+    def statistics(self) -> tuple[str, ...]:
+        """The statistics that it has in each repetition, by name: of what has one value there the mean alone."""
+        if self.is_share:
+            return (SHARE_STATISTIC,)
+        return tuple(STATISTICS) if self.has_quantiles else ("mean",)
+
+    @property
     def needs_undisturbed(self) -> bool:
         """Whether it compares exchanges with one that nothing delays."""
         return "undisturbed_ns" in self.formula

@@ -333,6 +333,7 @@ SCATTERED = [mean * factor for mean, factor in zip(BASE_MS, (1.5, 0.8, 1.4, 0.7,
         ("mean(rtt) worse by 19.5%", SHIFTED, "inconclusive"),
         ("mean(rtt) worse by 10%", SCATTERED, "inconclusive"),
         ("median( rtt ) worse by 10 %", SHIFTED, "fail"),
+        ("trimmed_mean(rtt) worse by 10%", SHIFTED, "fail"),
     ],
 )  # fmt: skip
 def test_a_condition_is_shown_held_or_neither(condition: str, after: list[float], answer: str) -> None:
@@ -392,7 +393,7 @@ def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, un
         ("rtt worse by 10%", "is not a threshold", "p95(rtt) worse by 10%"),
         ("p95(rtt) worse", "is not a threshold", "p95(rtt) worse by 10%"),
         ("p95(rrt) worse by 10%", "rrt is not a metric", 'did you mean "rtt"?'),
-        ("max(rtt) worse by 10%", "rtt has no max", "it has median, mean, p95, p99"),
+        ("max(rtt) worse by 10%", "rtt has no max", "it has median, mean, trimmed_mean, p95, p99"),
         ("mean(delayed_share) worse by 1%", "delayed_share has no mean", "it has share"),
         ("p95(completion) worse by 1%", "completion has no p95", "it has mean"),
         ("p95(rtt) slower by 10%", "slower is not a direction", "worse, better, differs"),

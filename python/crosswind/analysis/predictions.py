@@ -1,5 +1,6 @@
 """Models beside the measurement of a cell."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from crosswind.ends import NETWORK
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
 
-QUEUE_DROPPED = "the queue dropped packets as well (column “dropped”): the model knows the random loss alone"
+NOTABLE = 0.1
+"""Of the random loss: what is dropped beyond it and is said."""
+MORE_DROPPED = "the path dropped more than its random loss (column “dropped”): the model knows that loss alone"
 
 
 def predictions_of(
@@ -37,26 +40,27 @@ def predictions_of(
 class _Drops:
     """What the path dropped of the packets that entered it in the direction of the data.
 
-    Attributes: share: for any cause; None where it was not counted. by_queue: whether the queue did so notably, with
-        more than a tenth of what was lost at random.
+    Attributes: share: for any cause; None where it was not counted. beyond_loss: whether that is notably more than the
+        loss that the path has by its effect, by a tenth of it and by more than chance makes.
     """
 
     share: float | None
-    by_queue: bool
+    beyond_loss: bool
 
     @classmethod
     def of(cls, data: CellData) -> "_Drops":
         """Of all repetitions of a cell."""
         ledgers = [run.finished.ledger for run in data.runs if run.finished is not None and run.finished.ledger]
         ways = [ledger.reverse if data.settings.is_download else ledger.forward for ledger in ledgers]
-        entered = sum(way.in_ for way in ways)
+        entered, dropped = sum(way.in_ for way in ways), sum(sum(way.dropped.values()) for way in ways)
         if not entered:
-            return cls(None, by_queue=False)
-        queued, dropped = (
-            sum(way.dropped.get("queue", 0) for way in ways),
-            sum(sum(way.dropped.values()) for way in ways),
-        )
-        return cls(dropped / entered, by_queue=10 * queued > dropped - queued)
+            return cls(None, beyond_loss=False)
+        effect = data.settings.data_direction
+        lost = effect.loss * entered
+        # Losses that come together vary as much more as a process that remembers one packet (a Markov chain).
+        memory = min(max(effect.loss_after_loss - effect.loss, 0.0) / (1 - min(effect.loss, 0.99)), 0.99)
+        spread = math.sqrt(lost * (1 - effect.loss) * (1 + memory) / (1 - memory))
+        return cls(dropped / entered, beyond_loss=dropped - lost > max(NOTABLE * lost, 4 * spread))
 
 
 def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _Drops) -> ModelPrediction:
@@ -76,7 +80,7 @@ def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _D
         inside=_inside(measured, prediction.value),
         inputs=prediction.inputs,
         violated=list(prediction.violated),
-        notes=[*prediction.notes, *([QUEUE_DROPPED] if knows_loss_alone and drops.by_queue else [])],
+        notes=[*prediction.notes, *([MORE_DROPPED] if knows_loss_alone and drops.beyond_loss else [])],
         dropped=drops.share,
         source=prediction.source,
     )

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.metrics import LOST, SHARE_STATISTIC, STATISTICS, Metric, Per
+from crosswind.metrics import LOST, STATISTICS, Metric, Per
 from crosswind.quantities import RATE
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
@@ -43,15 +43,6 @@ class Summaries:
         """Those of some repetitions, in the order of `keys`."""
         places = [self.keys.index(key) for key in keys]
         return Summaries(tuple(keys), self.values[places], self.n, self.failed, self.exact)
-
-
-def statistics_of(metric: Metric) -> tuple[str, ...]:
-    """The statistics that a metric has in each repetition: all, or the mean alone of what has one value there."""
-    if metric.is_share:
-        return (SHARE_STATISTIC,)
-    if metric.per is not Per.EXCHANGE:
-        return ("mean",)
-    return tuple(name for name, statistic in STATISTICS.items() if name == "mean" or statistic.quantile is not None)
 
 
 def summaries_of(data: CellData, metric: Metric, statistic: str) -> Summaries:

@@ -10,10 +10,12 @@ from typing import Any, NoReturn
 
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
+from crosswind.findings.registry import declarations
 from crosswind.metrics import Place, metric_named
 from crosswind.study.design import Study
 from crosswind.study.toml_text import Location
 
+_FINDINGS = {declaration.kind: declaration for declaration in declarations()}
 _HINT = 'run on the real clock (host.clock = "real"; `crosswind doctor` says what that takes), or leave it out'
 
 
@@ -34,13 +36,8 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
     for location, asked in _asked(study):
         concerned = virtual.intersection(asked["cells"])
         if _is_of_processors(asked) and concerned and location not in left_out:
-            _refuse(
-                study,
-                (*location, "fail_if" if location[0] == "threshold" else "metric"),
-                asked["metric"],
-                concerned,
-                len(checked),
-            )
+            key = _FINDINGS[str(location[0])].metric_key
+            _refuse(study, (*location, key), asked["metric"], concerned, len(checked))
 
 
 def left_out_in_virtual_time(study: Study) -> list[Location]:
@@ -52,7 +49,7 @@ def left_out_in_virtual_time(study: Study) -> list[Location]:
     virtual = {cell.index for cell in cells if (clock := cell.settings.get("host.clock")) and clock.value == "virtual"}
     if not virtual:
         return []
-    asked = {location: table for location, table in _asked(study) if location[0] in _ASKED}
+    asked = {location: table for location, table in _asked(study) if _FINDINGS[str(location[0])].may_be_left_out}
     locations = [
         location
         for location, table in asked.items()
@@ -70,10 +67,6 @@ def note_on_left_out(left_out: Sequence[Location]) -> str:
         f"Processor time is not measured in virtual time, where computing takes no time: {named} about it {verb} "
         "left out. --clock real measures it."
     )
-
-
-_ASKED = ("figure", "question")
-"""Tables that ask for something. Published numbers are beside what is measured, whatever that is."""
 
 
 def _is_of_processors(asked: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from crosswind.errors import did_you_mean
-from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, STATISTICS, Metric, metric_named
+from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_named
 from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
@@ -69,16 +69,20 @@ def no_check(declared: Sequence[Any], cells: Callable[[], Sequence[Cell]], optio
     del declared, cells, options
 
 
-def never(table: Mapping[str, Any]) -> bool:
-    """That no table of a kind is about numbers of a network."""
-    del table
-    return False
+def as_written(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A table that says the same over any network."""
+    return table
 
 
-def always(table: Mapping[str, Any]) -> bool:
-    """That every table of a kind is."""
+def of_its_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Nothing of a table that is about numbers of the study's network."""
     del table
-    return True
+    return None
+
+
+def subject_of(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:
+    """The cells that a table, as written, is about, by the levels that they have, and the metric that it names."""
+    return table.get("where", {}), table.get("metric")
 
 
 def whole(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -97,7 +101,13 @@ class Declaration:
             levels that were set anew may leave a finding without cells. Raises: DesignError.
         is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
             run leaves some out.
-        is_of_network: whether a table, as written, is about numbers of the study's network, which another has not.
+        is_about_cells: whether its tables are about cells, so that they go with these; else about documents alone.
+        metric_key: the key in which a table names its metric.
+        may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
+            refused there.
+        over_network: a table, as written, as it is over a network that is really there; None where it is about numbers
+            of the study's own network, which another has not.
+        subject: of a table, as written, the levels of its cells and its metric.
         split: a table, as written, as several, each of which names all levels of its cells in one `where` or `levels`.
     """
 
@@ -107,7 +117,11 @@ class Declaration:
     read: Callable[[Reading], Sequence[Any]]
     check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
     is_bound_to_levels: bool = False
-    is_of_network: Callable[[Mapping[str, Any]], bool] = field(default=never)
+    is_about_cells: bool = True
+    metric_key: str = "metric"
+    may_be_left_out: bool = False
+    over_network: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = field(default=as_written)
+    subject: Callable[[Mapping[str, Any]], tuple[Mapping[str, str], str | None]] = field(default=subject_of)
     split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole)
 
 
@@ -157,13 +171,6 @@ def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
     elif statistic != "mean" and not metric.has_quantiles:
         message = f"{metric.name} has no {statistic} in a repetition"
         raise FindingError((*place, "statistic"), message, "it is compared by its mean")
-
-
-def statistics_of(metric: Metric) -> tuple[str, ...]:
-    """The statistics that a metric has, as `--fail-if` names them."""
-    if metric.is_share:
-        return (SHARE_STATISTIC,)
-    return tuple(STATISTICS) if metric.has_quantiles else ("mean",)
 
 
 def level_of(factor: str, level: object, place: Location, parts: Sequence[Part]) -> Where:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.findings.declared import subject_of
 from crosswind.findings.registry import declarations
 from crosswind.metrics import Place, metric_named
 from crosswind.study.design import Study
@@ -24,7 +25,7 @@ _SHOWN = {declaration.kind: declaration.words for declaration in declarations()}
 }
 """Every table that is about some cells, and what one and several of them are called."""
 _AXES = ("factor", "x", "series", "by", "over")
-_OF_NETWORKS = {declaration.kind: declaration.is_of_network for declaration in declarations()}
+_FINDINGS = {declaration.kind: declaration for declaration in declarations()}
 _OF_AN_EMULATOR = ("head_of_line", "blocked_share", "transfer_time")
 """Metrics that take a record of every packet."""
 
@@ -50,7 +51,7 @@ def fitting_tables(document: Mapping[str, Any], gone: Gone) -> tuple[dict[str, A
     kept = {key: value for key, value in document.items() if key not in _SHOWN}
     left: list[str] = []
     for name, words in _SHOWN.items():
-        fitting = [_fitted(name, table) for table in document.get(name, ()) if _fits(name, table, gone)]
+        fitting = [fitted for table in document.get(name, ()) if (fitted := _fitted(name, table, gone)) is not None]
         kept |= {name: fitting} if fitting else {}
         all_of_them = len(gone.study.document.get(name, ()))
         if all_of_them > len(fitting):
@@ -70,31 +71,22 @@ def title_over(server: str, gone: Gone) -> str:
     return f"{study.name if is_about_path or not study.table.title else study.table.title} over the network to {server}"
 
 
-def _fits(name: str, table: Mapping[str, Any], gone: Gone) -> bool:
-    if name in _OF_NETWORKS and _OF_NETWORKS[name](table):
-        return False
+def _fitted(name: str, table: Mapping[str, Any], gone: Gone) -> Mapping[str, Any] | None:
+    """A table as it is over a network that is there; None where it says nothing there."""
+    finding = _FINDINGS.get(name)
     if any(gone.has(str(table[axis])) for axis in _AXES if axis in table):
-        return False
-    where, metric = table.get("where", {}), table.get("metric")
-    if name == "threshold":
-        # Its text names the metric, and may name cells.
-        text = " ".join(table["fail_if"].split())
-        threshold = next(each for each in gone.study.findings[name] if each.summary == text)
-        asked = threshold.as_dict(())
-        where, metric = {**asked["where"], **where}, asked["metric"]
+        return None
+    where, metric = subject_of(table) if finding is None else finding.subject(table)
     if any(gone.has_level(key, value) for key, value in where.items()):
-        return False
-    return not _takes_an_emulator(metric) and not _names_gone(table.get("title", ""), gone)
+        return None
+    if _takes_an_emulator(metric) or _names_gone(table.get("title", ""), gone):
+        return None
+    return table if finding is None else finding.over_network(table)
 
 
 def _takes_an_emulator(name: str | None) -> bool:
     metric = None if name is None else metric_named(name)
     return metric is not None and (metric.place is Place.WIRE or metric.name in _OF_AN_EMULATOR)
-
-
-def _fitted(name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table without the models that predict from an emulated path."""
-    return {key: value for key, value in table.items() if (name, key) != ("figure", "models")}
 
 
 def _report(report: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

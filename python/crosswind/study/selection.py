@@ -15,8 +15,9 @@ from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.units import shown
 
-_SPLIT = {declaration.kind: declaration.split for declaration in declarations()}
-_ABOUT_CELLS = ("exclude", "repetitions", "precision", *(kind for kind in _SPLIT if kind != "check"))
+_SPLIT = {declaration.kind: declaration.split for declaration in declarations() if declaration.is_about_cells}
+_ABOUT_CELLS = ("exclude", "repetitions", "precision", *_SPLIT)
+_OF_DOCUMENTS = tuple(declaration.kind for declaration in declarations() if not declaration.is_about_cells)
 _AXES = ("factor", "x", "series", "by", "over")
 """The keys of those tables that name a factor."""
 
@@ -41,7 +42,7 @@ def chosen_parts(table: DesignDocument, parts: Sequence[Part]) -> tuple[str, ...
 
 def with_parts(document: Mapping[str, Any], chosen: Collection[str]) -> dict[str, Any]:
     """A study's document with these of its parts only, and with the tables that are about their cells."""
-    kept = {key: value for key, value in document.items() if key not in (*_ABOUT_CELLS, "check")}
+    kept = {key: value for key, value in document.items() if key not in (*_ABOUT_CELLS, *_OF_DOCUMENTS)}
     kept["study"] = {key: value for key, value in document["study"].items() if key != "parts"}
     kept["part"] = [part for part in document["part"] if part["name"] in chosen]
     for key in _ABOUT_CELLS:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
@@ -135,7 +134,7 @@ def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]
     for name in metrics or usual:
         metric = metric_named(name)
         if metric is not None and _has(pair, metric):
-            yield from ((metric, name) for name in statistics_of(metric) if name in _SHOWN_STATISTICS)
+            yield from ((metric, name) for name in metric.statistics if name in _SHOWN_STATISTICS)
 
 
 def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:

@@ -9,7 +9,6 @@ times. Of a share, 10 % are 10 percentage points. What the judge rules on is the
 from dataclasses import dataclass
 from math import log
 
-from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
 from crosswind.errors import did_you_mean
 from crosswind.findings.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
@@ -76,9 +75,8 @@ def read_condition(text: str) -> Condition:
     if metric is None:
         hint = did_you_mean(written.metric, [*METRICS, LOST.name])
         raise ConditionError(f'"{text}": {written.metric} is not a metric', hint)
-    statistics = statistics_of(metric)
-    if written.statistic not in statistics:
-        hint = f"it has {', '.join(statistics)}, {EXAMPLE_OF_CHANGE}"
+    if written.statistic not in metric.statistics:
+        hint = f"it has {', '.join(metric.statistics)}, {EXAMPLE_OF_CHANGE}"
         raise ConditionError(f'"{text}": {metric.name} has no {written.statistic}', hint)
     is_ratio, amount = _amount(written, metric)
     return Condition(text.strip(), metric, written.statistic, written.relation, is_ratio, amount)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from crosswind.errors import did_you_mean
 from crosswind.findings.check.arithmetic import FUNCTIONS, MOST_ROWS, FormulaError, Number, value_of
-from crosswind.findings.declared import Declaration, FindingError, Reading, always
+from crosswind.findings.declared import Declaration, FindingError, Reading, of_its_network
 from crosswind.findings.published.declare import Published, published_of
 from crosswind.study.cells import Cell, where_of
 from crosswind.study.parts import Part
@@ -217,5 +217,6 @@ DECLARATION = Declaration(
     CheckTable,
     ("check of a document", "checks of documents"),
     checks_of,
-    is_of_network=always,
+    is_about_cells=False,
+    over_network=of_its_network,
 )

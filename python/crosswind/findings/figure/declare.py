@@ -1,6 +1,6 @@
 """`[[figure]]`: a metric over the levels of a factor, drawn as a study wants it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -89,4 +89,11 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> Figure:
     )
 
 
-DECLARATION = Declaration("figure", FigureTable, ("figure", "figures"), figures_of)
+def _without_models(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the models, which predict from an emulated path."""
+    return {key: value for key, value in table.items() if key != "models"}
+
+
+DECLARATION = Declaration(
+    "figure", FigureTable, ("figure", "figures"), figures_of, may_be_left_out=True, over_network=_without_models
+)

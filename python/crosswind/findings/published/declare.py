@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from crosswind.errors import did_you_mean
-from crosswind.findings.declared import Declaration, FindingError, Reading, always, indices_of, measured_metric
+from crosswind.findings.declared import Declaration, FindingError, Reading, indices_of, measured_metric, of_its_network
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.keys import KINDS, renamed
@@ -304,6 +304,6 @@ DECLARATION = Declaration(
     PublishedTable,
     ("table of published numbers", "tables of published numbers"),
     published_of,
-    is_of_network=always,
+    over_network=of_its_network,
     split=_one_by_one,
 )

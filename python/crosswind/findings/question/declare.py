@@ -359,10 +359,10 @@ def _bound(raw: Bound, scales: Mapping[str, float], place: Location) -> float:
 assert set(NUMBERS) == set(get_args(Scale))
 
 
-def _is_of_network(table: Mapping[str, Any]) -> bool:
-    """Whether it is a document's number, which that of another network says nothing of, or a model's."""
+def _over_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """None of a document's number, which that of another network says nothing of, and of a model's."""
     is_of_levels = "factor" in table and table.get("scale") != "slope"
-    return "model" in table or ("says" in table and not is_of_levels)
+    return None if "model" in table or ("says" in table and not is_of_levels) else table
 
 
 DECLARATION = Declaration(
@@ -372,5 +372,6 @@ DECLARATION = Declaration(
     questions_of,
     check_cells,
     is_bound_to_levels=True,
-    is_of_network=_is_of_network,
+    may_be_left_out=True,
+    over_network=_over_network,
 )

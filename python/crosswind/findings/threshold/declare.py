@@ -1,6 +1,6 @@
 """`[[threshold]]`: when a run fails, as `crosswind.findings.grammar` reads it."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from crosswind.findings.declared import (
     Reading,
     indices_of,
     metric_of,
-    statistics_of,
 )
 from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_bound
 from crosswind.metrics import SHARE_STATISTIC, Metric
@@ -114,10 +113,9 @@ def _threshold(table: ThresholdTable, place: Location, reading: Reading) -> Thre
     except GrammarError as error:
         raise FindingError(at, f"{shown(table.fail_if)} {error.message}", error.hint) from None
     metric = metric_of(written.metric, at)
-    able = statistics_of(metric)
-    if written.statistic not in able:
+    if written.statistic not in metric.statistics:
         message = f"{metric.name} has no {written.statistic}"
-        raise FindingError(at, message, f"it has {', '.join(able)}, {EXAMPLE}")
+        raise FindingError(at, message, f"it has {', '.join(metric.statistics)}, {EXAMPLE}")
     bound = metric.unit.amount(written.number, written.unit)
     if bound is None:
         message = f"{written.number}{written.unit} is not an amount of {metric.name}"
@@ -155,6 +153,19 @@ def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
         yield found or word, level
 
 
+def _subject(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:
+    """What its text names."""
+    written = read_bound(table["fail_if"])
+    return {**table.get("where", {}), **dict(_keys(written, ("fail_if",)))}, written.metric
+
+
 DECLARATION = Declaration(
-    "threshold", ThresholdTable, ("threshold", "thresholds"), thresholds_of, check_cells, is_bound_to_levels=True
+    "threshold",
+    ThresholdTable,
+    ("threshold", "thresholds"),
+    thresholds_of,
+    check_cells,
+    is_bound_to_levels=True,
+    metric_key="fail_if",
+    subject=_subject,
 )
