@@ -15,7 +15,7 @@ from crosswind.execution.processors import Processors, restore
 from crosswind.execution.session import note_end, start
 from crosswind.execution.stops import StopRequests, stopped_by_signals
 from crosswind.execution.workers.registry import workers_of
-from crosswind.execution.workers.worker import RunningCell, followed, worker_for
+from crosswind.execution.workers.worker import RunningCell, Start, followed, worker_for
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
@@ -90,7 +90,7 @@ class _Turns:
         streams = None if planned.is_virtual else self._streams
         output = {"client_whole": True} if streams is None else streams.as_json()
         started_at = utc_now()
-        started = worker.start(Admitted(planned, beside=0), part, lambda _event: None, output=output)
+        started = worker.start(Start(Admitted(planned, beside=0), part, lambda _event: None, output))
         cell = RunningCell(planned, part, worker, started, started_at)
         try:
             end = followed(started.execution, self._stops)

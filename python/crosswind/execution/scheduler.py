@@ -21,7 +21,7 @@ from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.workers.registry import workers_of
-from crosswind.execution.workers.worker import RunningCell, Worker, worker_for
+from crosswind.execution.workers.worker import RunningCell, Start, Worker, worker_for
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import ClockJump, Status
@@ -159,7 +159,7 @@ class Scheduler:
                 observer.cell_event(planned, event)
 
         try:
-            started = worker.start(admitted, part, handle_event)
+            started = worker.start(Start(admitted, part, handle_event))
         except EngineError:
             self._cells.discard(part)
             raise

@@ -5,9 +5,8 @@ How many run at a time follows from what they report of their fidelity, and so d
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from crosswind.cell.events import Event, Progress
 from crosswind.cell.process import CellEnd, CellProcess
@@ -15,7 +14,7 @@ from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
 from crosswind.execution.concurrency import Budget, Concurrency, ConcurrencyControl, Counters
 from crosswind.execution.processors import Processors
-from crosswind.execution.workers.worker import NO_OUTPUT, Launched, RunningCell, Worker, sent
+from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.plan import PlannedCell
@@ -71,21 +70,14 @@ class LocalWorker(Worker):
         """When the next one may start."""
         return self._next_start if len(self._admission) else math.inf
 
-    def start(
-        self,
-        admitted: Admitted,
-        directory: Path,
-        on_event: Callable[[Event], None],
-        *,
-        output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Launched:
+    def start(self, asked: Start) -> Launched:
         """A process, on processors of its own where there are enough."""
-        planned = admitted.planned
-        placement = self._processors.place(planned.backend, beside=admitted.beside)
-        heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if admitted.beside else {}
-        cell = sent(planned, directory, output, placement=placement.as_json(), **heartbeat)
-        process = CellProcess(cell, binary=self._binary, on_event=on_event)
-        return Launched(process, placement, self._admission.attempts(planned) + 1)
+        beside = asked.admitted.beside
+        placement = self._processors.place(asked.planned.backend, beside=beside)
+        heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
+        cell = asked.cell(placement=placement.as_json(), **heartbeat)
+        process = CellProcess(cell, binary=self._binary, on_event=asked.on_event)
+        return Launched(process, placement, self._admission.attempts(asked.planned) + 1)
 
     def handle_event(self, planned: PlannedCell, event: Event) -> None:
         """Takes what it says of its fidelity."""

@@ -2,16 +2,14 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from crosswind.cell.events import Event
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.process import CellProcess
 from crosswind.execution.admission import Admitted
-from crosswind.execution.workers.worker import NO_OUTPUT, Launched, RunningCell, Worker, sent
+from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
 from crosswind.peers.registry import PEERS
 from crosswind.store.plan import PlannedCell
 
@@ -49,21 +47,12 @@ class VirtualWorker(Worker):
             return None
         return Admitted(self._ready.popleft(), beside=len(running))
 
-    def start(
-        self,
-        admitted: Admitted,
-        directory: Path,
-        on_event: Callable[[Event], None],
-        *,
-        output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Launched:
+    def start(self, asked: Start) -> Launched:
         """A copy of the kernel. Raises: EngineError also when there is no such kernel."""
-        planned = admitted.planned
         cpu = self._free.popleft()
-        self._cpus[planned.key] = cpu
-        cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
-        template = self._template(planned)
-        return Launched(CellProcess(cell, binary=self._binary, on_event=on_event, template=template, cpu=cpu))
+        self._cpus[asked.planned.key] = cpu
+        cell, template = asked.cell(heartbeat_ns=HEARTBEAT_NS), self._template(asked.planned)
+        return Launched(CellProcess(cell, binary=self._binary, on_event=asked.on_event, template=template, cpu=cpu))
 
     def handle_end(self, cell: RunningCell) -> None:
         """Its processor is free."""

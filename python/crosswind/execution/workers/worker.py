@@ -24,8 +24,6 @@ from crosswind.execution.stops import StopRequests
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 
-NO_OUTPUT: Mapping[str, Any] = {}
-
 
 class Execution(Protocol):
     """A repetition under way. It never blocks: its owner watches `streams` for input and `next_wakeup` for the time."""
@@ -54,6 +52,29 @@ class Execution(Protocol):
 
     def end(self) -> CellEnd:
         """How it ended. All its files are in its directory then."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a worker is to start.
+
+    Attributes: directory: it writes into. on_event: hears what it reports. output: of the cell's `output`, beside the
+        directory (docs/cell-protocol.md).
+    """
+
+    admitted: Admitted
+    directory: Path
+    on_event: Callable[[Event], None]
+    output: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> PlannedCell:
+        """The repetition."""
+        return self.admitted.planned
+
+    def cell(self, **fields: object) -> dict[str, Any]:
+        """The cell as a process takes it, with what a worker adds."""
+        return sent(self.planned, self.directory, self.output, **fields)
 
 
 @dataclass(frozen=True)
@@ -94,19 +115,8 @@ class Worker(ABC):
         return math.inf
 
     @abstractmethod
-    def start(
-        self,
-        admitted: Admitted,
-        directory: Path,
-        on_event: Callable[[Event], None],
-        *,
-        output: Mapping[str, Any] = NO_OUTPUT,
-    ) -> Launched:
-        """Starts a repetition, which writes into `directory`.
-
-        Args: output: of the cell's `output`, beside the directory (docs/cell-protocol.md).
-        Raises: EngineError when nothing can be started.
-        """
+    def start(self, asked: Start) -> Launched:
+        """Starts a repetition. Raises: EngineError when nothing can be started."""
 
     def handle_event(self, planned: PlannedCell, event: Event) -> None:  # noqa: B027
         """One of its repetitions reported something."""
@@ -187,10 +197,10 @@ class RunningCell:
 
 
 def sent(
-    planned: PlannedCell, directory: Path, output: Mapping[str, Any] = NO_OUTPUT, **fields: object
+    planned: PlannedCell, directory: Path, output: Mapping[str, Any] | None = None, **fields: object
 ) -> dict[str, Any]:
     """The cell as a process takes it: the plan's, with where to write and what a worker adds."""
-    written = {**planned.parameters.get("output", {}), "directory": str(directory.absolute()), **output}
+    written = {**planned.parameters.get("output", {}), "directory": str(directory.absolute()), **(output or {})}
     return {**planned.parameters, "output": written, **fields}
 
 
