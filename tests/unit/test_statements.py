@@ -453,7 +453,7 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     # A question has the levels that it compares, and is answered of the cells that there are.
     assert missing == [("path.delay 50ms",), (), ("path.delay 50ms",)]
     statement, question, threshold = of_asked(quick, *of_times(20.0, 20.5))
-    absent = "this run has no cell with path.delay 50ms"
+    absent = "this run has no cell with path.delay 50ms, but one without --quick has"
     assert [one.verdict for one in (statement, question, threshold)] == ["cannot tell", "yes", "inconclusive"]
     assert {case.verdict for case in (*statement.cases, *question.cases)} == {"yes"}
     assert statement.sentence.startswith("Cannot tell: “Loss matters little”: mean round-trip time with loss 1% is")
@@ -461,6 +461,11 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert threshold.sentence.endswith(f"; {absent}.")
     statement, question, threshold = of_asked(quick, *of_times(20.0, 40.0))
     assert [one.verdict for one in (statement, question, threshold)] == ["no", "no", "fail"]
+    # Levels that --set has replaced are in no other run of the study.
+    (other,) = presentation(Study.from_toml(DECLARED, name="some").with_overrides({"path.delay": "9ms"}))["asked"][
+        "threshold"
+    ]
+    assert (other["missing"], other["is_quick"]) == (["path.delay 15ms", "path.delay 50ms"], False)
     # The whole study has all that it was declared for, until a cell of it is not executed.
     whole = presentation(Study.from_toml(DECLARED, name="some"))["asked"]
     assert not any(one.get("missing") for of in whole.values() for one in of)

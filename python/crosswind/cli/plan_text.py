@@ -19,8 +19,8 @@ _MUCH_SHORTER = 3
 """How many times shorter a plan has to be in virtual time to say so."""
 _COMPUTED = (
     "Forecasts are right within a factor of two or three: round trips times exchanges, the link's time, timeouts for "
-    "losses, and 0.06 s of set-up per repetition. In virtual time a repetition takes 0.1 s and 0.11 ms per packet, a "
-    "browser 13 s more and another peer 3 s more. Retries are not counted. A cell that ran here before is expected to "
+    "losses, and 0.06 s of set-up per repetition. In virtual time a repetition takes 0.1 s and 0.08 ms per packet, a "
+    "browser 6 s more and another peer 1.2 s more. Retries are not counted. A cell that ran here before is expected to "
     "take as long again."
 )
 _OF_NETWORK = (

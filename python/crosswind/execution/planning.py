@@ -181,7 +181,8 @@ def presentation(study: Study) -> dict[str, Any]:
         plain = finding.as_dict(cells)
         if declared is None or not kind.is_bound_to_levels:
             return plain
-        return {**plain, "missing": missing_levels(finding, cells, declared.findings[kind.kind], declared_cells)}
+        missing = missing_levels(finding, cells, declared.findings[kind.kind], declared_cells)
+        return {**plain, "missing": missing, "is_quick": study.is_quick}
 
     return {
         "name": study.name,

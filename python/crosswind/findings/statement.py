@@ -1,7 +1,8 @@
 """A statement: a number of some cells, and the range in which it is said to lie.
 
 Questions of a study, statements of documents and thresholds are stored in this form with the plan of a run, each with
-the indices of its cells. `missing` are levels that it was declared for and that the run does not have.
+the indices of its cells. `missing` are levels that it was declared for and that the run does not have; `is_quick`:
+whether the run is the quick variant of its study, which has fewer.
 """
 
 from collections.abc import Collection, Mapping
@@ -137,6 +138,7 @@ class Statement(Stored):
     note: Note = None
     where: dict[str, Level] = {}
     missing: tuple[str, ...] = ()
+    is_quick: bool = False
     cells: frozenset[int]
 
     @property
@@ -144,12 +146,16 @@ class Statement(Stored):
         """Where its number has to lie."""
         return Range(self.low, self.high, self.inside, self.is_open)
 
+    def without_cell(self, levels: str) -> str:
+        """That a run has no cell with some levels, and which run has."""
+        return f"this run has no cell with {levels}{', but one without --quick has' if self.is_quick else ''}"
+
     def absence(self, executed: Collection[int]) -> str | None:
         """What a run lacks of the cells that it was declared for; None where it has all. Args: executed: cells."""
         absent = [f"{self.factor} {level.level}" for level in self.compare if not level.cells]
         missing = list(dict.fromkeys((*self.missing, *absent)))
         if missing:
-            return f"this run has no cell with {' or '.join(missing)}"
+            return self.without_cell(" or ".join(missing))
         own = self.cells
         if self.compare:
             own &= frozenset(cell for level in self.compare for cell in level.cells)

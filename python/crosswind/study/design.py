@@ -73,8 +73,8 @@ class Study:
             options = {("study", "parts"): "study.parts", **origin.options}
             some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
             # A document's numbers are what they are, whichever parts are run.
-            kept = {**some.findings, "check": findings["check"]}
-            return replace(some, document=document, origin=origin, findings=kept)
+            kept = {each.kind: findings[each.kind] for each in declarations() if not each.is_about_cells}
+            return replace(some, document=document, origin=origin, findings={**some.findings, **kept})
         return cls(name, document, table, parts, exclusions, limits, precisions, findings, origin, census.cells)
 
     @classmethod
@@ -141,6 +141,11 @@ class Study:
             return Study.from_document(few, name=self.name, origin=self.origin)
         labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
         return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is the quick variant of its file."""
+        return "quick" in (self.origin.declared or {}) and "quick" not in self.document
 
     @cached_property
     def declared(self) -> "Study | None":

@@ -328,9 +328,9 @@ def _absence(question: Question, data: Sequence[CellData]) -> str:
     where = "".join(f", {key} {level}" for key, level in question.where.items())
     missing = [level.level for level in question.compare if not level.cells]
     if not question.cells and where:
-        return f"this run has no cell with {where[2:]}"
+        return question.without_cell(where[2:])
     if missing:
-        return f"this run has no cell with {question.factor} {' or '.join(missing)}{where}"
+        return question.without_cell(f"{question.factor} {' or '.join(missing)}{where}")
     return _absence_of_data(question, data)
 
 
