@@ -100,10 +100,19 @@ def needed(answer: Answer) -> str:
 def tally(answer: Answer) -> str:
     """How many comparisons bear an answer out, contradict it, and cannot tell."""
     found: Counter[str] = Counter(case.verdict for case in answer.cases)
-    return ", ".join(f"{count(found[verdict])} {text}" for verdict, text in _TALLY.items() if found[verdict])
+    return ", ".join(
+        f"{count(found[verdict])} {one if found[verdict] == 1 else several}"
+        for verdict, (one, several) in _TALLY.items()
+        if found[verdict]
+    )
 
 
-_TALLY = {"yes": "bear it out", "no": "contradict it", "cannot tell": "cannot tell"}
+_TALLY = {
+    "yes": ("bears it out", "bear it out"),
+    "no": ("contradicts it", "contradict it"),
+    "cannot tell": ("cannot tell", "cannot tell"),
+}
+"""What one comparison does, and what several do."""
 
 
 def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
