@@ -20,7 +20,7 @@ from crosswind.store.directory import Store
 from crosswind.store.files import write_sealed
 from crosswind.store.manifest import Manifest, Options, Session
 from crosswind.store.plan import PlannedCell
-from crosswind.store.result import RESULT, CellResult
+from crosswind.store.result import RESULT, RepetitionResult
 
 RUN_ID = "0123456789abcdef"
 STARTED = "2026-01-01T00:00:00.000+00:00"
@@ -81,7 +81,7 @@ def new_run(directory: Path, cells: int = 2, *, plan: Sequence[PlannedCell] | No
     return Store.create(directory, manifest(len(planned), **changes), planned)
 
 
-def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **changes: Any) -> CellResult:
+def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **changes: Any) -> RepetitionResult:
     """How a repetition ended, well unless a failure is given."""
     fields: dict[str, Any] = {
         "planned": planned,
@@ -94,7 +94,7 @@ def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **chang
         "finished": None if failure else finished(),
         "failure": failure,
     }
-    return CellResult(**fields | changes)
+    return RepetitionResult(**fields | changes)
 
 
 def change_sealed(path: Path, **changes: Any) -> None:

@@ -7,8 +7,8 @@ from crosswind.cell.fidelity import Fidelity
 from crosswind.cell.result import DirectionLedger
 from crosswind.record import SAMPLE_SCHEMA
 from crosswind.store.record import SAMPLES
-from crosswind.store.result import CellResult
-from crosswind.store.run import Run
+from crosswind.store.result import RepetitionResult
+from crosswind.store.run import StoredRun
 from crosswind.store.tables import read_table
 
 SCHEMA = "crosswind.exec/1"
@@ -16,7 +16,7 @@ TIMED_OUT = 124
 """Exit status of a client that was ended at its timeout, as timeout(1) has it."""
 
 
-def exit_status(result: CellResult) -> int:
+def exit_status(result: RepetitionResult) -> int:
     """What a client that has run makes its caller end with: 128 and the number of a signal that ended it."""
     assert result.finished is not None
     assert result.finished.program is not None  # The workload has one.
@@ -26,7 +26,7 @@ def exit_status(result: CellResult) -> int:
     return 128 + signal if signal is not None else result.finished.program.exit_code or 0
 
 
-def summary_of(run: Run) -> dict[str, Any]:
+def summary_of(run: StoredRun) -> dict[str, Any]:
     """The summary of a run whose repetitions have all finished, as docs/programs.md describes it."""
     results = list(run.results().values())
     repetitions = [_repetition(run.directory, result) for result in results]
@@ -40,7 +40,7 @@ def summary_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _repetition(directory: Path, result: CellResult) -> dict[str, Any]:
+def _repetition(directory: Path, result: RepetitionResult) -> dict[str, Any]:
     finished = result.finished
     assert finished is not None
     assert finished.program is not None
@@ -74,7 +74,7 @@ def _files(directory: Path, key: str) -> str | None:
         return None
 
 
-def _timed_out(result: CellResult) -> bool:
+def _timed_out(result: RepetitionResult) -> bool:
     return any(outcome.outcome == "timeout" for outcome in result.outcomes)
 
 

@@ -9,13 +9,13 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.findings import pipeline
 from crosswind.record import RunRecord
-from crosswind.store.run import Run
+from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 
 REPORT = "report.html"
 
 
-def analyse(run: Run) -> Result:
+def analyse(run: StoredRun) -> Result:
     """The result of a run: estimates with their intervals, comparisons, and what the study asks for.
 
     Raises: StoreError when no result can be read.
@@ -23,7 +23,7 @@ def analyse(run: Run) -> Result:
     return pipeline.analyse(run.measured())
 
 
-def write_html(run: Run, path: Path | str | None = None) -> Path:
+def write_html(run: StoredRun, path: Path | str | None = None) -> Path:
     """Writes the HTML report of a run, into the run's directory where no path is given.
 
     Returns: where it is. Raises: StoreError when no result can be read, DiskError when the page cannot be written.
@@ -40,7 +40,7 @@ class Analysed:
     result: Result
 
 
-def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
+def analysed(run: StoredRun, fail_if: Sequence[str] = ()) -> Analysed:
     """The run's record, and its analysis.
 
     Args: fail_if: thresholds beside those of its study. Raises: StoreError; StudyError for a threshold of no meaning.
@@ -55,7 +55,7 @@ def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
     return Analysed(record, data, pipeline.analyse(record, data=data))
 
 
-def write_page(run: Run, made: Analysed, path: Path | None = None) -> Path:
+def write_page(run: StoredRun, made: Analysed, path: Path | None = None) -> Path:
     """As `write_html`, of a run that is analysed already."""
     page = path or run.directory / REPORT
     report.write_html(made.record, made.result, page, data=made.data)

@@ -21,7 +21,7 @@ from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.first_look import first_look
 from crosswind.precision import StoppingRule
 from crosswind.store.manifest import Manifest, Options
-from crosswind.store.run import Run
+from crosswind.store.run import StoredRun
 from crosswind.study.blocked_transports import with_notes, without_transports
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -42,7 +42,7 @@ def run(
     to: str | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
-) -> Run:
+) -> StoredRun:
     """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
 
     Args:
@@ -73,7 +73,7 @@ def run(
     return run_design(design, options)
 
 
-def run_design(study: Study, options: RunOptions) -> Run:
+def run_design(study: Study, options: RunOptions) -> StoredRun:
     """Runs a study as it is: nothing of it depends any more on this machine. Raises: as `run`."""
     return session.run(_that_reaches(study, options), options, PrecisionRules())
 
@@ -85,7 +85,7 @@ def resume(
     jobs: int | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
-) -> Run:
+) -> StoredRun:
     """Goes on with a run: runs what has no result, what failed, and what its precision still takes; nothing else.
 
     Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
@@ -102,7 +102,7 @@ def resume(
     return resume_with(options, study)
 
 
-def resume_with(options: RunOptions, study: Study | None) -> Run:
+def resume_with(options: RunOptions, study: Study | None) -> StoredRun:
     """Goes on with the run in `options.output`, or with the latest. Args, Raises: as of `resume`."""
     return session.resume(options, PrecisionRules(), study=study)
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Literal, ParamSpec
 from crosswind import running
 from crosswind.damage import damage_sentences
 from crosswind.errors import UsageError
-from crosswind.store import run as stored
 from crosswind.store.directory import Store
+from crosswind.store.run import StoredRun
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,7 +35,7 @@ Asked = ParamSpec("Asked")
 ChartKind = Literal["intervals", "distribution", "comparisons", "shift"]
 
 
-class Run(stored.Run):
+class Run(StoredRun):
     """A run and what it says. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
 
     def samples(self) -> "pl.DataFrame":
@@ -152,7 +152,7 @@ def load(directory: Path | str) -> Run:
     return Run(Store.read(Path(directory)))
 
 
-def _returning_run(make: Callable[Asked, stored.Run]) -> Callable[Asked, Run]:
+def _returning_run(make: Callable[Asked, StoredRun]) -> Callable[Asked, Run]:
     """A function that makes a run, returning it as programs have it."""
 
     @wraps(make)

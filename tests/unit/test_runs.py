@@ -30,7 +30,7 @@ from crosswind.store.listing import (
 from crosswind.store.lock import in_use
 from crosswind.store.manifest import Session, Status
 from crosswind.store.removal import remove_entries, remove_run
-from crosswind.store.result import CellResult
+from crosswind.store.result import RepetitionResult
 from runs import RUN_ID, cell_result, change_sealed, new_run, planned_cell
 
 RESULT_BYTES = 4000
@@ -48,7 +48,7 @@ def make_run(
     return root / name
 
 
-def put_result(run: Path, result: CellResult) -> None:
+def put_result(run: Path, result: RepetitionResult) -> None:
     """Leaves a result behind as a session would, without its tables."""
     cell = run / "cells" / result.key
     cell.mkdir(exist_ok=True)

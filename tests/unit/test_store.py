@@ -20,7 +20,7 @@ from crosswind.store.files import write_sealed
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import Session
 from crosswind.store.record import record_of
-from crosswind.store.result import CellResult
+from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table, to_parquet
 from runs import cell_result, new_run, planned_cell
 from small_disks import mounted_disk
@@ -31,7 +31,7 @@ SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schem
 KILLED = Failure(ErrorKind.KILLED, "m")
 
 
-def result(number: int, *, failure: Failure | None = None) -> CellResult:
+def result(number: int, *, failure: Failure | None = None) -> RepetitionResult:
     return cell_result(planned_cell(number), failure=failure)
 
 

@@ -15,7 +15,7 @@ from pytest_crosswind.result import Result
 from pytest_crosswind.settings import check_names, keys
 
 if TYPE_CHECKING:
-    from crosswind.store.run import Run
+    from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
 
 _SHOWN_LINES = 30
@@ -161,7 +161,7 @@ def remove_run(directory: Path) -> None:
         shutil.rmtree(directory)
 
 
-def _raise_failure(run: "Run") -> None:
+def _raise_failure(run: "StoredRun") -> None:
     """Raises: EngineError where a repetition has no result."""
     for key, result in run.results().items():
         if result.failure is None:

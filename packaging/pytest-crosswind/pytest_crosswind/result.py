@@ -13,7 +13,7 @@ from pytest_crosswind.estimate import Estimate
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
-    from crosswind.store.run import Run
+    from crosswind.store.run import StoredRun
 
 _REPORTED, _WHOLE = "client_time", "program_time"
 """Metrics: of the times that a client printed, and of its own from start to end."""
@@ -123,7 +123,7 @@ class Result:
     printed or returned as `times_s` (docs/programs.md), else of its time from start to end.
     """
 
-    def __init__(self, run: "Run", *, has_value: bool) -> None:
+    def __init__(self, run: "StoredRun", *, has_value: bool) -> None:
         """Args: run: whose repetitions have all finished. has_value: whether the client is a function."""
         from crosswind.programs_summary import summary_of
 

@@ -12,7 +12,7 @@ from crosswind.errors import UsageError
 
 if TYPE_CHECKING:
     from crosswind.results import Analysed
-    from crosswind.store.run import Run
+    from crosswind.store.run import StoredRun
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EPILOG = """\b
@@ -101,7 +101,7 @@ def command(
     return status_of(verdicts, require_answer=require_answer, valid=result.valid)
 
 
-def _write_pages(run: "Run", made: "Analysed", html: Path | None, data: Path | None) -> None:
+def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Path | None) -> None:
     """The report as a page, and as data. Raises: DiskError."""
     from crosswind import report, results
 

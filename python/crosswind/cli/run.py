@@ -16,7 +16,7 @@ from crosswind.cli.to import to_option, token_file_option
 from crosswind.errors import UsageError
 
 if TYPE_CHECKING:
-    from crosswind.store.run import Run
+    from crosswind.store.run import StoredRun
 
 _EPILOG = """\b
 Every setting takes a list, and a list is a factor:
@@ -168,7 +168,7 @@ def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path
     return Path(place) if place else output
 
 
-def _report(run: "Run", asked: _Reporting) -> int:
+def _report(run: "StoredRun", asked: _Reporting) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
     from crosswind.record import output_of_program

@@ -14,7 +14,7 @@ from crosswind.terminal_table import Column, table_lines
 
 if TYPE_CHECKING:
     from crosswind.analysis.against_itself import Finding
-    from crosswind.store.run import Run
+    from crosswind.store.run import StoredRun
 
 STUDY = "against-itself"
 QUICK_REPETITIONS = 80
@@ -53,7 +53,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
     return 1 if any(finding.is_finding for finding in findings) else 0
 
 
-def _run(clock: str, *, quick: bool, directory: Path) -> "Run":
+def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
     # What runs cells takes a while to import, for which --help should not wait.
     from crosswind import running
     from crosswind.cli.progress import progress_for
@@ -65,7 +65,7 @@ def _run(clock: str, *, quick: bool, directory: Path) -> "Run":
     return running.run(study, output=directory, progress=progress_for(Console(stderr=True, highlight=False)))
 
 
-def _findings(run: "Run", clock: str) -> "list[Finding]":
+def _findings(run: "StoredRun", clock: str) -> "list[Finding]":
     from crosswind.analysis.against_itself import findings_of
 
     return findings_of(run.record(), clock)

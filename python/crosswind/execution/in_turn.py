@@ -20,8 +20,8 @@ from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.store.plan import PlannedCell
-from crosswind.store.result import CellResult
-from crosswind.store.run import Run
+from crosswind.store.result import RepetitionResult
+from crosswind.store.run import StoredRun
 from crosswind.store.wallclock import utc_now
 from crosswind.study.design import Study
 
@@ -29,7 +29,7 @@ Look = Callable[[Path], None]
 """Is called when a repetition has ended, with the directory that it wrote into."""
 
 
-def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None, look: Look) -> Run:
+def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None, look: Look) -> StoredRun:
     """Runs a study in a new directory, to its end, to the first repetition that fails, or until SIGINT or SIGTERM.
 
     Args: streams: of clients on the machine's clock; those in virtual time write to files. look: sees each repetition,
@@ -48,7 +48,7 @@ def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None
             stops.close()
             store.set_status(status)
             note_end(store, ())
-    return Run(store)
+    return StoredRun(store)
 
 
 class _Turns:
@@ -84,7 +84,7 @@ class _Turns:
         for worker in self._workers:
             worker.close()
 
-    def _result(self, planned: PlannedCell, part: Path) -> CellResult:
+    def _result(self, planned: PlannedCell, part: Path) -> RepetitionResult:
         """Runs one repetition."""
         worker = worker_for(planned, self._workers)
         streams = None if planned.is_virtual else self._streams

@@ -27,12 +27,12 @@ from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import command_line, provenance
-from crosswind.store.run import Run
+from crosswind.store.run import StoredRun
 from crosswind.store.wallclock import utc_now
 from crosswind.study.design import Study
 
 
-def run(study: Study, options: RunOptions, rules: StoppingRules) -> Run:
+def run(study: Study, options: RunOptions, rules: StoppingRules) -> StoredRun:
     """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
 
     Args: rules: make the stopping rule of a study that needs one.
@@ -49,7 +49,7 @@ def run(study: Study, options: RunOptions, rules: StoppingRules) -> Run:
     return execute(store, options, rules, began=began)
 
 
-def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = None) -> Run:
+def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = None) -> StoredRun:
     """Goes on with the run in `options.output`, else with the latest (of `study`, when one is given).
 
     Args: study: refuse a run of another one. rules: as of `run`.
@@ -105,7 +105,7 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
 
 def execute(
     store: Store, options: RunOptions, rules: StoppingRules | None = None, *, began: float | None = None
-) -> Run:
+) -> StoredRun:
     """Runs what the store misses, and what its stopping rule asks for besides, and closes it.
 
     Args: began: when the session did, by `time.monotonic`; None for now.
@@ -134,7 +134,7 @@ def execute(
             # A run with --jobs, and a part of a run, say nothing about how long later runs take.
             if options.jobs is None and status is Status.DONE:
                 learn(taken, time.monotonic() - began)
-    return Run(store)
+    return StoredRun(store)
 
 
 def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import cell_version
-from crosswind.store.result import RESULT, CellResult
+from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.wallclock import utc_now
 from crosswind.temporary import temporary_directory
 
@@ -157,7 +157,7 @@ def check_files(directory: Path) -> FileCheck:
     return FileCheck(files, tuple(counted.damaged), tuple(f"{damage.file} {damage.reason}" for damage in aside.damaged))
 
 
-def spread(results: Sequence[CellResult], count: int) -> list[CellResult]:
+def spread(results: Sequence[RepetitionResult], count: int) -> list[RepetitionResult]:
     """So many of them, evenly, so that every part of the design has its share."""
     count = min(count, len(results))
     return [results[number * len(results) // count] for number in range(count)]
@@ -230,7 +230,7 @@ def _contents(path: Path, columns: list[str] | None) -> bytes:
     return table.getvalue()
 
 
-def _compared(before: CellResult, after: CellResult, cells: Path, cells_again: Path) -> Comparison:
+def _compared(before: RepetitionResult, after: RepetitionResult, cells: Path, cells_again: Path) -> Comparison:
     if before.finished is None or after.finished is None:
         return Comparison(before.key, (f"result ({after.failure.message})" if after.failure else "result",))
     return compare_cells(before.key, cells / before.key, cells_again / before.key)
@@ -245,7 +245,7 @@ def _manifest(store: Store, planned: int) -> Manifest:
     )
 
 
-def _nothing_to_repeat(store: Store, results: Mapping[str, CellResult]) -> StoreError:
+def _nothing_to_repeat(store: Store, results: Mapping[str, RepetitionResult]) -> StoreError:
     planned = [item for item in store.plan if item.is_virtual]
     if planned:
         failed = sum(result.failure is not None for result in results.values())

@@ -13,7 +13,7 @@ from pathlib import Path
 from crosswind.errors import DiskError
 from crosswind.store.checksums import Checksum
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
-from crosswind.store.result import RESULT, CellResult
+from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.tables import to_parquet
 
 
@@ -33,7 +33,7 @@ class CellsFolder:
             part.mkdir()
         return part
 
-    def commit(self, part: Path, result: CellResult) -> None:
+    def commit(self, part: Path, result: RepetitionResult) -> None:
         """Makes what `begin` gave a whole cell: tables to Parquet, result.json, sync, rename.
 
         An earlier, failed attempt of the same key is kept as `cells/<key>.failed-<n>`.
@@ -41,12 +41,12 @@ class CellsFolder:
         """
         self._commit(part, result, name=result.key)
 
-    def commit_missed(self, part: Path, result: CellResult) -> None:
+    def commit_missed(self, part: Path, result: RepetitionResult) -> None:
         """As `commit`, for an attempt that does not count because another follows: `cells/<key>.missed-<n>`."""
         missed = self.missed()[result.key] + 1
         self._commit(part, result, name=f"{result.key}.missed-{missed}")
 
-    def commit_failed(self, part: Path, result: CellResult) -> None:
+    def commit_failed(self, part: Path, result: RepetitionResult) -> None:
         """As `commit`, without the tables, which cannot be read."""
         for table in (*part.glob("*.arrow"), *part.glob("*.parquet")):
             table.unlink()
@@ -65,7 +65,7 @@ class CellsFolder:
             matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
             return Counter(match["key"] for match in matches if match and match["why"] == "missed")
 
-    def _commit(self, part: Path, result: CellResult, *, name: str) -> None:
+    def _commit(self, part: Path, result: RepetitionResult, *, name: str) -> None:
         place = self._folder / name
         try:
             with disk_errors(part):

@@ -8,7 +8,7 @@ from typing import Any
 from crosswind.cell.result import OutcomeCount, added_up
 from crosswind.store.checksums import DamagedFileError
 from crosswind.store.manifest import UnreadableFileError
-from crosswind.store.result import RESULT, CellResult, read_result
+from crosswind.store.result import RESULT, RepetitionResult, read_result
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Details:
 
 def details_of(cells: Path, keys: Iterable[str], run: str) -> Details:
     """Reads the results of the given keys in the folder `cells`. Args: run: the id of the run."""
-    results: list[CellResult] = []
+    results: list[RepetitionResult] = []
     problems: list[str] = []
     for key in keys:
         try:

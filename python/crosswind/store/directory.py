@@ -23,7 +23,7 @@ from crosswind.store.files import ATTEMPT, disk_errors, set_aside
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
 from crosswind.store.plan import PLAN, PlannedCell, drop_unlisted, read_plan, write_plan
-from crosswind.store.result import RESULT, CellResult, read_result
+from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.visible import no_utf8_in
 
 _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
@@ -33,7 +33,7 @@ _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
 class Checked:
     """A run after all its files were checked. Attributes: results: by key. files: how many there are."""
 
-    results: Mapping[str, CellResult]
+    results: Mapping[str, RepetitionResult]
     damaged: Sequence[Damage]
     files: int
 
@@ -169,14 +169,14 @@ class Store:
         assert self.manifest.plan is not None  # It was written before the manifest.
         return self.manifest.plan
 
-    def results(self) -> dict[str, CellResult]:
+    def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run and has an undamaged result, by key, in the order of the plan.
 
         Raises: StoreError when the plan cannot be read, or a result is of another schema.
         """
         return self.checked_results()[0]
 
-    def checked_results(self) -> tuple[dict[str, CellResult], list[Damage]]:
+    def checked_results(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
         """The same, and which results are damaged. The files beside a result are checked when they are read."""
         found, damaged = {}, []
         done = self.manifest.status is Status.DONE
@@ -234,7 +234,7 @@ class Store:
         ]
 
 
-def _damaged_files(place: Path, result: CellResult) -> Iterator[DamagedFileError]:
+def _damaged_files(place: Path, result: RepetitionResult) -> Iterator[DamagedFileError]:
     for name, checksum in result.files.items():
         try:
             open_checked(place / name, checksum).close()

@@ -7,7 +7,7 @@ import polars as pl
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, CellRun, RunRecord, empty_objects, empty_samples
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
-from crosswind.store.result import CellResult
+from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
 
 SAMPLES = "samples.parquet"
@@ -48,7 +48,7 @@ def record_of(store: Store) -> RunRecord:
     )
 
 
-def cell_run(store: Store, result: CellResult) -> CellRun:
+def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     """One repetition of a run with its tables. Raises: DamagedFileError when one of them is not what was written."""
     place = store.directory / "cells" / result.key
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
@@ -73,7 +73,7 @@ def cell_run(store: Store, result: CellResult) -> CellRun:
     )
 
 
-def _samples(path: Path, result: CellResult) -> pl.DataFrame:
+def _samples(path: Path, result: RepetitionResult) -> pl.DataFrame:
     """The samples of a repetition. Raises: DamagedFileError, also where those that it counted are gone."""
     samples = read_table(path, SAMPLE_SCHEMA, result.files.get(path.name))
     counted = 0 if result.finished is None else result.finished.samples.rows

@@ -19,7 +19,7 @@ CELL_SCHEMA = "crosswind.cell-run/2"
 
 
 @dataclass(frozen=True)
-class CellResult:
+class RepetitionResult:
     """One attempt at one repetition. Exactly one of `finished` and `failure` is set.
 
     Attributes:
@@ -97,7 +97,7 @@ class CellResult:
         )
 
 
-def read_result(path: Path, *, key: str, run: str) -> CellResult:
+def read_result(path: Path, *, key: str, run: str) -> RepetitionResult:
     """What a result.json says.
 
     Args: key: of the repetition that it is to be of. run: the id of its run.
@@ -108,7 +108,7 @@ def read_result(path: Path, *, key: str, run: str) -> CellResult:
         data = read_sealed(path, known=CELL_SCHEMA)
         if (data["key"], data["run"]) != (key, run):
             raise damaged_file(path, "is the result of another repetition")
-        return CellResult.from_json(data)
+        return RepetitionResult.from_json(data)
     except (FileNotFoundError, NotADirectoryError):
         raise damaged_file(path, MISSING) from None
     except OSError as error:

@@ -7,10 +7,10 @@ from crosswind.record import RunRecord
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Status
 from crosswind.store.record import record_of
-from crosswind.store.result import CellResult
+from crosswind.store.result import RepetitionResult
 
 
-class Run:
+class StoredRun:
     """A run. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
 
     def __init__(self, store: Store) -> None:
@@ -52,7 +52,7 @@ class Run:
         succeeded = {result.planned.cell for result in results if result.succeeded}
         return len(results) == self.planned and all(result.valid for result in results) and cells == succeeded
 
-    def results(self) -> dict[str, CellResult]:
+    def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
         return self._store.results()
 
@@ -71,6 +71,6 @@ class Run:
         raise StoreError(f"{self.directory} has no results yet", hint=hint)
 
 
-def load(directory: Path | str) -> Run:
+def load(directory: Path | str) -> StoredRun:
     """The run in a directory, whether or not a session is at work on it. Raises: StoreError when it is no run."""
-    return Run(Store.read(Path(directory)))
+    return StoredRun(Store.read(Path(directory)))

@@ -22,7 +22,7 @@ from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.stops import StopRequests
 from crosswind.store.plan import PlannedCell
-from crosswind.store.result import CellResult
+from crosswind.store.result import RepetitionResult
 
 
 class Execution(Protocol):
@@ -181,9 +181,9 @@ class RunningCell:
         """Whether a stream that the selector found readable is still this cell's."""
         return stream in self._watched
 
-    def result(self, end: CellEnd, *, ended: str) -> CellResult:
+    def result(self, end: CellEnd, *, ended: str) -> RepetitionResult:
         """What is stored of it."""
-        return CellResult(
+        return RepetitionResult(
             planned=self.planned,
             placement=self.started.placement,
             beside=self.beside,
