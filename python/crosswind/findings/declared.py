@@ -85,6 +85,12 @@ def subject_of(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]
     return table.get("where", {}), table.get("metric")
 
 
+def of_all_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any] | None:
+    """A table that names none of its factors' levels."""
+    del factor, levels
+    return table
+
+
 def whole(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """A table that is one."""
     return (table,)
@@ -108,6 +114,8 @@ class Declaration:
         over_network: a table, as written, as it is over a network that is really there; None where it is about numbers
             of the study's own network, which another has not.
         subject: of a table, as written, the levels of its cells and its metric.
+        with_levels: a table, as written, that has a factor among its axes, of some of that factor's levels; None where
+            it says nothing of so few.
         split: a table, as written, as several, each of which names all levels of its cells in one `where` or `levels`.
     """
 
@@ -122,6 +130,9 @@ class Declaration:
     may_be_left_out: bool = False
     over_network: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = field(default=as_written)
     subject: Callable[[Mapping[str, Any]], tuple[Mapping[str, str], str | None]] = field(default=subject_of)
+    with_levels: Callable[[Mapping[str, Any], str, Collection[str]], Mapping[str, Any] | None] = field(
+        default=of_all_levels
+    )
     split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole)
 
 

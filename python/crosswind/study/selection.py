@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from crosswind.errors import did_you_mean
-from crosswind.findings.declared import whole
 from crosswind.findings.registry import declarations
 from crosswind.peers.registry import PEERS
 from crosswind.study.errors import DesignError
@@ -15,8 +14,8 @@ from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.units import shown
 
-_SPLIT = {declaration.kind: declaration.split for declaration in declarations() if declaration.is_about_cells}
-_ABOUT_CELLS = ("exclude", "repetitions", "precision", *_SPLIT)
+_FINDINGS = {declaration.kind: declaration for declaration in declarations() if declaration.is_about_cells}
+_ABOUT_CELLS = ("exclude", "repetitions", "precision", *_FINDINGS)
 _OF_DOCUMENTS = tuple(declaration.kind for declaration in declarations() if not declaration.is_about_cells)
 _AXES = ("factor", "x", "series", "by", "over")
 """The keys of those tables that name a factor."""
@@ -46,24 +45,20 @@ def with_parts(document: Mapping[str, Any], chosen: Collection[str]) -> dict[str
     kept["study"] = {key: value for key, value in document["study"].items() if key != "parts"}
     kept["part"] = [part for part in document["part"] if part["name"] in chosen]
     for key in _ABOUT_CELLS:
-        split = _SPLIT.get(key, whole)
-        tables = [_narrowed(part, chosen) for table in document.get(key, ()) for part in split(table)]
+        tables = [_narrowed(key, part, chosen) for table in document.get(key, ()) for part in _split(key, table)]
         kept |= {key: left} if (left := [table for table in tables if table is not None]) else {}
     return kept
 
 
-def _narrowed(table: Mapping[str, Any], chosen: Collection[str]) -> Mapping[str, Any] | None:
+def _split(kind: str, table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return _FINDINGS[kind].split(table) if kind in _FINDINGS else (table,)
+
+
+def _narrowed(kind: str, table: Mapping[str, Any], chosen: Collection[str]) -> Mapping[str, Any] | None:
     """A table without the parts that are not run; None where nothing is left that it could be about."""
     where = {**table.get("where", {}), **table.get("levels", {})}
     if where.get("part", next(iter(chosen))) not in chosen:
         return None
     if "part" not in [table.get(key) for key in _AXES]:
         return table
-    if len(chosen) < 2:
-        return None
-    if table.get("by") == "part":
-        return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in chosen]}
-    if "compare" not in table or table.get("factor") != "part":
-        return table
-    compare = [name for name in table["compare"] if name in chosen]
-    return {**table, "compare": compare} if len(compare) > 1 else None
+    return _FINDINGS[kind].with_levels(table, "part", chosen) if len(chosen) > 1 else None

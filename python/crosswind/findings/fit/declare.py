@@ -1,6 +1,6 @@
 """`[[fit]]`: a curve over the levels of a factor, with a result for each level of another one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -101,4 +101,11 @@ def _fit(table: FitTable, place: Location, reading: Reading) -> Fit:
     return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=levels, table=table)
 
 
-DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), fits_of)
+def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any]:
+    """With the published coefficients of these alone."""
+    if table.get("by") != factor:
+        return table
+    return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in levels]}
+
+
+DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), fits_of, with_levels=_with_levels)

@@ -365,6 +365,14 @@ def _over_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None if "model" in table or ("says" in table and not is_of_levels) else table
 
 
+def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any] | None:
+    """Which compares these alone."""
+    if "compare" not in table or table.get("factor") != factor:
+        return table
+    compare = [level for level in table["compare"] if level in levels]
+    return {**table, "compare": compare} if len(compare) > 1 else None
+
+
 DECLARATION = Declaration(
     "question",
     QuestionTable,
@@ -374,4 +382,5 @@ DECLARATION = Declaration(
     is_bound_to_levels=True,
     may_be_left_out=True,
     over_network=_over_network,
+    with_levels=_with_levels,
 )
