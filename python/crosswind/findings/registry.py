@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from crosswind.findings.judged import Judging
     from crosswind.findings.showing import Showing
 
-KINDS = (
+FINDING_KINDS = (
     "threshold",
     "question",
     "published",
@@ -22,16 +22,16 @@ KINDS = (
 @cache
 def declarations() -> "tuple[Declaration, ...]":
     """What a study file may have of each kind."""
-    return tuple(import_module(f"crosswind.findings.{kind}.declare").DECLARATION for kind in KINDS)
+    return tuple(import_module(f"crosswind.findings.{kind}.declare").DECLARATION for kind in FINDING_KINDS)
 
 
 @cache
 def judgings() -> "tuple[Judging, ...]":
     """How findings of each kind are made."""
-    return tuple(import_module(f"crosswind.findings.{kind}.judge").JUDGING for kind in KINDS)
+    return tuple(import_module(f"crosswind.findings.{kind}.judge").JUDGING for kind in FINDING_KINDS)
 
 
 @cache
 def showings() -> "tuple[Showing, ...]":
     """How findings of each kind are shown."""
-    return tuple(import_module(f"crosswind.findings.{kind}.show").SHOWING for kind in KINDS)
+    return tuple(import_module(f"crosswind.findings.{kind}.show").SHOWING for kind in FINDING_KINDS)
