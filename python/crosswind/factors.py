@@ -15,6 +15,10 @@ _SCALES = {
 }
 
 
+_LISTS: dict[tuple[str, ...], str] = {("path", "hop"): "hops", ("path", "at"): "changes"}
+"""Tables of a study of which there are several, and the list of a cell in which each is."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """The numbers of a factor.
@@ -22,22 +26,25 @@ class Scale:
     Attributes:
         place: the sections of a cell that have its key; of `path.delay`, which stands for both directions, the two.
         key: of the catalogue. unit: of the axis. divisor: how many of the cell's unit that is.
+        owner: the hop or the change that it is of, by its name; empty for other keys.
     """
 
     places: tuple[tuple[str, ...], ...]
     key: Key
     unit: str
     divisor: float
+    owner: str = ""
 
     @property
     def is_added(self) -> bool:
         """Whether the numbers of both directions are added: what takes time there does so again back."""
-        return len(self.places) > 1 and self.key.unit is CellUnit.NANOSECONDS
+        is_of_change = self.places[0][:2] == ("path", "changes")
+        return len(self.places) > 1 and self.key.unit is CellUnit.NANOSECONDS and not is_of_change
 
     @property
     def title(self) -> str:
         """What it is, without the unit."""
-        name = self.key.study.replace("_", " ")
+        name = " ".join(filter(None, [self.owner, self.key.study.replace("_", " ")]))
         return f"{name} there and back" if self.is_added else name
 
 
@@ -48,9 +55,13 @@ def factor_scale(factor: str) -> Scale | None:
         return None
     unit, label = _SCALES[key.unit]
     sections = tuple(factor.split(".")[:-1])
-    both = sections == ("path",) and key in catalog().direction_keys
-    places = tuple(("path", way) for way in DIRECTIONS) if both else (sections,)
-    return Scale(places, key, label, unit.scales[label])
+    owner = ""
+    if sections[:2] in _LISTS:
+        owner = sections[2]
+        sections = ("path", _LISTS[sections[:2]], *sections[2:])
+    both = sections[0] == "path" and sections[-1] not in DIRECTIONS and key in catalog().direction_keys
+    places = tuple((*sections, way) for way in DIRECTIONS) if both else (sections,)
+    return Scale(places, key, label, unit.scales[label], owner)
 
 
 def key_of(factor: str) -> Key | None:
@@ -58,7 +69,7 @@ def key_of(factor: str) -> Key | None:
     table, _, rest = factor.partition(".")
     known = catalog()
     keys = {
-        "path": (*known.path.keys, *known.direction_keys),
+        "path": (*known.path.keys, *known.direction_keys, *known.changes.keys),
         "host": known.host.keys,
         "workload": tuple(key for workload in known.workloads.values() for key in workload.keys),
     }

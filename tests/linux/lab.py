@@ -35,11 +35,12 @@ def ms(value: float) -> int:
     return round(value * 1_000_000)
 
 
+OF_PATH = ("backend", "family", "mtu_bytes", "forward", "reverse", "hops", "changes")
+
+
 def cell_of(workload: Object, **sections: Any) -> Object:
-    """A cell: `forward`, `reverse`, `backend`, `family` and `mtu_bytes` go into its path, the rest beside it."""
-    path = {
-        key: sections.pop(key) for key in ("backend", "family", "mtu_bytes", "forward", "reverse") if key in sections
-    }
+    """A cell: what `OF_PATH` lists goes into its path, the rest beside it."""
+    path = {key: sections.pop(key) for key in OF_PATH if key in sections}
     return {
         "schema": "crosswind.cell/1",
         "path": path,

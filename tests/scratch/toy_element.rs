@@ -1,6 +1,6 @@
 //! A toy: some packets of a direction are dropped by their numbers, others at random.
 
-use crate::{Cause, Effect, Element, ElementSettings, filter};
+use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
 use crosswind_units::{Probability, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,12 +24,14 @@ pub struct ToySettings {
 }
 
 impl ElementSettings for ToySettings {
-    fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
-        let Self { drops, bad_luck } = self.clone();
-        (*self != Self::default()).then(|| {
-            filter(move |packet| match packet.index {
-                index if drops.as_ref().is_some_and(|drops| drops.contains(&index)) => Some(NUMBERED),
-                index => bad_luck.happens(seed.word(index)).then_some(UNLUCKY),
+    fn element(mut settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
+        settings.ever(|settings| *settings != Self::default()).then(|| {
+            filter(move |packet| {
+                let Self { drops, bad_luck } = settings.at(packet.at);
+                match packet.index {
+                    index if drops.as_ref().is_some_and(|drops| drops.contains(&index)) => Some(NUMBERED),
+                    index => bad_luck.happens(seed.word(index)).then_some(UNLUCKY),
+                }
             })
         })
     }

@@ -54,6 +54,10 @@ const MIN_INTERVAL_NS: u64 = 1_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ChangeKeys {
+    /// What it is called.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("varies" = false))]
+    pub name: String,
     /// When it begins, counted from the first packet that enters the path.
     #[serde(rename = "start_ns")]
     #[schemars(with = "u64", range(max = MAX_TIME_NS))]
@@ -203,7 +207,11 @@ impl PathConfig {
         let names = || self.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(", ");
         match &change.keys.hop {
             Some(name) if self.hops.iter().all(|hop| hop.name != *name) => {
-                return Err(SettingError::new("hop", format!("{name} is no hop"), format!("hops: {}", names())));
+                let hint = match self.hops.as_slice() {
+                    [hop] if hop.name.is_empty() => "leave it out: the path has one hop".to_owned(),
+                    _ => format!("hops: {}", names()),
+                };
+                return Err(SettingError::new("hop", format!("{name} is no hop"), hint));
             }
             None if self.hops.len() > 1 => {
                 return Err(SettingError::new("hop", "is missing", format!("say which hop changes: {}", names())));

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from crosswind.analysis.cells import CellData
 from crosswind.catalog import KeyType
@@ -72,9 +72,12 @@ def _varying(rows: Sequence[dict[int, Number]]) -> dict[int, Number]:
 
 
 def _sent(cell: CellData, place: Sequence[str], scale: Scale) -> float | None:
-    section = cell.parameters
+    section: Any = cell.parameters
     for name in place:
-        section = section.get(name) or {}
+        if isinstance(section, list):
+            section = next((each for each in section if each.get("name") == name), {})
+        else:
+            section = section.get(name) or {}
     number = section.get(scale.key.name, scale.key.default)
     return float(number) if isinstance(number, int | float) else None
 

@@ -10,8 +10,9 @@ from typing import Any
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.ends import end_conditions
 from crosswind.analysis.network import network_of
-from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
+from crosswind.analysis.result.conditions import ChangeConditions, Condition, Conditions, PathConditions, Way
 from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.effect import DIRECTIONS
 from crosswind.record import RunRecord
 from crosswind.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
 
@@ -32,6 +33,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     network = network_of(finished, captured=any((own.get("output") or {}).get("capture") for own in parameters))
     return Conditions(
         path=[] if network is not None else _path([own.get("path") or {} for own in parameters]),
+        changes=_changes([own.get("path") or {} for own in parameters]),
         hosts=_hosts([own.get("host") or {} for own in parameters]),
         workload=_workload([own.get("workload") or {} for own in parameters]),
         clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
@@ -45,15 +47,51 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
 
 
 def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
-    """Both directions, as one where every cell has the same in both."""
-    keys = [replace(key, study=_NAMES.get(key.study, key.study)) for key in catalog().direction_keys]
-    forward, reverse = ([own.get(way) or {} for own in paths] for way in ("forward", "reverse"))
-    if forward == reverse:
-        return [PathConditions(direction="each way", settings=_settings(keys, forward))]
+    """Every hop of the path, the client's first; cells without a hop have nothing in its place."""
+    hops = [own.get("hops") or [own] for own in paths]
+    names = dict.fromkeys(str(hop.get("name", "")) for own in hops for hop in own)
     return [
-        PathConditions(direction="client to server", settings=_settings(keys, forward)),
-        PathConditions(direction="server to client", settings=_settings(keys, reverse)),
+        PathConditions(hop=name, direction=way, settings=settings)
+        for name in names
+        for way, settings in _both_ways(_direction_keys(), _named(name, hops))
     ]
+
+
+def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
+    """Everything that changes over time. A change that sets nothing in one direction is told of the other alone."""
+    keys = catalog().changes.keys
+    changes = [own.get("changes") or [] for own in paths]
+    found = []
+    for name in dict.fromkeys(str(change.get("name", "")) for own in changes for change in own):
+        groups = _named(name, changes)
+        when = _settings([key for key in keys if key.name != "name"], groups)
+        sides = [(way, told) for way, told in _both_ways(_direction_keys(), groups, only_set=True) if told]
+        found += [ChangeConditions(name=name, when=when, direction=way, settings=told) for way, told in sides]
+    return found
+
+
+def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """The one of this name of each cell."""
+    return [next((each for each in own if str(each.get("name", "")) == name), {}) for own in lists]
+
+
+def _direction_keys() -> list[Key]:
+    return [replace(key, study=_NAMES.get(key.study, key.study)) for key in catalog().direction_keys]
+
+
+def _both_ways(
+    keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, only_set: bool = False
+) -> list[tuple[Way, list[Condition]]]:
+    """Both directions, as one where every cell has the same in both. Args: only_set: nothing else is told."""
+    forward, reverse = ([own.get(way) or {} for own in groups] for way in DIRECTIONS)
+
+    def told(sides: Sequence[Mapping[str, Any]]) -> list[Condition]:
+        own = [key for key in keys if any(key.name in side for side in sides)] if only_set else keys
+        return _settings(own, sides, always=[key.name for key in own] if only_set else ())
+
+    if forward == reverse:
+        return [("each way", told(forward))]
+    return [("client to server", told(forward)), ("server to client", told(reverse))]
 
 
 def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[Condition]:

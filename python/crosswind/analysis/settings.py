@@ -79,8 +79,9 @@ class CellSettings:
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether the path delays packets at random. A network that is really there is taken to: others use it too."""
-        return self.is_over_network or self.path.forward.random_delay or self.path.reverse.random_delay
+        """Whether a path delays packets otherwise at times. A network that is really there does: others use it too."""
+        ways = (self.path.forward, self.path.reverse)
+        return self.is_over_network or any(way.random_delay or way.changes for way in ways)
 
     @property
     def timeout_ns(self) -> float | None:
@@ -96,5 +97,5 @@ class CellSettings:
 def without_loss(parameters: Mapping[str, Any], effect: PathEffect) -> dict[str, Any]:
     """The host and the workload of a cell, and what its path does but for loss."""
     ways = [asdict(replace(way, loss=0.0, loss_after_loss=0.0)) for way in (effect.forward, effect.reverse)]
-    shared = {key: value for key, value in (parameters.get("path") or {}).items() if key not in DIRECTIONS}
+    shared = {key: value for key, value in (parameters.get("path") or {}).items() if key not in (*DIRECTIONS, "hops")}
     return {"path": shared, "ways": ways, "host": parameters.get("host"), "workload": parameters.get("workload")}

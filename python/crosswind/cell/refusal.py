@@ -13,10 +13,14 @@ from crosswind.effect import DIRECTIONS
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
+from crosswind.study.keys import CHANGE, HOP, names_of
 from crosswind.study.parts import Part
 from crosswind.study.resolve import resolve
 
-_DOTTED = re.compile(r"\b(path\.forward|path\.reverse|path|host|workload|budget)\.([a-z0-9_]+)\b")
+_DOTTED = re.compile(
+    r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|host|workload|budget)\.([a-z0-9_]+)\b"
+)
+_LISTED = re.compile(r"^path\.(hops|changes)\.([0-9]+)")
 _NAME = re.compile(r"\b[a-z0-9]+(_[a-z0-9]+)+\b")
 
 
@@ -71,25 +75,36 @@ def _location(part: Part, source: str) -> tuple[str | int, ...]:
 
 def _source_of(dotted: str, cell: Cell) -> str | None:
     """The key of the study that set a key of the cell, or that would: `path.delay` of `path.forward.delay_ns`."""
-    group, _, name = dotted.rpartition(".")
+    group, _, name = _LISTED.sub(lambda found: _owner(found, cell), dotted).rpartition(".")
     if dotted == "workload.kind":
         return dotted
     key = _keys_of(group, cell).get(name)
     if key is None:
         return None
     given = (setting.source for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name)
-    section = "path" if group in _DIRECTION_GROUPS else group
+    section = group.rpartition(".")[0] if _is_direction(group) else group
     return next(given, f"{section}.{key.study}")
 
 
-_DIRECTION_GROUPS = tuple(f"path.{direction}" for direction in DIRECTIONS)
+def _owner(found: re.Match[str], cell: Cell) -> str:
+    """The study's name of a hop or a change of the cell: `path.hop.wifi` of `path.hops.0`."""
+    table = HOP if found[1] == "hops" else CHANGE
+    names = names_of(table, cell.settings)
+    number = int(found[2])
+    return f"{table}.{names[number]}" if number < len(names) else found[0]
+
+
+def _is_direction(group: str) -> bool:
+    return group.rpartition(".")[2] in DIRECTIONS
 
 
 def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
     """The keys of one group of a cell, by the cell's names."""
     known = catalog()
-    if group in _DIRECTION_GROUPS:
+    if _is_direction(group):
         keys = known.direction_keys
+    elif group.startswith(f"{CHANGE}."):
+        keys = known.changes.keys
     elif group == "workload":
         keys = known.workloads[cell.kind].keys
     else:
@@ -100,7 +115,7 @@ def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
 def _in_words_of_the_study(text: str, cell: Cell) -> str:
     """A text with the cell's keys replaced by the study's."""
     text = _DOTTED.sub(lambda found: _source_of(found[0], cell) or found[0], text)
-    groups = ("path", *_DIRECTION_GROUPS, "host", "workload", "budget")
+    groups = ("path", f"path.{DIRECTIONS[0]}", "host", "workload", "budget")
     names = {name: key.study for group in groups for name, key in _keys_of(group, cell).items()}
     return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
 

@@ -10,7 +10,7 @@ from typing import Any
 from crosswind.catalog import catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
-from crosswind.study.keys import default_transport
+from crosswind.study.keys import CHANGE, HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.resolve import Resolved, resolve
 from crosswind.units import Queue
@@ -29,13 +29,25 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
     keys = {key.study: key for key in catalog().budget.keys}
     usual = default_transport(cell.kind)
     transport = {} if usual is None else {"transport": usual}
+    path = dict(groups["path"])
+    if names := names_of(HOP, cell.settings):
+        path["hops"] = [{"name": name, **_both(groups, f"{HOP}.{name}")} for name in names]
+    else:
+        path |= _both(groups, "path")
+    if names := names_of(CHANGE, cell.settings):
+        owners = {name: f"{CHANGE}.{name}" for name in names}
+        path["changes"] = [{"name": name, **groups[key], **_both(groups, key)} for name, key in owners.items()]
     return {
         "schema": SCHEMA,
-        "path": {**groups["path"], **{direction: groups[f"path.{direction}"] for direction in DIRECTIONS}},
+        "path": path,
         "host": groups["host"],
         "workload": {"kind": cell.kind, **transport, **groups["workload"]},
         "budget": {keys[name].name: _json(level.value) for name, level in budget.items()},
     }
+
+
+def _both(groups: Mapping[str, Json], owner: str) -> Json:
+    return {direction: groups[f"{owner}.{direction}"] for direction in DIRECTIONS}
 
 
 def _object(settings: tuple[Resolved, ...]) -> Json:

@@ -28,6 +28,20 @@ _OF_VARIANTS = (
     click.option(
         "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, as path.loss=5%."
     ),
+    click.option(
+        "--hop",
+        "hops",
+        multiple=True,
+        metavar="'NAME KEY=VALUE ...'",
+        help="Add a hop to the path, as 'wifi rate=50mbit delay=2ms'; the client's first.",
+    ),
+    click.option(
+        "--at",
+        "changes",
+        multiple=True,
+        metavar="'NAME KEY=VALUE ...'",
+        help="Add a change of the path over time, as 'outage start=5s for=1s loss=100%'.",
+    ),
     click.option("--quick", is_flag=True, help="Run the study's short variant."),
     click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),
     click.option(

@@ -27,7 +27,7 @@ class StudyOptions:
     Attributes:
         name: of a built-in study, a file or a kind of workload; None for no study.
         settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
-        flags: what errors call the keys of the design.
+        flags: what errors call the keys of the design. hops, changes: of `--hop` and `--at`, which are added.
         to: HOST[:PORT] of a server that it runs to over the network.
         needs_machine: whether only the machine's clock will do.
     """
@@ -36,6 +36,8 @@ class StudyOptions:
     settings: dict[str, str]
     overrides: dict[str, Any]
     flags: dict[str, str]
+    hops: tuple[str, ...]
+    changes: tuple[str, ...]
     quick: bool
     precision: str | None
     to: str | None
@@ -50,6 +52,8 @@ class StudyOptions:
             chosen(given),
             {**parse_set(given["assignments"]), **design},
             {key: "--" + key.removeprefix("study.").replace("_", "-") for key in design},
+            given["hops"],
+            given["changes"],
             given["quick"],
             given["precision"],
             given["to"],
@@ -59,7 +63,7 @@ class StudyOptions:
     @property
     def changes_something(self) -> bool:
         """Whether anything is said beside the name."""
-        return bool(self.settings or self.overrides or self.quick or self.precision or self.to)
+        return any((self.settings, self.overrides, self.hops, self.changes, self.quick, self.precision, self.to))
 
     def study(self) -> Study | None:
         """The study; None where none is named. What of it is left out is said on standard error.
@@ -97,6 +101,8 @@ class StudyOptions:
         return self._overridden(as_run_here(study, quick=self.quick, clock=clock), self.settings)
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
+        if self.hops or self.changes:
+            study = study.with_path_tables(self.hops, self.changes)
         # Before the overrides, one of which may say how often a cell is run at most for its precision.
         study = study.with_precision(self.precision) if self.precision is not None else study
         twice = sorted(set(settings) & set(self.overrides))

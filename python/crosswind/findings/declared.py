@@ -14,7 +14,7 @@ from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_nam
 from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import KINDS, owner_of
 from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
 from crosswind.study.tables import Table
@@ -202,7 +202,7 @@ def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part
     known = [key for key, kind in KINDS.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
-        if key not in known:
+        if key not in known and not (owner_of(key) and key in KINDS and KINDS[key].can_vary):
             raise FindingError((*place, name), f"{shown(key)} is not a factor's key", did_you_mean(key, known))
         if key in seen:
             raise FindingError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")

@@ -92,6 +92,7 @@ def _beyond_models(cell: Situation) -> list[str]:
     """What a path does that none of the models knows of."""
     return [
         *(["losses come together, and the model takes each packet's to be independent"] if cell.clustered else []),
+        *(["the path changes over time, and the model takes it to stay as it is"] if cell.changes else []),
         *(["packets overtake each other, and the model takes them to arrive in order"] if cell.reorders else []),
     ]
 

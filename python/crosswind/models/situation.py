@@ -33,6 +33,7 @@ class Situation:
         rate_bps: of the data direction, None for unlimited. rate_back_bps: of the other one.
         queue_packets: that wait at most before the link of the data direction, None for one in bytes or none.
         clustered: whether losses come together. reorders: whether packets overtake each other.
+        changes: whether the path is another at other times.
         mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
         window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
         notes: where a value is not the cell's own.
@@ -51,6 +52,7 @@ class Situation:
     queue_packets: int | None
     clustered: bool
     reorders: bool
+    changes: bool
     mss_bytes: int
     packet_bytes: int
     min_rto_s: float
@@ -114,6 +116,7 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         queue_packets=(data.queue or {}).get("packets"),
         clustered=data.loss_after_loss > data.loss or back.loss_after_loss > back.loss,
         reorders=data.reorders or back.reorders,
+        changes=data.changes or back.changes,
         mss_bytes=mss,
         packet_bytes=mtu + data.frame_bytes,
         min_rto_s=host["min_rto_ns"] / 1e9,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.analysis import CellData, collect
-from crosswind.analysis.result import Condition, Conditions, NetworkConditions, Result
+from crosswind.analysis.result import Conditions, NetworkConditions, PathConditions, Result
 from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
@@ -222,10 +222,12 @@ def _picture_of(conditions: Conditions) -> Picture:
     """Client, server, and between them the way there and the way back with what each does to a packet."""
     if conditions.network is not None:
         return _of_network(conditions.network)
-    ways = conditions.path if len(conditions.path) == 2 else [*conditions.path, None]
-    there, back = (None if way is None else way.settings for way in ways)
-    words = "; ".join(f"{way.direction}: {path_text(way.settings)}" for way in conditions.path)
-    return Picture(("client", "server"), _way(there), _way(there if back is None else back), f"Path, {words}")
+    there = [way for way in conditions.path if way.direction != "server to client"]
+    back = [way for way in conditions.path if way.direction != "client to server"]
+    words = "; ".join(
+        f"{' '.join(filter(None, [way.hop, way.direction]))}: {path_text(way.settings)}" for way in conditions.path
+    )
+    return Picture(("client", "server"), _way(there), _way(back), f"Path, {words}")
 
 
 def _of_network(network: NetworkConditions) -> Picture:
@@ -236,6 +238,11 @@ def _of_network(network: NetworkConditions) -> Picture:
     return Picture(("this machine", network.server), way, way, words)
 
 
-def _way(settings: Sequence[Condition] | None) -> list[Element]:
-    found = [Element(setting.name, values_text(setting), is_varied=setting.is_factor) for setting in settings or ()]
+def _way(hops: Sequence[PathConditions]) -> list[Element]:
+    """What every hop does in one direction, from the client's to the server's."""
+    found = [
+        Element(" ".join(filter(None, [hop.hop, setting.name])), values_text(setting), is_varied=setting.is_factor)
+        for hop in hops
+        for setting in hop.settings
+    ]
     return found or [Element("", "nothing between")]

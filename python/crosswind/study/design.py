@@ -18,10 +18,10 @@ from crosswind.study.census import Exclusion, census_of, exclusions_of, repetiti
 from crosswind.study.document import read_document
 from crosswind.study.errors import DesignError, Origin, read_toml
 from crosswind.study.format import DesignDocument, set_keys
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
-from crosswind.study.overrides import override
+from crosswind.study.overrides import add_path_tables, override
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
@@ -116,6 +116,12 @@ class Study:
             for key, value in overrides.items()
         }
         return _overridden(self.document, overrides, self.origin, labels, name=self.name)
+
+    def with_path_tables(self, hops: Sequence[str], changes: Sequence[str]) -> "Study":
+        """This study with further hops and changes of its path, as by `--hop` and `--at`. Raises: StudyError."""
+        document, labels = add_path_tables(self.document, {"hop": hops, "at": changes})
+        origin = replace(self.origin, options={**self.origin.options, **labels})
+        return Study.from_document(document, name=self.name, origin=origin)
 
     def with_precision(self, target: str) -> "Study":
         """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming that."""
@@ -241,7 +247,7 @@ class Study:
         for part in self.parts:
             for key, texts in part.factors.items():
                 merged.setdefault(key, {}).update(dict.fromkeys(texts))
-        levels |= {key: tuple(merged[key]) for key in KINDS if key in merged}
+        levels |= {key: tuple(merged[key]) for key in in_order(merged)}
         if not self.exclusions:
             return levels
         left = {(key, text) for cell in self.cells() for key, text in cell.levels.items()}

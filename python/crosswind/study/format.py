@@ -5,15 +5,25 @@ stand with their kinds (`crosswind.findings`); those of the design stand here. V
 messages come from these models.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, create_model
+from pydantic import Field, GetCoreSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema
 
-from crosswind.study.keys import SETTINGS, budget_settings, section_of
+from crosswind.study.keys import (
+    NAME_PATTERN,
+    SETTINGS,
+    Setting,
+    budget_settings,
+    change_settings,
+    direction_keys,
+    section_of,
+)
 from crosswind.study.levels import Values
 from crosswind.study.tables import Table, Where
+from crosswind.units import UnitError
 
 
 class SettingsTable(Table):
@@ -22,12 +32,33 @@ class SettingsTable(Table):
 
 def _settings_table(name: str, text: str, section: str, **inner: Any) -> type[SettingsTable]:
     """A model with every setting of a section, and inner tables."""
-    keys: dict[str, Any] = {
-        setting.name: (Annotated[Values, setting.type], Field(default_factory=Values, description=setting.help))
-        for setting in (*SETTINGS.values(), *budget_settings())
-        if section_of(setting.key) == section
-    }
+    settings = (*SETTINGS.values(), *budget_settings())
+    keys = _fields(setting for setting in settings if section_of(setting.key) == section)
     return create_model(name, __base__=SettingsTable, __doc__=text, **keys, **inner)
+
+
+def _fields(settings: Iterable[Setting]) -> dict[str, Any]:
+    return {
+        setting.name: (Annotated[Values, setting.type], Field(default_factory=Values, description=setting.help))
+        for setting in settings
+    }
+
+
+def _several(model: Any, text: str) -> tuple[Any, Any]:
+    """A field that holds tables of a model."""
+    return list[model], Field(default_factory=list, description=text)
+
+
+class NamedTable(SettingsTable):
+    """One of several tables: `name` tells their keys apart, as `path.hop.wifi.loss`."""
+
+    name: str = ""
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> Self:
+        if not set_keys(self):
+            raise UnitError("the table sets no key", hint="give it keys, or leave it out")
+        return self
 
 
 @dataclass(frozen=True)
@@ -42,12 +73,39 @@ class _Section:
 
 ForwardTable = _settings_table("ForwardTable", "The path from client to server, where it differs.", "path.forward")
 ReverseTable = _settings_table("ReverseTable", "The path from server to client, where it differs.", "path.reverse")
+_BOTH_WAYS: dict[str, Any] = {
+    "forward": (ForwardTable, Field(default_factory=ForwardTable, description="client to server")),
+    "reverse": (ReverseTable, Field(default_factory=ReverseTable, description="server to client")),
+}
+_EITHER_WAY = [SETTINGS[f"path.{name}"] for name in direction_keys()]
+HopTable = create_model(
+    "HopTable",
+    __base__=NamedTable,
+    __doc__="One stretch of the path, the client's first. It takes the keys of [path] that are about one direction.",
+    name=(str, Field(pattern=NAME_PATTERN, description="what it is called: path.hop.NAME.loss is a key of it")),
+    **_fields([SETTINGS["path.network"], *_EITHER_WAY]),
+    **_BOTH_WAYS,
+)
+ChangeTable = create_model(
+    "ChangeTable",
+    __base__=NamedTable,
+    __doc__="A change of the path over time: while it holds, keys have other values.",
+    name=(
+        str,
+        Field(
+            default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"
+        ),
+    ),
+    **_fields([*change_settings(), *_EITHER_WAY]),
+    **_BOTH_WAYS,
+)
 PathTable = _settings_table(
     "PathTable",
     "The network path. Everything is the same in both directions unless `forward` or `reverse` says otherwise.",
     "path",
-    forward=(ForwardTable, Field(default_factory=ForwardTable, description="client to server")),
-    reverse=(ReverseTable, Field(default_factory=ReverseTable, description="server to client")),
+    hop=_several(HopTable, "the hops of a path that has several"),
+    at=_several(ChangeTable, "what changes over time"),
+    **_BOTH_WAYS,
 )
 HostTable = _settings_table("HostTable", "The two hosts. A key set here overrides the profile's.", "host")
 WorkloadTable = _settings_table(
@@ -120,7 +178,7 @@ class PrecisionTable(Table):
 class PartTable(Table):
     """One part of a study that needs several workloads: its tables override the study's."""
 
-    name: str = Field(pattern="^[a-z0-9][a-z0-9-]{0,40}$", description="shown as the level of `part`")
+    name: str = Field(pattern=NAME_PATTERN, description="shown as the level of `part`")
     description: str = ""
     path: Path = Field(default_factory=PathTable)
     host: Host = Field(default_factory=HostTable)
@@ -155,6 +213,9 @@ def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:
         value = getattr(table, name)
         if isinstance(value, Table):
             found |= set_keys(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            for number, each in enumerate(value, start=1):
+                found |= set_keys(each, f"{prefix}{name}.{each.name or number}.")
         elif isinstance(value, Values) and value:
             found[prefix + name] = value
     return found

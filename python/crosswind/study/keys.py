@@ -50,6 +50,26 @@ class Setting:
         return self.key.rpartition(".")[2]
 
 
+NAME_PATTERN = "^[a-z0-9][a-z0-9-]{0,40}$"
+"""Of parts, hops and changes."""
+
+HOP, CHANGE = "path.hop", "path.at"
+"""Tables of which a study may have several, each with a name: `path.hop.wifi.loss` is a key of one."""
+
+
+def owner_of(key: str) -> str | None:
+    """The hop or the change that a key belongs to, as `path.hop.wifi`; None for keys of neither."""
+    words = key.split(".")
+    owner = ".".join(words[:3])
+    return owner if len(words) > 3 and ".".join(words[:2]) in (HOP, CHANGE) else None
+
+
+def names_of(table: str, keys: Iterable[str]) -> tuple[str, ...]:
+    """The names of the hops (`HOP`) or changes (`CHANGE`) that some keys belong to, in their order."""
+    owners = (owner for key in keys if (owner := owner_of(key)) is not None)
+    return tuple(dict.fromkeys(owner.rpartition(".")[2] for owner in owners if owner.startswith(f"{table}.")))
+
+
 def section_of(key: str) -> str:
     """The table of a dotted key: `path.forward` of `path.forward.loss`."""
     return key.rpartition(".")[0]
@@ -133,11 +153,68 @@ def _help_of(keys: Mapping[str, Key]) -> str:
     return "; ".join(f"{', '.join(kinds)}: {text}" for text, kinds in kinds_by_help.items())
 
 
-SETTINGS: Mapping[str, Setting] = {
-    setting.key: setting
-    for setting in (*_path_settings(), *_ordered("host", _settings("host", catalog().host.keys)), *_workload_settings())
-}
-"""Every key that a cell is made of, by its dotted name, in the order in which factors are shown."""
+class _Settings(Mapping[str, Setting]):
+    """Keys with fixed names, which are listed, and those of hops and changes, whose names a study gives."""
 
-KINDS: Mapping[str, ValueType] = {key: setting.type for key, setting in SETTINGS.items()}
+    def __init__(self, fixed: Iterable[Setting]) -> None:
+        self._fixed = {setting.key: setting for setting in fixed}
+
+    def __getitem__(self, key: str) -> Setting:
+        owner = owner_of(key)
+        if owner is None:
+            return self._fixed[key]
+        table, _, name = owner.rpartition(".")
+        rest = key.removeprefix(f"{owner}.")
+        if table == CHANGE and rest in _CHANGE_KEYS:
+            setting = _CHANGE_KEYS[rest]
+        elif rest.rpartition(".")[2] in direction_keys() or (table == HOP and rest == "network"):
+            setting = self._fixed[f"path.{rest}"]
+        else:
+            raise KeyError(key)
+        of = f"of the {'hop' if table == HOP else 'change'} {name}"
+        return Setting(key, setting.type, f"{setting.help}, {of}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
+
+
+class _Kinds(Mapping[str, ValueType]):
+    """How values are read, by key."""
+
+    def __getitem__(self, key: str) -> ValueType:
+        return SETTINGS[key].type
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SETTINGS)
+
+    def __len__(self) -> int:
+        return len(SETTINGS)
+
+
+_CHANGE_KEYS = {setting.name: setting for setting in _settings(CHANGE, catalog().changes.keys)}
+
+SETTINGS: Mapping[str, Setting] = _Settings(
+    (*_path_settings(), *_ordered("host", _settings("host", catalog().host.keys)), *_workload_settings())
+)
+"""Every key that a cell is made of, by its dotted name, in the order in which factors are shown.
+
+Keys of hops and changes are not listed, and found by their names.
+"""
+
+KINDS: Mapping[str, ValueType] = _Kinds()
 """How the value of each is read."""
+
+
+def change_settings() -> tuple[Setting, ...]:
+    """What a change of the path has beside keys of the path, but for its name."""
+    return tuple(setting for name, setting in _CHANGE_KEYS.items() if name != "name")
+
+
+def in_order(keys: Iterable[str]) -> list[str]:
+    """Keys in the order in which factors are shown: those of hops and changes behind the path's, as they are given."""
+    order = {key: place for place, key in enumerate(SETTINGS)}
+    behind = max(place for key, place in order.items() if key.startswith("path."))
+    return sorted(keys, key=lambda key: order.get(key, behind + 0.5))

@@ -9,17 +9,19 @@ from crosswind.study.keys import direction_keys
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.networks.network import merged, text_of
-from crosswind.study.resolve import resolve
+from crosswind.study.resolve import hops_of, resolve
 
 
 @dataclass(frozen=True)
 class NetworkUse:
     """What one network does to one part of a study.
 
-    Attributes: applied: every key that it sets and its text, as ("path.forward.rate", "5mbit"). own: the keys of a
-        network that the study sets itself. when: the levels for which it is so, where others make a difference.
+    Attributes: key: that names it, as `path.network`. applied: every key that it sets and its text, as
+        ("path.forward.rate", "5mbit"). own: the keys of a network that the study sets itself. when: the levels for
+        which it is so, where others make a difference.
     """
 
+    key: str
     name: str
     applied: tuple[tuple[str, str], ...]
     own: tuple[str, ...]
@@ -39,16 +41,18 @@ def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
 
     Args: settings: the part's, by dotted key.
     """
+    named = [(hop, level) for hop in hops_of(settings) for level in settings.get(f"{hop}.network", Values()).levels]
     uses = []
-    for level in settings.get("path.network", Values()).levels:
+    for hop, level in named:
+        key = f"{hop}.network"
         texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for chosen, text in _combinations({**settings, "path.network": Values((level,))}):
-            texts.setdefault(_applied(chosen), []).append(text)
-        set_beside = _own(level.text, settings)
+        for chosen, text in _combinations({**settings, key: Values((level,))}, hop):
+            texts.setdefault(_applied(chosen, hop), []).append(text)
+        set_beside = _own(level.text, settings, hop)
         effects = [applied for applied in texts if applied] or [()]
         for applied in effects:
             when = " or ".join(texts[applied]) if len(texts) > 1 else ""
-            uses.append(NetworkUse(level.text, applied, set_beside, when))
+            uses.append(NetworkUse(key, level.text, applied, set_beside, when))
     return tuple(uses)
 
 
@@ -69,11 +73,11 @@ def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
     return f"Network {network.name} ({network.what}) {said}. Numbers: {network.source(keys)}."
 
 
-def _combinations(settings: Mapping[str, Values]) -> Iterator[tuple[dict[str, Level], str]]:
+def _combinations(settings: Mapping[str, Values], hop: str) -> Iterator[tuple[dict[str, Level], str]]:
     """The combinations of levels that decide what has an effect, and each in words."""
     conditions = {key.only_with.key for key in direction_keys().values() if key.only_with is not None}
     names = {name for name, key in direction_keys().items() if key.name in conditions}
-    deciding = {f"{group}.{name}" for group in ("path", *_GROUPS) for name in names}
+    deciding = {f"{group}.{name}" for group in (hop, *_ways_of(hop)) for name in names}
     levels = {key: values.levels if key in deciding else values.levels[:1] for key, values in settings.items()}
     factors = [key for key in levels if len(levels[key]) > 1]
     for combination in itertools.product(*levels.values()):
@@ -81,32 +85,33 @@ def _combinations(settings: Mapping[str, Values]) -> Iterator[tuple[dict[str, Le
         yield chosen, " and ".join(f"{key} = {chosen[key].text}" for key in factors)
 
 
-_GROUPS = tuple(f"path.{direction}" for direction in DIRECTIONS)
+def _ways_of(hop: str) -> tuple[str, ...]:
+    return tuple(f"{hop}.{direction}" for direction in DIRECTIONS)
 
 
-def _applied(chosen: Mapping[str, Level]) -> tuple[tuple[str, str], ...]:
+def _applied(chosen: Mapping[str, Level], hop: str) -> tuple[tuple[str, str], ...]:
     groups = resolve(chosen)
-    network = NETWORKS[chosen["path.network"].text]
+    network = NETWORKS[chosen[f"{hop}.network"].text]
     both = {
         direction: {
             given.key.study: text_of(given.key.study, network.direction(direction).settings[given.key.study])
-            for given in groups[f"path.{direction}"]
-            if given.source == "path.network"
+            for given in groups[f"{hop}.{direction}"]
+            if given.source == f"{hop}.network"
         }
         for direction in DIRECTIONS
     }
     order = list(network.forward.settings)
     keys = sorted(merged(both).items(), key=lambda item: order.index(item[0].rpartition(".")[2]))
-    return tuple((f"path.{key}", text) for key, text in keys)
+    return tuple((f"{hop}.{key}", text) for key, text in keys)
 
 
-def _own(name: str, settings: Mapping[str, Values]) -> tuple[str, ...]:
+def _own(name: str, settings: Mapping[str, Values], hop: str) -> tuple[str, ...]:
     """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
     keys = []
     for key in dict.fromkeys(key for way in DIRECTIONS for key in NETWORKS[name].direction(way).settings):
-        one_way = [f"{group}.{key}" for group in _GROUPS]
-        if f"path.{key}" in settings or all(dotted in settings for dotted in one_way):
-            keys.append(f"path.{key}")
+        one_way = [f"{group}.{key}" for group in _ways_of(hop)]
+        if f"{hop}.{key}" in settings or all(dotted in settings for dotted in one_way):
+            keys.append(f"{hop}.{key}")
         else:
             keys += [dotted for dotted in one_way if dotted in settings]
     return tuple(keys)

@@ -6,13 +6,13 @@ The result is a document like any other and is checked like any other; this file
 import copy
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crosswind.effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import KINDS, renamed
+from crosswind.study.keys import KINDS, direction_keys, owner_of, renamed
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -45,6 +45,44 @@ def override(
     return changed, places
 
 
+def add_path_tables(
+    document: Mapping[str, Any], texts: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Any], dict[Location, str]]:
+    """A copy of the document with further hops and changes, and what to name in errors at each.
+
+    Args: texts: of `hop` and `at`, as "outage start=5s for=1s loss=100%": a name, and keys with their values.
+    Raises: StudyError for a text that is none.
+    """
+    changed = _copied(document)
+    places: dict[Location, str] = {}
+    for word, own in texts.items():
+        for text in own:
+            label = f"--{word} {text!r}"
+            tables = changed.setdefault("path", {}).setdefault(word, [])
+            places["path", word, len(tables)] = label
+            tables.append(_path_table(word, text, label))
+    return changed, places
+
+
+def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
+    try:
+        first, *words = shlex.split(text) or [""]
+    except ValueError as error:
+        raise StudyError(f"{label} cannot be split: {error}", hint="quote it as for a shell") from None
+    table: dict[str, Any] = {} if "=" in first else {"name": first}
+    for assignment in words if table else [first, *words]:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key or not value:
+            example = "wifi rate=50mbit delay=2ms" if word == "hop" else "outage start=5s for=1s loss=100%"
+            raise StudyError(f"{label}: {shown(assignment)} is not key=value", hint=f'as in --{word} "{example}"')
+        *inner, last = key.split(".")
+        place = table
+        for step in inner:
+            place = place.setdefault(step, {})
+        place[last] = _raw(f"path.{word}.{table.get('name') or 1}.{key}", value, label, None)
+    return table
+
+
 def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location]:
     """Every place of the document that a key sets."""
     parts = document.get("part") or []
@@ -54,31 +92,65 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
         if words[1] not in names:
             hint = did_you_mean(words[1], names) if names else "this study has no parts"
             raise StudyError(f"{label}: there is no part {shown(words[1])}", hint=hint)
-        _check(".".join(words[2:]), KINDS, label)
-        return [("part", names.index(words[1]), *words[2:])]
-    _check(key, (*KINDS, *_PLAIN_KEYS), label)
+        own = ".".join(words[2:])
+        _check(own, KINDS, label)
+        number = names.index(words[1])
+        inner = _place_in(parts[number], own) or _new_place(own, label)
+        return [("part", number, *inner)]
+    if key not in _PLAIN_KEYS:
+        _check(key, KINDS, label)
     in_parts: list[Location] = [
-        ("part", number, *words) for number, part in enumerate(parts) if key in KINDS and _has(part, words)
+        ("part", number, *place)
+        for number, part in enumerate(parts)
+        if (place := _place_in(part, key)) is not None and _has(part, place)
     ]
-    everywhere = bool(parts) and len(in_parts) == len(parts)
-    return in_parts if everywhere else [tuple(words), *in_parts]
+    if parts and len(in_parts) == len(parts):
+        return in_parts
+    own_place = _place_in(document, key)
+    if own_place is None and in_parts:
+        return in_parts
+    return [own_place or _new_place(key, label), *in_parts]
+
+
+def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
+    """Where a key stands in a study's or a part's tables, or would; None for a hop or change that these do not have."""
+    owner = owner_of(key)
+    if owner is None:
+        return tuple(key.split("."))
+    section, _, name = owner.rpartition(".")
+    word = section.rpartition(".")[2]
+    path = table.get("path")
+    named = path.get(word) if isinstance(path, Mapping) else None
+    for number, each in enumerate(named if isinstance(named, list) else []):
+        if isinstance(each, Mapping) and str(each.get("name") or number + 1) == name:
+            return ("path", word, number, *key.removeprefix(f"{owner}.").split("."))
+    return None
+
+
+def _new_place(key: str, label: str) -> Location:
+    """Raises: StudyError for a hop or change that the study does not have."""
+    owner = owner_of(key)
+    if owner is None:
+        return tuple(key.split("."))
+    raise StudyError(f"{label}: the study has no {owner}", hint=f"write [[{owner.rpartition('.')[0]}]] in the study")
 
 
 def _check(key: str, known: Any, label: str) -> None:
     if key not in known:
+        known = (*known, *_PLAIN_KEYS)
         raise StudyError(f"{label}: there is no key {shown(key)}", hint=renamed(key) or did_you_mean(key, known))
 
 
-def _has(table: Any, words: list[str]) -> bool:
-    for word in words:
-        if not isinstance(table, Mapping) or word not in table:
+def _has(table: Any, place: Location) -> bool:
+    for step in place:
+        if not isinstance(step, int) and (not isinstance(table, Mapping) or step not in table):
             return False
-        table = table[word]
+        table = table[step]
     return True
 
 
 def _clear_directions(table: dict[str, Any], location: Location) -> None:
-    if len(location) >= 2 and location[-2] == "path":
+    if location[-1] in direction_keys() and location[-2] not in DIRECTIONS:
         for direction in DIRECTIONS:
             table.get(direction, {}).pop(location[-1], None)
 
@@ -98,7 +170,7 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
     """
     if not isinstance(value, str):
         return _copied(value)
-    kind = next((kind for dotted, kind in KINDS.items() if key.endswith(dotted)), None)
+    kind = KINDS.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
     if kind is not None and kind.is_peer and workload != "program":
         if value.lstrip().startswith(("{", "[")):
             return _toml(value, label)

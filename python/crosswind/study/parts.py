@@ -5,17 +5,27 @@ key that would have no effect in any cell; what depends on several values is for
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
-from crosswind.study.keys import KINDS, default_transport, direction_keys, workload_keys
+from crosswind.study.keys import (
+    CHANGE,
+    HOP,
+    KINDS,
+    default_transport,
+    direction_keys,
+    in_order,
+    names_of,
+    owner_of,
+    workload_keys,
+)
 from crosswind.study.levels import Values
 from crosswind.study.network_use import network_uses
-from crosswind.study.resolve import sources_of
+from crosswind.study.resolve import hops_of, sources_of
 from crosswind.study.toml_text import Location
 from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
@@ -59,13 +69,13 @@ class Part:
 
 def parts_of(document: DesignDocument) -> tuple[Part, ...]:
     """The parts of a study, one named "" when the file has none. Raises: CellError."""
-    base = _settings_of(document)
+    base = _settings_of(document, ())
     tables: list[tuple[PartTable | None, Location]] = [(None, ())]
     if document.part:
         tables = [(table, ("part", number)) for number, table in enumerate(document.part)]
     parts: list[Part] = []
     for table, place in tables:
-        part = _part(base, table, place)
+        part = _part(document, base, table, place)
         if part.name in {other.name for other in parts}:
             raise CellError((*place, "name"), f'two parts are named "{part.name}"', "give each part a name of its own")
         parts.append(part)
@@ -75,8 +85,8 @@ def parts_of(document: DesignDocument) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) -> Part:
-    overridden = base if table is None else _settings_of(table)
+def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable | None, place: Location) -> Part:
+    overridden = base if table is None else _settings_of(table, place)
     settings = overridden if table is None else {**_without_overridden(base, overridden), **overridden}
     kind = settings.get("workload.kind")
     if kind is None:
@@ -91,8 +101,9 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
-    ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in KINDS if key in fits}
-    where = {key: (*place, *key.split(".")) if key in overridden else tuple(key.split(".")) for key in ordered}
+    ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in in_order(fits)}
+    own = table or document
+    where = {key: _location(key, own, place) if key in overridden else _location(key, document, ()) for key in ordered}
     part = Part("" if table is None else table.name, place, ordered, where)
     _refuse_wrong_values(part)
     _refuse_missing_keys(part)
@@ -111,14 +122,38 @@ def _of_kind(key: str, values: Values, kind: str) -> Values:
         return values  # Refused with its place where all values are.
 
 
-def _settings_of(tables: DesignDocument | PartTable) -> dict[str, Values]:
+def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> Location:
+    """Where a key stands that these tables set."""
+    owner = owner_of(key)
+    if owner is None:
+        return (*place, *key.split("."))
+    table, _, name = owner.rpartition(".")
+    number = _names_in(tables, table).index(name)
+    return (*place, *table.split("."), number, *key.removeprefix(f"{owner}.").split("."))
+
+
+def _names_in(tables: DesignDocument | PartTable, table: str) -> list[str]:
+    """The names of the hops or the changes that these tables have. Args: table: `HOP` or `CHANGE`."""
+    named = getattr(tables.path, table.rpartition(".")[2])
+    return [each.name or str(number) for number, each in enumerate(named, start=1)]
+
+
+def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[str, Values]:
+    for table in (HOP, CHANGE):
+        names = _names_in(tables, table)
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                what = "hops" if table == HOP else "changes"
+                where = (*place, *table.split("."), number, "name")
+                raise CellError(where, f'two {what} are named "{name}"', "give each a name of its own")
     return set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
 
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
     """The base without what `own` replaces: `path.loss` means both directions, whatever the base sets for each."""
-    names = [name for name in direction_keys() if f"path.{name}" in own]
-    replaced = {f"path.{direction}.{name}" for direction in DIRECTIONS for name in names}
+    owners = {owner_of(key) or "path" for key in own if key.startswith("path.")}
+    names = [(owner, name) for owner in owners for name in direction_keys() if f"{owner}.{name}" in own]
+    replaced = {f"{owner}.{direction}.{name}" for direction in DIRECTIONS for owner, name in names}
     return {key: values for key, values in base.items() if key not in replaced}
 
 
@@ -159,24 +194,46 @@ def _refuse_idle_keys(part: Part) -> None:
     """Refuses keys that have no effect in any cell of a part."""
     for name, key in workload_keys(part.kind).items():
         _refuse_idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
-    for name, key in direction_keys().items():
-        both = tuple(f"path.{direction}" for direction in DIRECTIONS)
-        for dotted, groups in ((f"path.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
-            _refuse_idle_key(part, dotted, key, direction_keys(), groups)
-        if all(f"{group}.{name}" in part.settings for group in ("path", *both)):
-            raise CellError(
-                part.locations[f"path.{name}"],
-                f"path.{name} has no effect: forward and reverse both set their own",
-                f"remove path.{name} or one of the two",
-            )
+    changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, part.settings)]
+    for change in changes:
+        keys = {key.study: key for key in catalog().changes.keys}
+        for name, key in keys.items():
+            _refuse_idle_key(part, f"{change}.{name}", key, keys, (change,))
+    hops = hops_of(part.settings)
+    _refuse_path_beside_hops(part, hops)
+    for owner in (*hops, *changes):
+        for name, key in direction_keys().items():
+            both = tuple(f"{owner}.{direction}" for direction in DIRECTIONS)
+            for dotted, groups in ((f"{owner}.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
+                if owner in hops:
+                    _refuse_idle_key(part, dotted, key, direction_keys(), groups)
+            if all(f"{group}.{name}" in part.settings for group in (owner, *both)):
+                raise CellError(
+                    part.locations[f"{owner}.{name}"],
+                    f"{owner}.{name} has no effect: forward and reverse both set their own",
+                    f"remove {owner}.{name} or one of the two",
+                )
+
+
+def _refuse_path_beside_hops(part: Part, hops: Sequence[str]) -> None:
+    """Refuses keys of the path that would have to say which hop they mean."""
+    if hops == ("path",):
+        return
+    keys = ("network", *direction_keys())
+    for owner in ("path", *(f"path.{direction}" for direction in DIRECTIONS)):
+        for name in keys:
+            if f"{owner}.{name}" in part.settings:
+                message = f"{owner}.{name} does not say which hop it is of"
+                hops_text = ", ".join(hop.removeprefix(f"{HOP}.") for hop in hops)
+                raise CellError(part.locations[f"{owner}.{name}"], message, f"write it in one of the hops: {hops_text}")
 
 
 def _refuse_idle_network(part: Part) -> None:
     """Refuses a network of which nothing is left."""
     for use in network_uses(part.settings):
         if not use.applied:
-            message = f"path.network changes nothing: {', '.join(use.own)} are set beside {use.name}"
-            raise CellError(part.locations["path.network"], message, "give only one of them, or the network")
+            message = f"{use.key} changes nothing: {', '.join(use.own)} are set beside {use.name}"
+            raise CellError(part.locations[use.key], message, "give only one of them, or the network")
 
 
 def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:

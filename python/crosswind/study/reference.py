@@ -16,7 +16,7 @@ from crosswind.findings.check.arithmetic import FUNCTIONS
 from crosswind.findings.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.peers.registry import names
 from crosswind.sections import fill_sections
-from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
+from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
 from crosswind.study.networks import NETWORKS
 from crosswind.study.networks.network import numbers_of
 from crosswind.units import format_duration, format_probability, format_rate, format_size
@@ -36,6 +36,16 @@ def path_table() -> str:
         key = known.get(setting.name)
         default, values = ("", "a name, below") if key is None else (_default(key), _values(key))
         rows.append((f"`{setting.name}`", default, values, setting.help))
+    return _table(("key", "default", "values", "meaning"), rows)
+
+
+def change_table() -> str:
+    """The keys of `[[path.at]]` beside those of one direction."""
+    keys = {key.study: key for key in catalog().changes.keys}
+    rows = [("`name`", "its number", "a name", "what it is called")]
+    for setting in change_settings():
+        key = keys[setting.name]
+        rows.append((f"`{setting.name}`", _default(key), _values(key), setting.help))
     return _table(("key", "default", "values", "meaning"), rows)
 
 
@@ -124,6 +134,7 @@ def network_table() -> str:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "path": path_table,
+    "changes": change_table,
     "networks": network_table,
     "host": host_table,
     "workloads": workload_table,

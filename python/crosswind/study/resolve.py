@@ -11,6 +11,7 @@ from functools import cache
 
 from crosswind.catalog import Key, catalog
 from crosswind.effect import DIRECTIONS
+from crosswind.study.keys import CHANGE, HOP, names_of
 from crosswind.study.levels import Level, Value
 from crosswind.study.networks import NETWORKS
 
@@ -28,30 +29,46 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     """Every key that one combination of levels sets, by the group it stands in: `path.forward`, `host`, ..."""
     known = catalog()
     workload = known.workloads[str(settings["workload.kind"].value)]
+    changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, settings)]
     groups: dict[str, tuple[Key, ...]] = {
         "path": known.path.keys,
-        **{f"path.{direction}": known.direction_keys for direction in DIRECTIONS},
+        **{f"{hop}.{direction}": known.direction_keys for hop in hops_of(settings) for direction in DIRECTIONS},
+        **dict.fromkeys(changes, known.changes.keys),
         "host": known.host.keys,
         "workload": workload.keys,
     }
-    return {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
+    resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
+    # What a change sets has an effect beside what the hop has, whatever that is.
+    of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
+    return resolved | {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
+
+
+def hops_of(settings: Iterable[str]) -> tuple[str, ...]:
+    """What the keys of each hop begin with: `path.hop.wifi`; `path`, where there is one hop, which has no name."""
+    return tuple(f"{HOP}.{name}" for name in names_of(HOP, settings)) or ("path",)
 
 
 @cache
 def sources_of(group: str, name: str) -> tuple[str, ...]:
     """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first."""
-    if group in {f"path.{direction}" for direction in DIRECTIONS}:
-        return (f"{group}.{name}", f"path.{name}", "path.network")
-    return (f"{group}.{name}",)
+    owner, _, direction = group.rpartition(".")
+    if direction not in DIRECTIONS:
+        return (f"{group}.{name}",)
+    both = (f"{group}.{name}", f"{owner}.{name}")
+    return both if owner.startswith(f"{CHANGE}.") else (*both, f"{owner}.network")
 
 
 def _in_effect(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
-    given = {key.name: given for key in keys if (given := _given(group, key, settings)) is not None}
+    given = {each.key.name: each for each in _all_given(group, keys, settings)}
     values = {key.name: given[key.name].value if key.name in given else key.default for key in keys}
     for setting in given.values():
         condition = setting.key.only_with
         if condition is None or _met(values.get(condition.key), condition.value):
             yield setting
+
+
+def _all_given(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
+    return (given for key in keys if (given := _given(group, key, settings)) is not None)
 
 
 def _met(value: object, wanted: str | None) -> bool:
@@ -63,7 +80,7 @@ def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | No
         level = settings.get(source)
         if level is None:
             continue
-        if source != "path.network":
+        if not source.endswith(".network"):
             return Resolved(key, level.value, source)
         values = NETWORKS[str(level.value)].direction(group.rpartition(".")[2]).settings
         if key.study in values:

@@ -14,7 +14,7 @@ from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
 
-_PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.]+)\}")
+_PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.-]+)\}")
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9.]+) ?(?P<unit>[A-Za-z%]*)")
 _UNITS = {"kbit": "kbit/s", "mbit": "Mbit/s", "gbit": "Gbit/s"}
 _MOST_LISTED = 4

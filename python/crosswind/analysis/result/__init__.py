@@ -20,7 +20,7 @@ from crosswind.analysis.result.cells import (
     Profile,
 )
 from crosswind.analysis.result.comparisons import LevelComparison, StatisticComparison
-from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
+from crosswind.analysis.result.conditions import ChangeConditions, Condition, Conditions, PathConditions
 from crosswind.analysis.result.ends import End, Ends
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates, ResultModel
 from crosswind.analysis.result.model_errors import ModelErrors
@@ -31,6 +31,7 @@ from crosswind.analysis.result.result import SCHEMA, Found, Result
 __all__ = [
     "SCHEMA",
     "CellResult",
+    "ChangeConditions",
     "ClientProgram",
     "Clock",
     "Condition",

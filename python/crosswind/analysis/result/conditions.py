@@ -19,10 +19,26 @@ class Condition(ResultModel):
     is_factor: bool
 
 
-class PathConditions(ResultModel):
-    """One direction of the path, or both where they are alike: its elements, as far as they do anything."""
+Way = Literal["each way", "client to server", "server to client"]
 
-    direction: Literal["each way", "client to server", "server to client"]
+
+class PathConditions(ResultModel):
+    """One direction of a hop, or both where they are alike: its elements, as far as they do anything.
+
+    `hop`: its name; empty where the path has only one.
+    """
+
+    direction: Way
+    settings: list[Condition]
+    hop: str = ""
+
+
+class ChangeConditions(ResultModel):
+    """What of the path changes over time. `when`: from when on, for how long, how often. `direction`: of the values."""
+
+    name: str
+    when: list[Condition]
+    direction: Way
     settings: list[Condition]
 
 
@@ -36,6 +52,7 @@ class Conditions(ResultModel):
     """
 
     path: list[PathConditions]
+    changes: list[ChangeConditions] = Field(default=[])
     hosts: list[Condition]
     workload: list[Condition]
     clocks: list[Literal["real", "virtual"]]

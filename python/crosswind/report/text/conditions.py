@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from crosswind.analysis.result import Condition, Conditions, NetworkConditions, ServerClock
+from crosswind.analysis.result import (
+    ChangeConditions,
+    Condition,
+    Conditions,
+    NetworkConditions,
+    PathConditions,
+    ServerClock,
+)
 from crosswind.report.text.format import count_of, quantity, without_middle
 
 MOST_VALUES = 8
@@ -26,19 +33,31 @@ def condition_lines(conditions: Conditions) -> list[Line]:
 
     In the place of the path, a network that is really there has several.
     """
-    alone = len(conditions.path) == 1
     network = [] if conditions.network is None else network_lines(conditions.network)
-    path = [Line("Path" if alone else f"Path, {way.direction}", path_text(way.settings)) for way in conditions.path]
-    path = [Line(line.about, f"{line.text}, each way") for line in path] if alone else path
     return [
         *network,
-        *path,
+        *(Line(_about(way), _way_text(way)) for way in conditions.path),
+        *(Line(f"Change, {change.name}", change_text(change)) for change in conditions.changes),
         Line("Workload", _workload_text(conditions.workload)),
         *([Line("Ends", settings_text(conditions.ends))] if conditions.ends else []),
         Line("Hosts", f"{settings_text(conditions.hosts)}; else the kernel's defaults"),
         Line("Clock", clock_text(conditions)),
         Line("Extent", extent_text(conditions)),
     ]
+
+
+def _about(way: PathConditions) -> str:
+    return ", ".join(filter(None, ["Path", way.hop, "" if way.direction == "each way" else way.direction]))
+
+
+def _way_text(way: PathConditions) -> str:
+    return f"{path_text(way.settings)}, each way" if way.direction == "each way" else path_text(way.settings)
+
+
+def change_text(change: ChangeConditions) -> str:
+    """What a change does and when: "start 100ms, for 50ms: loss 100%, each way"."""
+    when = settings_text(change.when) or "from the start"
+    return f"{when}: {settings_text(change.settings)}, {change.direction}"
 
 
 def network_lines(network: NetworkConditions) -> list[Line]:
