@@ -300,6 +300,8 @@ def test_the_sentence_names_the_case_that_decides() -> None:
     # 30 / 10 is farthest out, before 30 / 11.
     assert "with loss 3% is 3.0" in said
     assert "(of 6 comparisons 4 bear it out, 2 contradict it)" in said
+    said = verdict_of(says(3, **SAME, low=0.5, high=2.0), *of_times(10, 11, 30)).sentence
+    assert "(of 3 comparisons 1 bears it out, 2 contradict it)" in said
 
 
 STUDY = """
