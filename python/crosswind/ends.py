@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+EMULATOR = "tun"
+"""The `path.backend` of cells whose packets pass through the emulator, which keeps records of them."""
+
 NETWORK = "network"
 """The `path.backend` of cells whose server is on another machine."""
 

@@ -95,7 +95,8 @@ class VirtualCells:
 
     def start(self, workload: Object, directory: Path, on_event: Any = None, **sections: Any) -> CellProcess:
         """Starts a cell."""
-        output = {"directory": str(directory), "packets": True, "capture": True}
+        files = sections.pop("files", {"packets": True, "capture": True})
+        output = {"directory": str(directory), **files}
         host = {**sections.pop("host", {}), "clock": "virtual"}
         cell = {**cell_of(workload, output=output, host=host, **sections), "heartbeat_ns": 100_000_000}
         return CellProcess(

@@ -1,4 +1,4 @@
-//! What connects the hosts of a cell: the emulator or a wire, which are built for it, or the network that is really there.
+//! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
 
 use crate::network::{Capturing, Far, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
@@ -65,11 +65,11 @@ pub struct Known {
 pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => Box::new(Real { cell, far: Far::start(cell)?, tcp_totals: Arc::default(), capture: None }),
-        Backend::Tun | Backend::Direct => Box::new(Built { cell }),
+        Backend::Tun | Backend::Netem | Backend::Direct => Box::new(Built { cell }),
     })
 }
 
-/// The emulator or a wire.
+/// The emulator, queueing disciplines or a wire.
 struct Built<'a> {
     cell: &'a Cell,
 }
@@ -99,7 +99,7 @@ impl Between for Built<'_> {
             family: cell.path.family,
             mtu: cell.path.mtu_bytes,
             host: cell.host.clone(),
-            path: cell.path.emulated(),
+            path: if cell.path.backend.is_emulated() { cell.path.emulated() } else { cell.path.directions.clone() },
             seed: Seed(cell.seed),
             placement: cell.placement.clone(),
             late_after: Duration::from_nanos(cell.budget.delay_error_p99_ns),

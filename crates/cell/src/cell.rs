@@ -3,11 +3,12 @@
 use crate::CellError;
 use crate::demand::Demand;
 use crate::sections::{Sections, read_files_within, read_lists, read_section};
-use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement};
+use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::Carrier;
+use crosswind_units::Seed;
 use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ struct OwnKeys {
 /// The network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathSection {
-    /// Emulator or wire.
+    /// What connects the hosts.
     pub backend: Backend,
     /// Address family.
     pub family: Family,
@@ -98,7 +99,7 @@ pub struct PathSection {
 /// The network between the two hosts: what both directions share.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct PathKeys {
-    /// What lies between the hosts: tun (the emulator), direct (a veth pair: no loss, delay, rate or queue) or network (the network that is really there).
+    /// What lies between the hosts: tun (the emulator), netem (the kernel's own emulation; docs/netem.md), direct (a veth pair: no loss, delay, rate or queue) or network (the network that is really there).
     #[serde(default)]
     backend: Backend,
     /// Address family of the path.
@@ -238,7 +239,7 @@ impl Cell {
     fn check(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
         let wants_packets = self.output.packets || (self.output.capture && self.path.backend != Backend::Network);
-        if self.path.backend != Backend::Tun && wants_packets {
+        if !self.path.backend.is_emulated() && wants_packets {
             return refuse(
                 "path.backend",
                 "has no emulator to record packets",
@@ -384,10 +385,17 @@ impl PathSection {
                 return Err(SettingError::new("link_mtu_bytes", problem, hint).within(side.name()));
             }
         }
-        if self.backend != Backend::Tun && self.directions != PathConfig::default() {
-            let name = if self.backend == Backend::Direct { "direct" } else { "network" };
-            let problem = format!("{name} has no emulator: it takes no loss, delay, rate or queue");
-            return Err(SettingError::new("backend", problem, "use the backend tun"));
+        match self.backend {
+            Backend::Tun => {}
+            Backend::Netem => {
+                netem::Plan::new(&self.directions, self.mtu_bytes, Seed(0))?;
+            }
+            Backend::Direct | Backend::Network if self.directions == PathConfig::default() => {}
+            Backend::Direct | Backend::Network => {
+                let name = self.backend.name();
+                let problem = format!("{name} has no emulator: it takes no loss, delay, rate or queue");
+                return Err(SettingError::new("backend", problem, "use the backend tun"));
+            }
         }
         let hint = "path.backend network and path.server go together";
         match (&self.server, self.backend == Backend::Network) {

@@ -47,7 +47,7 @@ pub struct ProgressReport {
     pub elapsed_ns: u64,
     /// Median time of the exchanges that were ok; null where none was.
     pub median_ns: Option<u64>,
-    /// How close the emulation is to what was asked; null on a direct path.
+    /// How close the emulation is to what was asked; null where there is no emulator.
     pub fidelity: Option<FidelitySoFar>,
 }
 

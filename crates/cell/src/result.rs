@@ -3,6 +3,7 @@
 use crate::Cell;
 use crate::network::NetworkReport;
 use crate::processor_time::Profile;
+use crosswind_host::netem::{self, QdiscReport, SideReport};
 use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
 use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
@@ -29,18 +30,21 @@ pub struct CellResult {
     pub samples: SampleCounts,
     /// What became of every packet; null on the network that is really there.
     pub ledger: Option<LedgerReport>,
-    /// How close the emulation came to what was asked; null on a direct path.
+    /// How close the emulation came to what was asked; null where there is no emulator.
     pub fidelity: Option<FidelityReport>,
     /// What the kernel made of the hosts' settings.
     pub readback: Hosts<HostReadback>,
     /// CPU time of the threads of the cell; null in virtual time, where computing takes no time.
     pub cpu: Option<CpuTimes>,
-    /// What the hosts handed to the path; null on a direct path.
+    /// What the hosts handed to the path; null where there is no emulator.
     pub traffic: Option<TrafficPhases>,
     /// Where the processor time of the hosts went; null where it was not sampled.
     pub profile: Option<Profile>,
-    /// How long packets waited for the link; null on a direct path.
+    /// How long packets waited for the link; null where there is no emulator.
     pub queueing_ns: Option<Directions<TimeReport>>,
+    /// The queueing disciplines of a path of the backend netem, in the order in which packets pass them: settings as the kernel has them, and counts;
+    /// null elsewhere.
+    pub netem: Option<Directions<Vec<QdiscReport>>>,
     /// TCP segments that each host retransmitted, as its kernel has counted them: of every connection, handshakes included; null where it does not say.
     pub tcp_retransmits: Option<Hosts<u64>>,
     /// How the client program ended; null where there was none.
@@ -156,6 +160,7 @@ pub struct CellRun {
     pub network: Option<NetworkReport>,
     pub measured: Measured,
     pub report: Option<EmulatorReport>,
+    pub qdiscs: Option<[SideReport; 2]>,
     pub devices: [DeviceCounters; 2],
     pub readback: [Readback; 2],
     pub retransmitted_segments: [Option<u64>; 2],
@@ -167,7 +172,7 @@ pub struct CellRun {
 impl CellResult {
     /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
     pub fn new(cell: &Cell, run: CellRun, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
-        let CellRun { measured, report, devices: [client, server], readback, all_traffic, .. } = run;
+        let CellRun { measured, report, qdiscs, devices: [client, server], readback, all_traffic, .. } = run;
         let samples = SampleCounts::new(&measured);
         let emulator_ns = report.as_ref().map_or(0, |report| report.cpu_ns);
         let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
@@ -175,7 +180,13 @@ impl CellResult {
         let (ledger, fidelity, queueing_ns) = match report {
             None if run.network.is_some() => (None, None, None),
             None => {
-                let ledger = LedgerReport::from_devices(client, server);
+                let ledger = match &qdiscs {
+                    Some(sides) => {
+                        let passed = sides.each_ref().map(|side| side.passed.clone());
+                        LedgerReport::from_disciplines(client, server, passed, netem::ETHERNET_HEADER)
+                    }
+                    None => LedgerReport::from_devices(client, server),
+                };
                 reasons.extend(kernel_drops_in_words(kernel_drops(&ledger)));
                 (Some(ledger), None, None)
             }
@@ -213,6 +224,7 @@ impl CellResult {
             traffic,
             profile: run.profile,
             queueing_ns,
+            netem: qdiscs.map(|[forward, reverse]| Directions { forward: forward.qdiscs, reverse: reverse.qdiscs }),
             tcp_retransmits: client_again.zip(server_again).map(|(client, server)| Hosts { client, server }),
             program: measured.program,
             peers: measured.peers,

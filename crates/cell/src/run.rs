@@ -63,6 +63,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         network: known.report,
         measured,
         report: ended.report,
+        qdiscs: ended.qdiscs,
         devices: ended.devices,
         readback,
         retransmitted_segments: ended.retransmitted_segments,

@@ -11,6 +11,7 @@ pub mod guest;
 mod host_names;
 mod ifreq;
 mod namespace;
+pub mod netem;
 mod netlink;
 mod packet_socket;
 mod placement;

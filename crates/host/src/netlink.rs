@@ -3,18 +3,20 @@
 use crate::error::{HostError, Result};
 use crosswind_ledger::DeviceCounters;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, Nla,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption, TcStats2};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
@@ -22,6 +24,83 @@ use std::time::{Duration, Instant};
 
 /// What the kernel does by itself, its workers do: at once on an idle machine, some tens of milliseconds later on a busy one.
 const KERNEL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// linux/rtnetlink.h
+const TCA_OPTIONS: u16 = 2;
+
+/// Where a queueing discipline goes: 0 is the device itself, each other number inside the one before.
+#[derive(Clone, Copy)]
+pub struct Place(pub u16);
+
+impl Place {
+    const fn handle(self) -> TcHandle {
+        TcHandle { major: self.0 + 1, minor: 0 }
+    }
+
+    const fn parent(self) -> TcHandle {
+        if self.0 == 0 { TcHandle::ROOT } else { TcHandle { major: self.0, minor: 1 } }
+    }
+}
+
+/// A queueing discipline, as the kernel has it.
+pub struct QdiscReadback {
+    pub kind: String,
+    pub options: Vec<u8>,
+    pub sizes: Option<Vec<u8>>,
+    pub counters: QdiscCounters,
+}
+
+/// What a queueing discipline has counted: with what those inside have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QdiscCounters {
+    /// Packets that it has handed on.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that it has dropped.
+    pub dropped: u64,
+    /// How often packets had to wait for the rate, or found no room.
+    pub overlimits: u64,
+    /// Packets that it holds.
+    pub queued: u64,
+    /// Their bytes.
+    pub queued_bytes: u64,
+}
+
+impl QdiscReadback {
+    fn new(message: TcMessage) -> Self {
+        let mut found =
+            Self { kind: String::new(), options: Vec::new(), sizes: None, counters: QdiscCounters::default() };
+        for attribute in message.attributes {
+            match attribute {
+                TcAttribute::Kind(kind) => found.kind = kind,
+                TcAttribute::Options(options) => {
+                    if let Some(TcOption::Other(raw)) = options.into_iter().next() {
+                        found.options = vec![0; raw.value_len()];
+                        raw.emit_value(&mut found.options);
+                    }
+                }
+                TcAttribute::Stab(sizes) => found.sizes = Some(sizes),
+                TcAttribute::Stats2(counts) => counts.iter().for_each(|counts| found.counters.read(counts)),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+impl QdiscCounters {
+    fn read(&mut self, counts: &TcStats2) {
+        match counts {
+            TcStats2::Basic(basic) => (self.sent, self.sent_bytes) = (basic.packets.into(), basic.bytes),
+            TcStats2::Queue(queue) => {
+                (self.queued, self.queued_bytes) = (queue.qlen.into(), queue.backlog.into());
+                (self.dropped, self.overlimits) = (queue.drops.into(), queue.overlimits.into());
+            }
+            _ => {}
+        }
+    }
+}
 
 /// A connection to rtnetlink.
 pub struct Netlink {
@@ -45,10 +124,13 @@ impl Netlink {
         Ok(self.link(name)?.header.index)
     }
 
-    /// Makes a veth pair: `name` here, and `peer` in the namespace of `peer_namespace`.
-    pub fn add_veth(&self, name: &str, peer: &str, peer_namespace: RawFd) -> Result<()> {
+    /// Makes a veth pair: `name` here, and `peer` in the namespace of `peer_namespace`. With one `address` for both, the ends
+    /// need not ask for each other's: a device that asks nobody sends to its own.
+    pub fn add_veth(&self, name: &str, peer: &str, peer_namespace: RawFd, address: Option<[u8; 6]>) -> Result<()> {
+        let address = address.map(|address| LinkAttribute::Address(address.into()));
         let mut other = LinkMessage::default();
         other.attributes = vec![LinkAttribute::IfName(peer.into()), LinkAttribute::NetNsFd(peer_namespace)];
+        other.attributes.extend(address.clone());
         let mut link = LinkMessage::default();
         link.attributes = vec![
             LinkAttribute::IfName(name.into()),
@@ -57,16 +139,18 @@ impl Netlink {
                 LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
             ]),
         ];
+        link.attributes.extend(address);
         self.request("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Sets MTU and transmit queue length of a device. Without `multicast` it sends no multicast packets, which would be
-    /// counted as traffic.
+    /// counted as traffic, and asks nobody for an address.
     pub fn configure(&self, name: &str, mtu: u32, queue_length: u32, multicast: bool) -> Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = self.index(name)?;
         if !multicast {
-            link.header.change_mask = LinkFlags::Multicast;
+            link.header.change_mask = LinkFlags::Multicast | LinkFlags::Noarp;
+            link.header.flags = LinkFlags::Noarp;
         }
         link.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue_length)];
         self.request(&format!("set the MTU of {name} to {mtu}"), RouteNetlinkMessage::SetLink(link), 0)
@@ -84,6 +168,41 @@ impl Netlink {
                 "the kernel may lack it: others come with modprobe sch_{qdisc}, and virtual time has all of them"
             ))
         })
+    }
+
+    /// Gives a device a queueing discipline, or one of its disciplines another one inside.
+    pub fn add_qdisc(
+        &self,
+        name: &str,
+        place: Place,
+        kind: &str,
+        options: Vec<u8>,
+        sizes: Option<Vec<u8>>,
+    ) -> Result<()> {
+        let mut message = TcMessage::with_index(self.index(name)? as i32);
+        message.header.parent = place.parent();
+        message.header.handle = place.handle();
+        message.attributes = vec![TcAttribute::Kind(kind.into())];
+        message.attributes.extend(sizes.map(TcAttribute::Stab));
+        message.attributes.push(TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)));
+        let what = format!("give {name} the queueing discipline {kind}");
+        self.request(&what, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// The queueing disciplines of a device, the outermost first.
+    pub fn qdiscs(&self, name: &str) -> Result<Vec<QdiscReadback>> {
+        let index = self.index(name)? as i32;
+        let query = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index));
+        let answers = self.exchange(&format!("list the queueing disciplines of {name}"), query, NLM_F_DUMP)?;
+        let mut found: Vec<_> = answers
+            .into_iter()
+            .filter_map(|answer| match answer {
+                RouteNetlinkMessage::NewQueueDiscipline(message) if message.header.index == index => Some(message),
+                _ => None,
+            })
+            .collect();
+        found.sort_by_key(|message| (message.header.parent != TcHandle::ROOT, message.header.handle.major));
+        Ok(found.into_iter().map(QdiscReadback::new).collect())
     }
 
     /// Sets a device up or down.
@@ -114,8 +233,8 @@ impl Netlink {
         )
     }
 
-    /// A route to one address through a device, with metrics.
-    pub fn add_route(&self, name: &str, to: IpAddr, source: IpAddr, metrics: Vec<RouteMetric>) -> Result<()> {
+    /// A route to one address through a device, with metrics; `source` is what this host sends from.
+    pub fn add_route(&self, name: &str, to: IpAddr, source: Option<IpAddr>, metrics: Vec<RouteMetric>) -> Result<()> {
         let mut route = RouteMessage::default();
         route.header.address_family = family(to);
         route.header.destination_prefix_length = bits(to);
@@ -123,11 +242,9 @@ impl Netlink {
         route.header.protocol = RouteProtocol::Static;
         route.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
         route.header.kind = RouteType::Unicast;
-        route.attributes = vec![
-            RouteAttribute::Destination(RouteAddress::from(to)),
-            RouteAttribute::Oif(self.index(name)?),
-            RouteAttribute::PrefSource(RouteAddress::from(source)),
-        ];
+        route.attributes =
+            vec![RouteAttribute::Destination(RouteAddress::from(to)), RouteAttribute::Oif(self.index(name)?)];
+        route.attributes.extend(source.map(|source| RouteAttribute::PrefSource(RouteAddress::from(source))));
         if !metrics.is_empty() {
             route.attributes.push(RouteAttribute::Metrics(metrics));
         }

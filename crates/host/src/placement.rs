@@ -59,14 +59,14 @@ impl Cpus {
     }
 
     fn among(mut cpus: Vec<usize>, backend: Backend, placement: &Placement) -> Self {
-        if !placement.host_cpus.is_empty() && (!placement.emulator_cpus.is_empty() || backend == Backend::Direct) {
-            let emulator = if backend == Backend::Direct { Vec::new() } else { placement.emulator_cpus.clone() };
+        if !placement.host_cpus.is_empty() && (!placement.emulator_cpus.is_empty() || !backend.is_emulated()) {
+            let emulator = if backend.is_emulated() { placement.emulator_cpus.clone() } else { Vec::new() };
             return Self { emulator, hosts: placement.host_cpus.clone() };
         }
         if cpus.len() < 2 {
             return Self { emulator: Vec::new(), hosts: Vec::new() };
         }
-        if backend == Backend::Direct {
+        if !backend.is_emulated() {
             return Self { emulator: Vec::new(), hosts: cpus };
         }
         let last = cpus.split_off(cpus.len() - 1);
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(among(&[0, 1], Backend::Tun, &alone), (vec![1], vec![0]));
         assert_eq!(among(&[0, 2, 5], Backend::Tun, &alone), (vec![5], vec![0, 2]));
         assert_eq!(among(&[0, 1], Backend::Direct, &alone), (vec![], vec![0, 1]));
+        assert_eq!(among(&[0, 1], Backend::Netem, &alone), (vec![], vec![0, 1]));
         assert_eq!(among(&[3], Backend::Tun, &alone), (vec![], vec![]));
     }
 

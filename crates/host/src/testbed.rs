@@ -1,4 +1,4 @@
-//! Two hosts in two namespaces, and the path between them: the emulator, or a wire.
+//! Two hosts in two namespaces, and the path between them: the emulator, the kernel's queueing disciplines, or a wire.
 
 use crate::backend::Backend;
 use crate::clock::Clock;
@@ -6,6 +6,7 @@ use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCount
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::namespace::Namespace;
+use crate::netem::{Middle, Plan, SideReport};
 use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
@@ -96,8 +97,10 @@ impl Readback {
 /// What was counted when the traffic has ended; pairs are client, server. Nothing, where the hosts are machines of their own.
 #[derive(Default)]
 pub struct TestbedReport {
-    /// The emulator's report; none on a direct path.
+    /// The emulator's report; none where there is none.
     pub report: Option<EmulatorReport>,
+    /// What the kernel's queueing disciplines did: forward, reverse; none where they are not the path.
+    pub qdiscs: Option<[SideReport; 2]>,
     /// The devices' counters.
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
@@ -128,9 +131,17 @@ pub struct Testbed {
     pub traffic: Arc<TrafficCounters>,
     /// The settings, as read back: client, server.
     pub readback: [Readback; 2],
-    emulator: Option<Emulator>,
+    path: Between,
     /// None where the hosts are machines of their own, whose devices carry other traffic too.
     drain: Option<Duration>,
+}
+
+/// What is between the hosts.
+enum Between {
+    Emulator(Emulator),
+    Middle(Middle),
+    /// A wire, or a network that nobody built.
+    Nothing,
 }
 
 impl Testbed {
@@ -156,16 +167,25 @@ impl Testbed {
         let multicast = settings.backend == Backend::Direct;
         let round_trip = settings.path.round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
-        let emulator = match settings.backend {
+        let path = match settings.backend {
             Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),
             Backend::Direct => {
                 connect_directly(&client, &server)?;
-                None
+                Between::Nothing
             }
-            Backend::Tun => Some(start_emulator(&client, &server, settings, &cpus, &shared)?),
+            Backend::Netem => {
+                let plan = Plan::new(&settings.path, mtu, settings.seed)
+                    .map_err(|error| HostError::unsupported("cannot build the path", error.to_string()))?;
+                Between::Middle(Middle::connect(plan, mtu, &client, &server, DEVICE)?)
+            }
+            Backend::Tun => Between::Emulator(start_emulator(&client, &server, settings, &cpus, &shared)?),
         };
         for namespace in [&client, &server] {
             namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
+        }
+        if let Between::Middle(middle) = &path {
+            middle.bring_up(DEVICE_QUEUE)?;
+            middle.route(client_address, server_address)?;
         }
         let address = |own: IpAddr, peer: IpAddr| {
             let host = &host;
@@ -187,7 +207,7 @@ impl Testbed {
             punctuality,
             traffic,
             readback,
-            emulator,
+            path,
             drain: Some(Duration::from_nanos(2 * round_trip.as_nanos()) + Duration::from_millis(500)),
         })
     }
@@ -206,7 +226,7 @@ impl Testbed {
             punctuality: Arc::new(Punctuality::new(Duration::ZERO)),
             traffic: Arc::new(TrafficCounters::default()),
             readback: [Readback::of_this_machine(), Readback::default()],
-            emulator: None,
+            path: Between::Nothing,
             drain: None,
         })
     }
@@ -223,20 +243,24 @@ impl Testbed {
             Ok(())
         };
         let both = || Ok([counters(&client)?, counters(&server)?]);
-        let (report, devices) = match self.emulator {
-            Some(emulator) => (Some(emulator.finish(drain, down)?), both()?),
-            None => (None, at_rest(both, drain)?),
+        let (report, qdiscs, devices) = match self.path {
+            Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
+            Between::Middle(middle) => {
+                let (devices, qdiscs) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
+                (None, Some(qdiscs), devices)
+            }
+            Between::Nothing => (None, None, at_rest(both, all_received, drain)?),
         };
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
         let again = |namespace: &Namespace| namespace.run(|| Ok(sockets::retransmitted_segments()));
         let retransmitted_segments = [again(&client)?, again(&server)?];
-        Ok(TestbedReport { report, devices, dropped_datagrams, retransmitted_segments })
+        Ok(TestbedReport { report, qdiscs, devices, dropped_datagrams, retransmitted_segments })
     }
 
     /// Whether an emulator is between the hosts.
     pub const fn is_emulated(&self) -> bool {
-        self.emulator.is_some()
+        matches!(self.path, Between::Emulator(_))
     }
 
     /// The namespace that sends packets in the direction of `side`.
@@ -270,7 +294,7 @@ fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
 /// Connects the hosts by a veth pair without offloads.
 fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
     let peer = server.as_raw_fd();
-    client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer))?;
+    client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer, None))?;
     client.run(|| ethtool::offloads_off(DEVICE))?;
     server.run(|| ethtool::offloads_off(DEVICE))
 }
@@ -316,7 +340,7 @@ fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
     let netlink = Netlink::connect()?;
     netlink.wait_until_sending(DEVICE)?;
     netlink.add_address(DEVICE, own)?;
-    netlink.add_route(DEVICE, peer, own, host.route_metrics())?;
+    netlink.add_route(DEVICE, peer, Some(own), host.route_metrics())?;
     netlink.wait_until_local(own)?;
     Ok(Readback {
         sysctl: recorded_sysctls(),
@@ -325,23 +349,35 @@ fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
     })
 }
 
-/// The counters of two devices once every packet that one of them sent was received by the other, or after `limit`.
+/// What is counted once nothing changes any more and no packet is on its way, or after `limit`.
 ///
 /// A connection's last packets may still wait in the kernel when its program has ended. The devices are not taken down for
 /// this, because IPv6 sends packets on its own, and the first device to go down would lose those of the other.
-fn at_rest(read: impl Fn() -> Result<[DeviceCounters; 2]>, limit: Duration) -> Result<[DeviceCounters; 2]> {
+fn at_rest<T: PartialEq>(
+    read: impl Fn() -> Result<T>,
+    nothing_on_its_way: impl Fn(&T) -> bool,
+    limit: Duration,
+) -> Result<T> {
     let started = std::time::Instant::now();
     let mut before = read()?;
     loop {
         std::thread::sleep(std::time::Duration::from_millis(2));
         let now = read()?;
-        let [client, server] = now;
-        let all_received = client.sent == server.received && server.sent == client.received;
-        if (now == before && all_received) || started.elapsed() >= limit.into() {
+        if (now == before && nothing_on_its_way(&now)) || started.elapsed() >= limit.into() {
             return Ok(now);
         }
         before = now;
     }
+}
+
+/// Whether every packet that one of two devices sent was received by the other.
+fn all_received([client, server]: &[DeviceCounters; 2]) -> bool {
+    client.sent == server.received && server.sent == client.received
+}
+
+/// Whether no packet waits in the path.
+fn all_accounted((_, sides): &([DeviceCounters; 2], [SideReport; 2])) -> bool {
+    sides.iter().all(|side| side.passed.queued == 0)
 }
 
 #[cfg(test)]
@@ -361,13 +397,13 @@ mod tests {
             let (sent, received) = script[reads.replace(reads.get() + 1)];
             Ok([counted(sent, 7), counted(7, received)])
         };
-        let rest = at_rest(read, Duration::from_secs(3600)).unwrap();
+        let rest = at_rest(read, all_received, Duration::from_secs(3600)).unwrap();
         assert_eq!((rest, reads.get()), ([counted(4, 7), counted(7, 4)], 4));
     }
 
     #[test]
     fn devices_that_never_come_to_rest_are_waited_for_up_to_a_limit() {
         let lost = || Ok([counted(4, 7), counted(7, 3)]);
-        assert_eq!(at_rest(lost, Duration::ZERO).unwrap(), [counted(4, 7), counted(7, 3)]);
+        assert_eq!(at_rest(lost, all_received, Duration::ZERO).unwrap(), [counted(4, 7), counted(7, 3)]);
     }
 }

@@ -38,6 +38,15 @@ pub struct DeviceCounters {
     pub dropped_receiving: u64,
 }
 
+/// What the kernel's queueing disciplines did to the packets of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Packets that they dropped, by cause.
+    pub dropped: Dropped,
+    /// Packets that they held at the end.
+    pub queued: u64,
+}
+
 /// The emulator's counts, by direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -198,6 +207,30 @@ impl LedgerReport {
                 }
             });
         Self::new(forward, reverse, mismatches)
+    }
+
+    /// The ledger of a path of queueing disciplines: what they dropped and hold, between the devices of the hosts, which count
+    /// `header` bytes of every packet beside IP.
+    pub fn from_disciplines(
+        client: DeviceCounters,
+        server: DeviceCounters,
+        [forward, reverse]: [Passed; 2],
+        header: u64,
+    ) -> Self {
+        let direction = |sender: DeviceCounters, receiver: DeviceCounters, passed: Passed| {
+            let mut dropped = passed.dropped;
+            dropped.add(DropCause::Device, sender.dropped_sending + receiver.dropped_receiving);
+            DirectionReport {
+                entered: sender.sent + sender.dropped_sending,
+                delivered: receiver.received.saturating_sub(receiver.dropped_receiving),
+                dropped,
+                queued: passed.queued,
+                in_bytes: sender.sent_bytes.saturating_sub(header * sender.sent),
+                delivered_bytes: receiver.received_bytes.saturating_sub(header * receiver.received),
+                icmp: 0,
+            }
+        };
+        Self::new(direction(client, server, forward), direction(server, client, reverse), Vec::new())
     }
 
     /// A sentence for each two counts that do not agree; none when the ledger is closed.

@@ -22,7 +22,7 @@ from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.effect import NO_EFFECT, PathEffect
-from crosswind.ends import NETWORK, peers_of
+from crosswind.ends import EMULATOR, NETWORK, peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast import (
     Demand,
@@ -48,7 +48,7 @@ class _Path:
     """What bears on forecasts of the `path` of a checked cell."""
 
     mtu_bytes: int
-    backend: str = "tun"
+    backend: str = EMULATOR
 
 
 @dataclass(frozen=True)

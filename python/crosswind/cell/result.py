@@ -246,10 +246,37 @@ class Network(ProtocolRecord):
     tcp: TcpOfEnds | None
 
 
+class QdiscCounters(ProtocolRecord):
+    """What a queueing discipline has counted, with what those inside have."""
+
+    sent: int
+    sent_bytes: int
+    dropped: int
+    overlimits: int
+    queued: int
+    queued_bytes: int
+
+
+class Qdisc(ProtocolRecord):
+    """A queueing discipline of the kernel. Its settings, which differ by its kind, are fields too."""
+
+    stage: int
+    kind: str
+    counters: QdiscCounters
+
+
+class NetemPath(ProtocolRecord):
+    """The queueing disciplines of each direction, in the order in which packets pass them."""
+
+    forward: tuple[Qdisc, ...]
+    reverse: tuple[Qdisc, ...]
+
+
 class Finished(ProtocolRecord):
     """The cell ran to its end: its result.
 
-    `ledger`, `fidelity` and `traffic` are null over a network that is really there, `network` everywhere else.
+    `ledger`, `fidelity` and `traffic` are null over a network that is really there, `network` everywhere else, and
+    `netem` where queueing disciplines are not the path.
     """
 
     event: Literal["finished"] = "finished"
@@ -270,6 +297,7 @@ class Finished(ProtocolRecord):
     readback: Readback
     traffic: Traffic | None
     network: Network | None
+    netem: NetemPath | None
     profile: Profile | None
     elapsed_ns: int
     virtual_time: bool
@@ -305,7 +333,17 @@ _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 
 _NOT_ALWAYS_WRITTEN = {
     **dict.fromkeys(
-        ("program", "peers", "traffic", "network", "profile", "queueing_ns", "peak_memory_bytes", "tcp_retransmits")
+        (
+            "program",
+            "peers",
+            "traffic",
+            "network",
+            "netem",
+            "profile",
+            "queueing_ns",
+            "peak_memory_bytes",
+            "tcp_retransmits",
+        )
     ),
     "virtual_time": False,
 }

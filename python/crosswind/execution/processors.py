@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crosswind.cell.placement import Placement
-from crosswind.ends import NETWORK
+from crosswind.ends import EMULATOR, NETWORK
 
 WATCHED = 0.3
 """Share of an emulators' processor that all emulators on it may spend watching the clock, together."""
@@ -45,7 +45,7 @@ class Processors:
             return Placement()
         if len(self.usable) < 2:
             return Placement(watch=0.0 if beside else None)
-        if backend == "direct":
+        if backend != EMULATOR:
             return Placement(host_cpus=tuple(self.usable))
         if not beside:
             return Placement(emulator_cpus=tuple(self.usable[-1:]), host_cpus=tuple(self.usable[:-1]))

@@ -26,6 +26,7 @@ from crosswind.cell.guests import MEMORY_MB, Template
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
+from crosswind.ends import EMULATOR
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
@@ -77,7 +78,8 @@ def virtual(
     """
     binary = find_binary()
     tables = {"path": path, "host": host or {}, "workload": _workload(client, server, workload)}
-    (planned,) = planned_cells(_study(tables, seed), Options(packets=True), binary=binary)
+    keeps_packets = path.get("backend", EMULATOR) == EMULATOR
+    (planned,) = planned_cells(_study(tables, seed), Options(packets=keeps_packets), binary=binary)
     with temporary_directory() as place:
         directory = place / "cell"
         directory.mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.effect import PathEffect
-from crosswind.ends import NETWORK, is_virtual, peers_of, runs_programs
+from crosswind.ends import EMULATOR, NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.regular_files import read_regular
 from crosswind.store.checksums import CHANGED, Checksum
@@ -51,7 +51,7 @@ class PlannedCell:
     @property
     def backend(self) -> str:
         """What carries its packets: `tun`, the emulator, unless the cell says otherwise."""
-        return str(self.parameters.get("path", {}).get("backend", "tun"))
+        return str(self.parameters.get("path", {}).get("backend", EMULATOR))
 
     @property
     def is_over_network(self) -> bool:

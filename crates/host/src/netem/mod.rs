@@ -1,0 +1,247 @@
+//! The path by the kernel's own queueing disciplines: client - veth - middle namespaces - veth - server. A middle namespace
+//! forwards packets, and each of its two devices does one stage of one direction to what leaves through it.
+
+mod discipline;
+mod plan;
+
+pub use discipline::Discipline;
+pub use plan::{Plan, Stage};
+
+use crate::error::{ErrorKind, HostError, Result};
+use crate::ethtool;
+use crate::namespace::Namespace;
+use crate::netlink::{Netlink, Place, QdiscCounters};
+use crate::sysctl;
+use crosswind_ledger::{DropCause, Passed};
+use crosswind_path::{Counting, Side};
+use crosswind_units::Bytes;
+use discipline::attribute;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+
+/// The devices of a middle namespace, named after the host that they lead to.
+const TO_CLIENT: &str = "client";
+const TO_SERVER: &str = "server";
+/// Of every device: none asks for another's, and all take what is sent to this.
+const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
+/// What a device counts beside the IP packet.
+pub const ETHERNET_HEADER: u64 = 14;
+const TCA_STAB_BASE: u16 = 1;
+const TCA_STAB_DATA: u16 = 2;
+
+/// The namespaces between the hosts, the client's first.
+pub struct Middle {
+    plan: Plan,
+    mtu: u32,
+    namespaces: Vec<Namespace>,
+}
+
+/// One queueing discipline of the path: what the kernel was asked, which is what it made of it, and what it counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QdiscReport {
+    /// Which stage of the direction it is part of.
+    pub stage: u64,
+    /// Its kind and settings, as the kernel has them.
+    #[serde(flatten)]
+    pub discipline: Discipline,
+    /// What it has counted, with what disciplines inside have.
+    pub counters: QdiscCounters,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SideReport {
+    /// The disciplines, in the order in which packets pass them.
+    pub qdiscs: Vec<QdiscReport>,
+    /// Packets that did not come out.
+    pub passed: Passed,
+}
+
+impl Middle {
+    /// Connects the hosts, whose device is `device`. Nothing is up yet.
+    pub fn connect(plan: Plan, mtu: u32, client: &Namespace, server: &Namespace, device: &'static str) -> Result<Self> {
+        let namespaces: Vec<_> = (0..plan.namespaces()).map(|_| Namespace::new()).collect::<Result<_>>()?;
+        let chain: Vec<_> = [client].into_iter().chain(&namespaces).chain([server]).collect();
+        for (number, ends) in chain.windows(2).enumerate() {
+            let [left, right] = *ends else { continue };
+            let name = if number == 0 { device } else { TO_SERVER };
+            let peer = if number == namespaces.len() { device } else { TO_CLIENT };
+            let descriptor = right.as_raw_fd();
+            left.run(move || Netlink::connect()?.add_veth(name, peer, descriptor, Some(HARDWARE_ADDRESS)))?;
+            left.run(move || ethtool::offloads_off(name))?;
+            right.run(move || ethtool::offloads_off(peer))?;
+        }
+        Ok(Self { plan, mtu, namespaces })
+    }
+
+    /// Sets up the devices between the hosts with their queueing disciplines, and reads these back.
+    pub fn bring_up(&self, queue_length: u32) -> Result<()> {
+        for (place, namespace) in self.namespaces.iter().enumerate() {
+            let devices = [(Side::Forward, TO_SERVER), (Side::Reverse, TO_CLIENT)];
+            namespace.run(|| {
+                let netlink = Netlink::connect()?;
+                for (side, device) in devices {
+                    netlink.configure(device, self.mtu, queue_length, false)?;
+                    if let Some(stage) = self.stage(side, place) {
+                        stage.apply(&netlink, device, self.mtu)?;
+                    }
+                }
+                sysctl::set("net.ipv4.ip_forward", "1")?;
+                // A device that does multicast when this is set tells its neighbours that it is a router. A kernel without IPv6
+                // has nothing to forward.
+                let _ = sysctl::set("net.ipv6.conf.all.forwarding", "1");
+                devices.into_iter().try_for_each(|(_, device)| netlink.set_up(device, true))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the devices send, and makes the way from host to host.
+    pub fn route(&self, client: IpAddr, server: IpAddr) -> Result<()> {
+        for namespace in &self.namespaces {
+            for (device, to) in [(TO_CLIENT, client), (TO_SERVER, server)] {
+                namespace.run(|| {
+                    let netlink = Netlink::connect()?;
+                    netlink.wait_until_sending(device)?;
+                    netlink.add_route(device, to, None, Vec::new())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the disciplines of both directions have counted so far: forward, reverse.
+    pub fn read(&self) -> Result<[SideReport; 2]> {
+        Ok([self.read_side(Side::Forward)?, self.read_side(Side::Reverse)?])
+    }
+
+    fn read_side(&self, side: Side) -> Result<SideReport> {
+        let mut report = SideReport::default();
+        for (number, stage) in self.plan.side(side).iter().enumerate() {
+            let (namespace, device) = self.place(side, number);
+            let counters = namespace.run(|| stage.read(&Netlink::connect()?, device, self.mtu))?;
+            let inner = counters[1..].iter().map(|counters| counters.dropped).chain([0]);
+            for ((applied, counters), inner) in stage.disciplines.iter().zip(&counters).zip(inner) {
+                let cause = applied.cause.map_or(DropCause::Device, DropCause::Path);
+                report.passed.dropped.add(cause, counters.dropped.saturating_sub(inner));
+                let discipline = applied.discipline.clone();
+                report.qdiscs.push(QdiscReport { stage: number as u64, discipline, counters: *counters });
+            }
+            report.passed.queued += counters[0].queued;
+        }
+        Ok(report)
+    }
+
+    /// The stage that a namespace does to one direction.
+    fn stage(&self, side: Side, place: usize) -> Option<&Stage> {
+        let number = match side {
+            Side::Forward => place,
+            Side::Reverse => self.namespaces.len() - 1 - place,
+        };
+        self.plan.side(side).get(number)
+    }
+
+    /// Where a stage is.
+    fn place(&self, side: Side, number: usize) -> (&Namespace, &'static str) {
+        match side {
+            Side::Forward => (&self.namespaces[number], TO_SERVER),
+            Side::Reverse => (&self.namespaces[self.namespaces.len() - 1 - number], TO_CLIENT),
+        }
+    }
+}
+
+impl Stage {
+    fn apply(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<()> {
+        for (place, applied) in (0..).zip(&self.disciplines) {
+            let discipline = &applied.discipline;
+            let sizes = (place == 0).then(|| SizeTable::new(self.counting, mtu).encode());
+            netlink.add_qdisc(device, Place(place), discipline.kind(), discipline.encode(), sizes).map_err(
+                |error| {
+                    // The request is right: what fails is a kernel without the discipline.
+                    let kind = if error.kind == ErrorKind::Host { ErrorKind::Unsupported } else { error.kind };
+                    HostError { kind, ..error }.hint(format!(
+                        "this kernel may lack it (modprobe sch_{}); virtual time has it: --clock virtual",
+                        discipline.kind()
+                    ))
+                },
+            )?;
+        }
+        self.read(netlink, device, mtu).map(|_| ())
+    }
+
+    /// What its disciplines have counted, the outer one first.
+    ///
+    /// # Errors
+    /// Where they are not what was asked.
+    fn read(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<Vec<QdiscCounters>> {
+        let mut found = netlink.qdiscs(device)?;
+        // The queue inside a token bucket is one of its own to the kernel; the bucket's counts include it.
+        found.truncate(self.disciplines.len());
+        let sizes = found.first().map(|outer| outer.sizes.clone());
+        let same = found.len() == self.disciplines.len()
+            && found.iter().zip(&self.disciplines).all(|(found, asked)| {
+                Discipline::decode(&found.kind, &found.options)
+                    .is_some_and(|found| found.is_as_asked(&asked.discipline))
+            })
+            && sizes.flatten().is_some_and(|sizes| sizes == SizeTable::new(self.counting, mtu).base());
+        if !same {
+            let found: Vec<_> =
+                found.iter().map(|found| (&found.kind, Discipline::decode(&found.kind, &found.options))).collect();
+            return Err(HostError::unsupported(
+                format!("cannot set up {device} as asked: {:?}", self.disciplines),
+                format!("the kernel made it {found:?}"),
+            ));
+        }
+        Ok(found.into_iter().map(|found| found.counters).collect())
+    }
+}
+
+/// What the kernel takes for the size of a packet, of which it sees the Ethernet header too.
+struct SizeTable {
+    /// What is occupied by IP packets of 0, 1, 2, .. bytes; empty where it is these bytes themselves.
+    occupied: Vec<u16>,
+}
+
+impl SizeTable {
+    fn new(counting: Counting, mtu: u32) -> Self {
+        let occupied = |size| counting.occupied(Bytes(size)).0 as u16;
+        Self {
+            occupied: if counting == Counting::Ip { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() },
+        }
+    }
+
+    /// As `TCA_STAB` of a request.
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.base();
+        if !self.occupied.is_empty() {
+            let data: Vec<u8> = self.occupied.iter().flat_map(|size| size.to_ne_bytes()).collect();
+            attribute(&mut bytes, TCA_STAB_DATA, &data);
+        }
+        bytes
+    }
+
+    /// What the kernel says of it: all but the table itself.
+    fn base(&self) -> Vec<u8> {
+        // struct tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize.
+        let overhead = -(ETHERNET_HEADER as i32);
+        let spec = [0, overhead as u32, 0, 0, 0, self.occupied.len() as u32];
+        let mut bytes = Vec::new();
+        attribute(&mut bytes, TCA_STAB_BASE, &spec.into_iter().flat_map(u32::to_ne_bytes).collect::<Vec<_>>());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_told_what_a_packet_occupies() {
+        assert_eq!(SizeTable::new(Counting::Ip, 1500).encode(), SizeTable::new(Counting::Ip, 1500).base());
+        let frames = SizeTable::new(Counting::Ethernet, 1500);
+        assert_eq!((frames.occupied[40], frames.occupied[46], frames.occupied[1500]), (84, 84, 1538));
+        assert_eq!(frames.encode().len(), 28 + 4 + 1501 * 2 + 2);
+    }
+}
