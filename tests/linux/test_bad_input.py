@@ -90,6 +90,16 @@ def test_an_unknown_congestion_control_is_refused_with_those_there_are(lab: Lab,
     assert not ended.files() & FILES
 
 
+def test_a_kernel_without_netem_is_named_with_the_clock_that_has_it(lab: Lab) -> None:
+    ended = lab.run(ECHO, packets=False, backend="netem", forward={"delay_ns": 1_000_000})
+    if "finished" in ended.names:
+        assert [qdisc["kind"] for qdisc in ended.result["netem"]["forward"]] == ["netem"]
+        return
+    assert_refused(ended, 1, "unsupported", "this kernel has no netem")
+    assert "--clock virtual" in ended.error["hint"]
+    assert not ended.files() & FILES
+
+
 def test_a_program_that_is_not_there_is_named(lab: Lab) -> None:
     for client, server in (("no-such-program", None), ("true", "no-such-program"), ("no-such-program", "sleep 100")):
         workload = {"kind": "program", "client": [client], "server": server.split() if server else None}

@@ -76,9 +76,10 @@ def test_one_processor_is_not_shared_out_and_nobody_watches_the_clock_on_it() ->
 
 
 @pytest.mark.parametrize("beside", [0, 5])
-def test_a_direct_path_has_no_emulator_and_takes_no_share(beside: int) -> None:
+@pytest.mark.parametrize("backend", ["direct", "netem"])
+def test_a_path_without_the_emulator_takes_no_share(backend: str, beside: int) -> None:
     processors = Processors(range(4))
-    placement = processors.place("direct", beside=beside)
+    placement = processors.place(backend, beside=beside)
     assert placement == Placement(host_cpus=(0, 1, 2, 3))
     processors.release(placement)
     assert processors.place("tun", beside=1) == Placement(watch=0.0375, emulator_cpus=(3,), host_cpus=(0, 1))

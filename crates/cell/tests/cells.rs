@@ -184,6 +184,19 @@ fn impossible_paths_are_refused_by_key() {
         |mtu: u32| json!({"path": {"mtu_bytes": mtu}, "workload": {"kind": "echo", "transport": "webtransport"}});
     assert_refused(&quic(1227), "path.mtu_bytes", "1227 is too small for webtransport");
     assert_eq!(filled_in(&quic(1228))["path"]["mtu_bytes"], 1228);
+    let by_netem = |path: Value| {
+        let mut path = path;
+        path["backend"] = json!("netem");
+        json!({"path": path})
+    };
+    assert!(read(&by_netem(json!({"forward": {"loss": 0.1, "rate_bps": 8000, "delay_ns": 5}}))).is_ok());
+    let narrow = json!({"forward": {"link_mtu_bytes": 1400}, "reverse": {"rate_bps": 8001}});
+    let refused =
+        "netem cannot do forward.link_mtu_bytes (its devices take what the hosts' devices take), reverse.rate_bps 8001";
+    assert_refused(&by_netem(narrow), "path.backend", refused);
+    let mut recorded = by_netem(json!({}));
+    recorded["output"] = json!({"packets": true, "directory": "/tmp"});
+    assert_refused(&recorded, "path.backend", "has no emulator to record packets");
     let direct = json!({"path": {"backend": "direct", "forward": {"loss": 0.1}}});
     assert_refused(&direct, "path.backend", "takes no loss, delay, rate or queue");
 }

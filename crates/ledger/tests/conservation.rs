@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_ledger::{DeviceCounters, DropCause, Ledger, LedgerReport};
+use crosswind_ledger::{DeviceCounters, DropCause, Dropped, Ledger, LedgerReport, Passed};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::{Cause, Side};
 use crosswind_path::{loss, mtu};
@@ -151,6 +151,23 @@ fn a_packet_dropped_after_the_device_took_it_was_not_delivered() {
     let report = ledger.close([1, 0], client, server);
     assert!(report.closed);
     assert_eq!((report.forward.delivered, report.forward.dropped.count(DropCause::Device)), (1, 2));
+}
+
+#[test]
+fn what_disciplines_dropped_and_hold_is_what_one_device_sent_and_the_other_did_not_receive() {
+    let frames = |packets: u64| packets * 114;
+    let client = DeviceCounters { sent: 6, sent_bytes: frames(6), ..DeviceCounters::default() };
+    let server = DeviceCounters { received: 3, received_bytes: frames(3), ..DeviceCounters::default() };
+    let mut dropped = Dropped::default();
+    dropped.add(LOSS, 1);
+    dropped.add(QUEUE, 1);
+    let passed = |queued| [Passed { dropped: dropped.clone(), queued }, Passed::default()];
+    let report = LedgerReport::from_disciplines(client, server, passed(1), 14);
+    assert!(report.closed, "{:?}", report.mismatches());
+    let forward = &report.forward;
+    assert_eq!((forward.entered, forward.delivered, forward.in_bytes, forward.delivered_bytes), (6, 3, 600, 300));
+    let report = LedgerReport::from_disciplines(client, server, passed(0), 14);
+    assert_eq!(report.mismatches(), ["forward: 6 packets went in, 5 are accounted for"]);
 }
 
 #[test]

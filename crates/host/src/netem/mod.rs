@@ -7,7 +7,7 @@ mod plan;
 pub use discipline::Discipline;
 pub use plan::{Plan, Stage};
 
-use crate::error::{ErrorKind, HostError, Result};
+use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, Place, QdiscCounters};
@@ -16,6 +16,7 @@ use crosswind_ledger::{DropCause, Passed};
 use crosswind_path::{Counting, Side};
 use crosswind_units::Bytes;
 use discipline::attribute;
+use nix::errno::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -157,16 +158,9 @@ impl Stage {
         for (place, applied) in (0..).zip(&self.disciplines) {
             let discipline = &applied.discipline;
             let sizes = (place == 0).then(|| SizeTable::new(self.counting, mtu).encode());
-            netlink.add_qdisc(device, Place(place), discipline.kind(), discipline.encode(), sizes).map_err(
-                |error| {
-                    // The request is right: what fails is a kernel without the discipline.
-                    let kind = if error.kind == ErrorKind::Host { ErrorKind::Unsupported } else { error.kind };
-                    HostError { kind, ..error }.hint(format!(
-                        "this kernel may lack it (modprobe sch_{}); virtual time has it: --clock virtual",
-                        discipline.kind()
-                    ))
-                },
-            )?;
+            netlink
+                .add_qdisc(device, Place(place), discipline.kind(), discipline.encode(), sizes)
+                .map_err(|error| lacking(discipline.kind(), error))?;
         }
         self.read(netlink, device, mtu).map(|_| ())
     }
@@ -196,6 +190,15 @@ impl Stage {
         }
         Ok(found.into_iter().map(|found| found.counters).collect())
     }
+}
+
+/// The error of a kernel that does not know a discipline says so.
+fn lacking(kind: &str, error: HostError) -> HostError {
+    if error.cause != Errno::ENOENT.desc().to_lowercase() {
+        return error;
+    }
+    HostError::unsupported("the backend netem cannot emulate the path", format!("this kernel has no {kind}"))
+        .hint(format!("virtual time has it: --clock virtual (or modprobe sch_{kind}, where there is such a module)"))
 }
 
 /// What the kernel takes for the size of a packet, of which it sees the Ethernet header too.

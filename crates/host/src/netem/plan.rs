@@ -96,21 +96,16 @@ fn stages(config: &DirectionConfig, mtu: u32, seed: Seed) -> Vec<Stage> {
     }
     if let Some(rate) = config.link.rate {
         let rate_bytes_per_s = rate.as_bps() / 8;
-        let discipline = match config.link.queue.unwrap_or_default() {
-            // The packet on the wire is among those that netem holds.
-            QueueLimit::Packets(packets) => Discipline::Netem(Netem {
-                limit_packets: (packets + 1) as u32,
-                rate_bytes_per_s,
-                seed: seed(1),
-                ..Netem::default()
-            }),
+        let discipline = if let QueueLimit::Bytes(bytes) = config.link.queue.unwrap_or_default() {
             // netem counts no bytes. A bucket of one packet lets each go when the one before is over, and netem then takes its time.
-            QueueLimit::Bytes(bytes) => {
-                delay.rate_bytes_per_s = rate_bytes_per_s;
-                let slack = u128::from(rate_bytes_per_s) * u128::from(TIMER_SLACK.as_nanos());
-                let burst = Bytes(counting.occupied(Bytes(mtu.into())).0 + slack.div_ceil(1_000_000_000) as u64);
-                Discipline::Tbf(Tbf { rate_bytes_per_s, burst, limit_bytes: bytes as u32 })
-            }
+            delay.rate_bytes_per_s = rate_bytes_per_s;
+            let slack = u128::from(rate_bytes_per_s) * u128::from(TIMER_SLACK.as_nanos());
+            let burst = Bytes(counting.occupied(Bytes(mtu.into())).0 + slack.div_ceil(1_000_000_000) as u64);
+            Discipline::Tbf(Tbf { rate_bytes_per_s, burst, limit_bytes: bytes as u32 })
+        } else {
+            // The packet on the wire is among those that netem holds.
+            let limit_packets = (packets(config.link.queue).unwrap_or_default() + 1) as u32;
+            Discipline::Netem(Netem { limit_packets, rate_bytes_per_s, seed: seed(1), ..Netem::default() })
         };
         first.push(Applied { discipline, cause: Some(link::QUEUE_FULL) });
     }
@@ -124,6 +119,11 @@ fn stages(config: &DirectionConfig, mtu: u32, seed: Seed) -> Vec<Stage> {
         stages.push(Stage { counting, disciplines: vec![delay] });
     }
     stages
+}
+
+/// The limit of a queue in packets, if it is in packets.
+fn packets(limit: Option<QueueLimit>) -> Option<u64> {
+    if let QueueLimit::Packets(packets) = limit.unwrap_or_default() { Some(packets) } else { None }
 }
 
 /// Every key that netem has no counterpart for, with the reason.
@@ -156,6 +156,9 @@ fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
         .collect();
     if let Some(rate) = config.link.rate.filter(|rate| rate.as_bps() % 8 != 0) {
         refused.push(format!("rate_bps {} (its rates are whole bytes a second)", rate.as_bps()));
+    }
+    if packets(config.link.queue).is_none() && !matches!(config.link.queue, Some(QueueLimit::Bytes(_))) {
+        refused.push("queue (its limits are packets or bytes)".to_owned());
     }
     if config.link.counting == Counting::Ethernet && mtu > LARGEST_TABLE {
         refused.push(format!("count with an MTU of {mtu} (its table of sizes ends at {LARGEST_TABLE})"));
