@@ -53,6 +53,7 @@ FINISHED: dict[str, Any] = {
     "cpu": {"client_ns": 1, "server_ns": 1, "emulator_ns": 1},
     "traffic": None,
     "network": None,
+    "netem": None,
     "profile": None,
     "queueing_ns": {way: {"n": 60, "p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
     "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},

@@ -165,6 +165,7 @@ def differences(printed: Schema, read: Schema, parts: Mapping[str, Schema], plac
     An object that is read by any keys, and a text that is read as any, take what is described more narrowly.
     """
     read = parts[read["$ref"].rpartition("/")[2]] if "$ref" in read else read
+    printed = with_what_all_kinds_have(printed)
     if is_nullable(printed) != is_nullable(read):
         yield f"{place} may be null in one of the two only"
     printed, read = without_null(printed), without_null(read)
@@ -193,6 +194,18 @@ def differences_of_objects(printed: Schema, read: Schema, parts: Mapping[str, Sc
     needed = set(read["required"]) | {"event", "schema"} & read["properties"].keys()
     for key in sorted(needed ^ set(printed["required"])):
         yield f"{place}.{key} is always there in one of the two only"
+
+
+def with_what_all_kinds_have(schema: Schema) -> Schema:
+    """An object of one of several kinds, each with properties of its own, by what it has whichever it is."""
+    if schema.get("type") != "object" or "oneOf" not in schema:
+        return schema
+    kinds = schema["oneOf"]
+    common = set.intersection(*(set(kind["required"]) for kind in kinds))
+    shared = {key: value for key, value in kinds[0]["properties"].items() if key in common}
+    whole = {key: value for key, value in schema.items() if key != "oneOf"}
+    required = [*schema["required"], *sorted(common)]
+    return {**whole, "properties": {**schema["properties"], **shared}, "required": required}
 
 
 def is_nullable(schema: Schema) -> bool:
