@@ -334,14 +334,16 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     One exchange more may time out, which is a result: TCP's server forgets a connection whose handshake lost too much,
     and a client that only listens then waits for ever. Never later than when every exchange would have timed out (and
     its connection, where each has a new one); beyond an hour only where the study itself asks for that long, and then
-    at twice what is expected. A program has a minute more than its timeout. Peers have a minute more each.
+    at twice what is expected. Messages at a rate have that timeout where the path changes: forecasts omit outages.
+    A program has a minute more than its timeout. Peers have a minute more each.
     """
     traffic, timeout_ns = demand.traffic, demand.timeout_ns
     if traffic.pattern == "unknown":
         # Its own timeout is to end a program, not the deadline, which would leave no result.
         return HOUR_NS if timeout_ns is None else timeout_ns + MINUTE_NS
     generous_ns = max(min(10 * costs.duration_ns, HOUR_NS), 2 * costs.duration_ns)
-    if timeout_ns is not None and traffic.rate_per_s is None and traffic.duration_ns is None:
+    is_bounded = traffic.rate_per_s is not None or traffic.duration_ns is not None
+    if timeout_ns is not None and (not is_bounded or demand.forward.changes or demand.reverse.changes):
         in_turn = 1 if traffic.pattern == "exchanges" else traffic.connections
         waits = traffic.count * (2 if traffic.new_connections else in_turn)
         generous_ns = min(generous_ns + timeout_ns, waits * timeout_ns)

@@ -148,6 +148,8 @@ PRINTED: dict[str, dict[str, tuple[float, ...]]] = {
     "Packet Loss and Round-Trip Time": {
         "": (10,), "test 1": (94,), "test 2": (2.88, 10), "test 3": (200,), "the Mathis equation": (1,),
     },
+    "RFC 1122": {"section 4.2.3.5": (100,)},
+    "Linux ip-sysctl": {"tcp_retries2": (15, 924.6)},
 }  # fmt: skip
 _PLACE = re.compile(
     r"(?:tables?|sections?|chapter|equation|footnote|figs?\.?|test|title|profile) ?[IVX]*[\d.]*(?:\.[A-D])?"

@@ -82,6 +82,7 @@ def test_the_built_in_studies() -> None:
         "mathis",
         "message-size",
         "multiplexing",
+        "outage",
         "page-load",
         "queue-size",
         "quickstart",
@@ -161,6 +162,9 @@ def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> 
     cells = list(study.cells())
     for question in questions_of(study):
         factor, own = question["factor"], [cell for cell in cells if cell.index in question["cells"]]
+        assert own, question["asks"]
+        if factor is None:
+            continue
         levels = {cell.levels[factor] for cell in own}
         compared = {index for level in question["compare"] for index in level["cells"]} or {cell.index for cell in own}
         groups = Counter(
@@ -516,6 +520,24 @@ def test_no_queue_can_drop_in_transfers_without_loss() -> None:
         queue = cell.parameters["path"]["reverse"]["queue"]
         # The whole transfer fits into the queue, so it cannot overflow.
         assert queue["packets"] * 1448 >= workload_of(cell)["size_bytes"]
+
+
+def test_outages_begin_while_every_part_is_busy_and_only_transports_give_up() -> None:
+    for cell in checked(load_study("outage")):
+        path, workload = cell.parameters["path"], workload_of(cell)
+        (change,) = path["changes"]
+        assert (change["forward"], change["reverse"]) == ({"loss": 1.0}, {"loss": 1.0})
+        last_start_ns = change["start_ns"] + change["spread_ns"]
+        if cell.cell.part == "messages":
+            busy_ns = SECOND_NS * workload["messages"] / workload["rate_per_s"]
+        elif cell.cell.part == "transfers":
+            busy_ns = 8 * SECOND_NS * workload["size_bytes"] / path["reverse"]["rate_bps"]
+        else:
+            busy_ns = workload["messages"] * rtt_ns(cell)
+        assert busy_ns > last_start_ns
+        # A back-off holds an exchange up for twice the outage; nothing but the transport is to give it up.
+        assert workload["timeout_ns"] > 2 * change["for_ns"]
+        assert cell.deadline_ns > last_start_ns + 2 * change["for_ns"]
 
 
 def test_the_example_of_the_reference_is_a_study() -> None:
