@@ -24,6 +24,7 @@ class KeyType(StrEnum):
     NUMBER = "number"
     BOOLEAN = "boolean"
     STRING = "string"
+    FILE = "file"
     CHOICE = "choice"
     TRANSPORT = "transport"
     QUEUE = "queue"

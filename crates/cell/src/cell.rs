@@ -2,7 +2,7 @@
 
 use crate::CellError;
 use crate::demand::Demand;
-use crate::sections::{Sections, read_files_within, read_lists, read_section};
+use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
@@ -360,7 +360,7 @@ impl PathSection {
                 emulated.insert(name.to_owned(), value);
             }
         }
-        let directions = PathConfig::from_object(&emulated).map_err(within)?;
+        let directions = PathConfig::read(&emulated, &read_trace).map_err(within)?;
         let own: PathKeys = read_section("path", &sections.rest())?;
         let path =
             Self { backend: own.backend, family: own.family, mtu_bytes: own.mtu_bytes, server: own.server, directions };

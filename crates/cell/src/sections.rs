@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use std::fs;
+use std::io::Read;
 
 /// The sections of an object, and what stands beside them.
 pub struct Sections(Map<String, Value>);
@@ -74,6 +75,22 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
         section.insert(key.name.clone(), numbers.into_iter().map(Value::Number).collect());
     }
     Ok(())
+}
+
+/// The longest file of a trace: 64 MiB.
+const LONGEST_TRACE: u64 = 64 << 20;
+
+/// What is in the file of a trace, or why nothing can be read from it.
+pub fn read_trace(file: &str) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("cannot be read from {file}: {error}");
+    let length = fs::metadata(file).map_err(failed)?.len();
+    if length > LONGEST_TRACE {
+        return Err(format!("{file} has {length} bytes, more than {LONGEST_TRACE}"));
+    }
+    let mut text = String::new();
+    let opened = fs::File::open(file).map_err(failed)?;
+    opened.take(LONGEST_TRACE).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
 }
 
 /// The same for all series of a path's directions, in whichever object of `value` they stand.

@@ -35,6 +35,7 @@ budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchang
 mtu: link_mtu_bytes mtu_black_hole
 loss: loss
 link: rate_bps queue count
+deliveries: delivery_trace delivery_queue delivery_once
 delay: delay_ns
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \
 timeout_ns client server

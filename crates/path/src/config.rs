@@ -4,7 +4,8 @@
 
 use crate::direction::{Direction, Side, Stage};
 use crate::registry::DirectionConfig;
-use crate::{Cause, Effect, Element, Period};
+use crate::table::{self, Row};
+use crate::{Cause, Course, Effect, Element, Period};
 use crosswind_settings::{Group, Key, SettingError};
 use crosswind_units::{Duration, Instant, Seed};
 use schemars::JsonSchema;
@@ -42,6 +43,9 @@ pub struct Change {
     pub forward: Map<String, Value>,
     /// What is different from server to client.
     pub reverse: Map<String, Value>,
+    /// The rows of its trace.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
 }
 
 /// The longest time of a change: 1 day.
@@ -78,6 +82,33 @@ pub struct ChangeKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("varies" = false))]
     pub hop: Option<String>,
+    /// A table of values over time: lines of a time in seconds and a value for each column, as rates in Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("kind" = "file"))]
+    pub trace: Option<String>,
+    /// The keys that the columns of the trace are, as rate and delay; without them its first line says so, or it is the rate alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("varies" = false, "only_with" = {"key": "trace", "value": null}))]
+    pub columns: Option<Vec<String>>,
+    /// Which directions the trace is of: both, forward or reverse.
+    #[schemars(extend("only_with" = {"key": "trace", "value": null}))]
+    pub of: Directions,
+    /// Whether the last line of the trace holds for good; otherwise the trace begins again.
+    #[schemars(extend("only_with" = {"key": "trace", "value": null}))]
+    pub once: bool,
+}
+
+/// Which directions are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Directions {
+    /// Both.
+    #[default]
+    Both,
+    /// Client to server.
+    Forward,
+    /// Server to client.
+    Reverse,
 }
 
 impl Default for PathConfig {
@@ -117,6 +148,41 @@ impl Change {
         self.keys.hop.as_ref().is_none_or(|name| *name == hop.name)
     }
 
+    /// Whether its trace is of `side`.
+    fn has_trace(&self, side: Side) -> bool {
+        let of_side = match self.keys.of {
+            Directions::Both => true,
+            Directions::Forward => side == Side::Forward,
+            Directions::Reverse => side == Side::Reverse,
+        };
+        of_side && !self.rows.is_empty()
+    }
+
+    /// The keys that it ever sets in one direction.
+    fn names(&self, side: Side) -> impl Iterator<Item = &String> {
+        let of_trace = self.rows.first().filter(|_| self.has_trace(side)).map(|row| row.values.keys());
+        self.side(side).keys().chain(of_trace.into_iter().flatten())
+    }
+
+    /// What it sets in one direction while a row of its trace holds.
+    fn with_row(&self, side: Side, row: &Row) -> Map<String, Value> {
+        let mut values = self.side(side).clone();
+        values.extend(row.values.clone());
+        values
+    }
+
+    /// What it sets in one direction, row by row, and when; `word` decides how much later than `start` it begins.
+    fn course(&self, side: Side, word: u64) -> (Course, Vec<Map<String, Value>>) {
+        let period = self.period(word);
+        if !self.has_trace(side) {
+            return (Course { period, ..Course::default() }, vec![self.side(side).clone()]);
+        }
+        let rows = self.rows.iter().map(|row| self.with_row(side, row));
+        let starts = self.rows.iter().skip(1).map(|row| row.time).collect();
+        let course = Course { period, rows: starts, length: table::length(&self.rows).filter(|_| !self.keys.once) };
+        (course, rows.collect())
+    }
+
     /// When it holds; `word` decides how much later than `start` it begins.
     fn period(&self, word: u64) -> Period {
         let spread = u128::from(self.keys.spread.as_nanos()) + 1;
@@ -138,6 +204,17 @@ impl PathConfig {
     /// # Errors
     /// What a key cannot be; the key is dotted, as `hops.0.forward.loss`.
     pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
+        Self::read(object, &|file| Err(format!("cannot be read here: {file}")))
+    }
+
+    /// The same, with the traces that it names; `text` is what is in a file, or why that cannot be read.
+    ///
+    /// # Errors
+    /// As [`from_object`](Self::from_object), and the line of a trace that is wrong.
+    pub fn read(
+        object: &Map<String, Value>,
+        text: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, SettingError> {
         let known = ["forward", "reverse", "hops", "changes"];
         if let Some(unknown) = object.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(SettingError::new(unknown, "is not a known key", format!("known keys: {}", known.join(", "))));
@@ -166,8 +243,10 @@ impl PathConfig {
         let changes = list_of(object, "changes", |change| {
             let mut keys = change.clone();
             let [forward, reverse] = ["forward", "reverse"].map(|side| keys.shift_remove(side));
+            let keys: ChangeKeys = crosswind_settings::read(&keys)?;
             Ok(Change {
-                keys: crosswind_settings::read(&keys)?,
+                rows: rows_of(&keys, text)?,
+                keys,
                 forward: changed_keys(forward, "forward")?,
                 reverse: changed_keys(reverse, "reverse")?,
             })
@@ -218,7 +297,7 @@ impl PathConfig {
             }
             _ => {}
         }
-        if change.forward.is_empty() && change.reverse.is_empty() {
+        if change.forward.is_empty() && change.reverse.is_empty() && change.rows.is_empty() {
             return Err(SettingError::new("forward", "changes nothing", "give a key of the path and its other value"));
         }
         if change.keys.every.is_some_and(|every| change.keys.lasting.is_none_or(|lasting| lasting >= every)) {
@@ -237,7 +316,7 @@ impl PathConfig {
             for before in &self.changes[..number] {
                 let key = Side::BOTH
                     .into_iter()
-                    .find_map(|side| change.side(side).keys().find(|key| before.side(side).contains_key(*key)));
+                    .find_map(|side| change.names(side).find(|key| before.names(side).any(|other| other == *key)));
                 if let Some(key) = key
                     && before.keys.hop == change.keys.hop
                     && overlap(&before.keys, &change.keys)
@@ -269,7 +348,7 @@ impl PathConfig {
             let changes: Vec<_> = (0..)
                 .zip(&self.changes)
                 .filter(|(_, change)| change.is_of(hop))
-                .map(|(number, change)| (change.period(chance.word(number)), change.side(side)))
+                .map(|(number, change)| change.course(side, chance.word(number)))
                 .collect();
             let elements = hop.side(side).build(&changes, seed)?;
             stages.extend(elements.into_iter().map(|element| Stage { hop: number as u8, element }));
@@ -290,11 +369,11 @@ impl PathConfig {
     fn variants(&self, side: Side) -> impl Iterator<Item = (&Hop, DirectionConfig)> {
         self.hops.iter().flat_map(move |hop| {
             let base = hop.side(side);
-            let changed = self
-                .changes
-                .iter()
-                .filter(|change| change.is_of(hop))
-                .filter_map(move |change| base.with(change.side(side)).ok());
+            let changed = self.changes.iter().filter(|change| change.is_of(hop)).flat_map(move |change| {
+                let rows = if change.has_trace(side) { table::extremes(&change.rows) } else { Vec::new() };
+                let of_rows = rows.into_iter().filter_map(move |row| base.with(&change.with_row(side, row)).ok());
+                of_rows.chain(base.with(change.side(side)).ok())
+            });
             changed.chain([base.clone()]).map(move |config| (hop, config))
         })
     }
@@ -312,11 +391,22 @@ impl PathConfig {
         self.longest_delay(Side::Forward) + self.longest_delay(Side::Reverse)
     }
 
-    /// What one direction does to traffic as a whole, as long as nothing changes.
+    /// What one direction does to traffic as a whole, as long as nothing changes. A trace that holds from the first packet on for good
+    /// is taken in the mean over time.
     pub fn effect(&self, side: Side) -> Effect {
-        let hops = self.in_order(side).into_iter();
-        let effect = hops.fold(Effect::default(), |before, (_, hop)| before.then(hop.side(side).effect()));
-        Effect { changes: effect.changes || self.changes.iter().any(|change| !change.side(side).is_empty()), ..effect }
+        let mut effect = Effect::default();
+        for (_, hop) in self.in_order(side) {
+            let lasts = |change: &&Change| change.keys.start == Duration::ZERO && change.keys.lasting.is_none();
+            let of_hop = self.changes.iter().filter(|change| change.is_of(hop) && change.has_trace(side)).filter(lasts);
+            let means = of_hop.fold(hop.side(side).clone(), |config, change| {
+                config.with(&table::mean(&change.rows)).unwrap_or(config)
+            });
+            effect = effect.then(means.effect());
+        }
+        Effect {
+            changes: effect.changes || self.changes.iter().any(|change| change.names(side).next().is_some()),
+            ..effect
+        }
     }
 
     /// The smallest MTU that there is at some time in one direction.
@@ -366,6 +456,16 @@ fn changed_keys(object: Option<Value>, name: &str) -> Result<Map<String, Value>,
     };
     crosswind_settings::check(&settings, &DirectionConfig::keys()).map_err(|error| error.within(name))?;
     Ok(settings)
+}
+
+/// The rows of a change's trace.
+fn rows_of(keys: &ChangeKeys, text: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<Row>, SettingError> {
+    let Some(file) = &keys.trace else { return Ok(Vec::new()) };
+    let hint = "a trace has lines of a time in seconds and a value for each column";
+    let refused = |problem: String| SettingError::new("trace", problem, hint);
+    let text = text(file).map_err(refused)?;
+    table::read(&text, keys.columns.as_deref(), &DirectionConfig::keys())
+        .map_err(|error| refused(format!("{file}: {error}")))
 }
 
 /// Whether two changes may hold at one time.

@@ -1,6 +1,6 @@
 //! The settings of many kinds of element as one: in a cell those of a direction stand side by side in one JSON object.
 
-use crate::{Element, ElementSettings, Period, Schedule};
+use crate::{Course, Element, ElementSettings, Schedule};
 use crosswind_settings::{Group, SettingError};
 use crosswind_units::Seed;
 use schemars::JsonSchema;
@@ -18,8 +18,8 @@ pub struct ElementGroup {
     pub group: &'static Group,
 }
 
-/// Other values of some keys of a direction, and when they hold.
-pub(crate) type Changes<'a> = [(Period, &'a Map<String, Value>)];
+/// Other values of some keys of a direction row by row, and when they hold.
+pub(crate) type Changes = [(Course, Vec<Map<String, Value>>)];
 
 /// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
 macro_rules! elements {
@@ -59,7 +59,7 @@ macro_rules! elements {
             /// The elements that these settings ever ask for, each with a random stream of its own.
             pub(crate) fn build(
                 &self,
-                changes: &crate::group::Changes<'_>,
+                changes: &crate::group::Changes,
                 seed: crosswind_units::Seed,
             ) -> Result<Vec<Box<dyn crate::Element>>, crosswind_settings::SettingError> {
                 let elements = [$(crate::group::build(&self.$name, changes, seed.child(stringify!($name)))?),*];
@@ -90,27 +90,26 @@ fn own_keys<T: JsonSchema + 'static>(object: &Map<String, Value>) -> Map<String,
 ///
 /// # Errors
 /// Changes that make settings which exclude each other.
-pub(crate) fn build<T>(
-    settings: &T,
-    changes: &Changes<'_>,
-    seed: Seed,
-) -> Result<Option<Box<dyn Element>>, SettingError>
+pub(crate) fn build<T>(settings: &T, changes: &Changes, seed: Seed) -> Result<Option<Box<dyn Element>>, SettingError>
 where
     T: ElementSettings + JsonSchema + Clone + Serialize + DeserializeOwned + 'static,
 {
-    let own = changes.iter().map(|(period, keys)| (*period, own_keys::<T>(keys))).filter(|(_, keys)| !keys.is_empty());
-    let (periods, keys): (Vec<Period>, Vec<Map<String, Value>>) = own.unzip();
-    if periods.is_empty() {
+    let own = changes
+        .iter()
+        .map(|(course, rows)| (course.clone(), rows.iter().map(own_keys::<T>).collect::<Vec<_>>()))
+        .filter(|(_, rows)| rows.iter().any(|keys| !keys.is_empty()));
+    let (courses, rows): (Vec<Course>, Vec<Vec<Map<String, Value>>>) = own.unzip();
+    if courses.is_empty() {
         return Ok(T::element(Schedule::constant(settings.clone()), seed));
     }
     let base = match serde_json::to_value(settings) {
         Ok(Value::Object(object)) => object,
         other => unreachable!("settings are no object: {other:?}"),
     };
-    let schedule = Schedule::new(periods, |holding| {
+    let schedule = Schedule::new(courses, |holding| {
         let mut object = base.clone();
-        for (keys, _) in keys.iter().zip(holding).filter(|(_, holds)| **holds) {
-            object.extend(keys.clone());
+        for (rows, row) in rows.iter().zip(holding) {
+            object.extend(row.map(|row| rows[row].clone()).unwrap_or_default());
         }
         read_settings::<T>(&object)
     })?;

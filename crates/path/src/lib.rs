@@ -12,6 +12,7 @@
 mod config;
 mod counting;
 pub mod delay;
+pub mod deliveries;
 mod direction;
 mod effect;
 mod element;
@@ -24,9 +25,10 @@ pub mod queue;
 mod registry;
 mod schedule;
 mod settings;
+mod table;
 pub mod world;
 
-pub use config::{Change, ChangeKeys, Hop, PathConfig};
+pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig};
 pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
@@ -34,5 +36,6 @@ pub use element::{Arrival, Cause, Departure, Ecn, Element, Packet, TimeSpent};
 pub use filter::filter;
 pub use group::ElementGroup;
 pub use registry::DirectionConfig;
-pub use schedule::{Period, Schedule};
+pub use schedule::{Course, Period, Schedule};
 pub use settings::ElementSettings;
+pub use table::Row;

@@ -6,5 +6,6 @@ elements! {
     mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
     link: crate::link::LinkSettings,
+    deliveries: crate::deliveries::DeliverySettings,
     delay: crate::delay::DelaySettings,
 }

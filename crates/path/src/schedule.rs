@@ -1,6 +1,8 @@
 //! Settings that change over time.
 
 use crosswind_units::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// When a change holds, counted from the first packet that enters the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,30 +16,54 @@ pub struct Period {
 }
 
 impl Period {
-    /// Whether it holds at `now`, and when that changes next.
-    pub fn state(&self, now: Instant) -> (bool, Option<Instant>) {
+    /// Since when it holds at `now`, if it does, and when that changes next.
+    fn state(&self, now: Instant) -> (Option<Instant>, Option<Instant>) {
         if now < self.start {
-            return (false, Some(self.start));
+            return (None, Some(self.start));
         }
-        let Some(lasting) = self.lasting else { return (true, None) };
-        let since = now - self.start;
-        let begun = self.every.map_or(Duration::ZERO, |every| {
-            Duration::from_nanos(since.as_nanos() / every.as_nanos() * every.as_nanos())
-        });
-        let start = self.start + begun;
+        let Some(lasting) = self.lasting else { return (Some(self.start), None) };
+        let since = (now - self.start).as_nanos();
+        let begun = self.every.map_or(0, |every| since / every.as_nanos() * every.as_nanos());
+        let start = self.start + Duration::from_nanos(begun);
         if now < start + lasting {
-            return (true, Some(start + lasting));
+            return (Some(start), Some(start + lasting));
         }
-        (false, self.every.map(|every| start + every))
+        (None, self.every.map(|every| start + every))
+    }
+}
+
+/// A change, and the rows of what it sets, one after the other while it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// When it holds.
+    pub period: Period,
+    /// When each row but the first begins, counted from the beginning of the first, in their order. Before the first row the change
+    /// sets what the first does.
+    pub rows: Vec<Duration>,
+    /// After how long the rows begin again; none where the last holds until the end.
+    pub length: Option<Duration>,
+}
+
+impl Course {
+    /// Which row holds at `now`, if any, and when that changes next.
+    fn state(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
+        let (Some(since), end) = self.period.state(now) else { return (None, self.period.state(now).1) };
+        let passed = (now - since).as_nanos();
+        let turn = self.length.map_or(0, |length| passed / length.as_nanos() * length.as_nanos());
+        let start = since + Duration::from_nanos(turn);
+        let row = self.rows.partition_point(|row| row.as_nanos() <= passed - turn);
+        let next = self.rows.get(row).copied().or(self.length).map(|time| start + time);
+        (Some(row), next.into_iter().chain(end).min())
     }
 }
 
 /// The settings of one element over time. Asked for times in their order, it answers in constant time until a change.
 #[derive(Clone, Debug)]
 pub struct Schedule<T> {
-    periods: Vec<Period>,
-    /// What the settings are while these periods hold, one flag each.
-    phases: Vec<(Vec<bool>, T)>,
+    courses: Vec<Course>,
+    phases: Vec<T>,
+    /// Which of the phases it is by the rows that hold.
+    known: BTreeMap<Vec<Option<usize>>, usize>,
     current: usize,
     until: Option<Instant>,
 }
@@ -45,26 +71,27 @@ pub struct Schedule<T> {
 impl<T> Schedule<T> {
     /// Settings that never change.
     pub fn constant(settings: T) -> Self {
-        Self { periods: Vec::new(), phases: vec![(Vec::new(), settings)], current: 0, until: None }
+        Self { courses: Vec::new(), phases: vec![settings], known: BTreeMap::new(), current: 0, until: None }
     }
 
-    /// Settings that `periods` change; `settings` says what they are while those hold that are flagged.
+    /// Settings that `courses` change; `settings` says what they are while these rows hold, none of those that hold nothing.
     ///
     /// # Errors
     /// The first that `settings` has.
-    pub fn new<E>(periods: Vec<Period>, mut settings: impl FnMut(&[bool]) -> Result<T, E>) -> Result<Self, E> {
-        let mut phases: Vec<(Vec<bool>, T)> = Vec::new();
+    pub fn new<E>(courses: Vec<Course>, mut settings: impl FnMut(&[Option<usize>]) -> Result<T, E>) -> Result<Self, E> {
+        let (mut phases, mut known) = (Vec::new(), BTreeMap::new());
         let mut next = Some(Instant::ZERO);
-        for _ in 0..MOST_CHANGES {
+        let rows = courses.iter().map(|course| course.rows.len()).sum::<usize>();
+        for _ in 0..MOST_CHANGES + 2 * rows {
             let Some(now) = next else { break };
-            let flags;
-            (flags, next) = phase(&periods, now);
-            if phases.iter().all(|(known, _)| *known != flags) {
-                let settings = settings(&flags)?;
-                phases.push((flags, settings));
+            let holding;
+            (holding, next) = phase(&courses, now);
+            if let Entry::Vacant(new) = known.entry(holding) {
+                phases.push(settings(new.key())?);
+                new.insert(phases.len() - 1);
             }
         }
-        let mut schedule = Self { periods, phases, current: 0, until: None };
+        let mut schedule = Self { courses, phases, known, current: 0, until: None };
         schedule.enter(Instant::ZERO);
         Ok(schedule)
     }
@@ -74,7 +101,7 @@ impl<T> Schedule<T> {
         if self.until.is_some_and(|until| until <= now) {
             self.enter(now);
         }
-        &self.phases[self.current].1
+        &self.phases[self.current]
     }
 
     /// When the settings change next, after the last time that was asked for.
@@ -84,19 +111,19 @@ impl<T> Schedule<T> {
 
     /// Whether the settings ever are as `is` says.
     pub fn ever(&self, is: impl Fn(&T) -> bool) -> bool {
-        self.phases.iter().any(|(_, settings)| is(settings))
+        self.phases.iter().any(is)
     }
 
     /// All settings that there ever are; first those at the beginning.
     pub fn phases(&self) -> impl Iterator<Item = &T> {
-        self.phases.iter().map(|(_, settings)| settings)
+        self.phases.iter()
     }
 
     fn enter(&mut self, now: Instant) {
-        let (flags, until) = phase(&self.periods, now);
+        let (holding, until) = phase(&self.courses, now);
         self.until = until;
-        if let Some(phase) = self.phases.iter().position(|(known, _)| *known == flags) {
-            self.current = phase;
+        if let Some(phase) = self.known.get(&holding) {
+            self.current = *phase;
         }
     }
 }
@@ -105,8 +132,8 @@ impl<T> Schedule<T> {
 /// by then leaves the settings as they are.
 const MOST_CHANGES: usize = 10_000;
 
-/// Which periods hold at `now`, and when that changes.
-fn phase(periods: &[Period], now: Instant) -> (Vec<bool>, Option<Instant>) {
-    let states: Vec<_> = periods.iter().map(|period| period.state(now)).collect();
-    (states.iter().map(|(holds, _)| *holds).collect(), states.iter().filter_map(|(_, change)| *change).min())
+/// Which rows hold at `now`, and when that changes.
+fn phase(courses: &[Course], now: Instant) -> (Vec<Option<usize>>, Option<Instant>) {
+    let states: Vec<_> = courses.iter().map(|course| course.state(now)).collect();
+    (states.iter().map(|(row, _)| *row).collect(), states.iter().filter_map(|(_, change)| *change).min())
 }

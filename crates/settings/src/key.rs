@@ -64,6 +64,8 @@ pub enum KeyType {
     Choice,
     /// The name of a transport.
     Transport,
+    /// The path of a file.
+    File,
     /// The limit of a queue: `{"packets": 100}` or `{"bytes": 64000}`.
     Queue,
     /// A program and its arguments.

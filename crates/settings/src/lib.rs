@@ -27,7 +27,7 @@
 //! is the same for all of its keys:
 //! - `"unit"`: the unit, where the name's ending (`_ns`, `_bytes`, `_bps`, `_per_s`) does not say it;
 //! - `"study"`: the key's name in a study, where it is not the name without that ending;
-//! - `"kind"`: `"transport"`, `"queue"` or `"peer"`, types that are no JSON type;
+//! - `"kind"`: `"transport"`, `"file"`, `"queue"` or `"peer"`, types that are no JSON type;
 //! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
 //! - `"varies"`: `false` where the key cannot be a factor of a study;
 //! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, or, with

@@ -58,7 +58,7 @@ impl Key {
             (KeyType::Number, Value::Number(number)) => return self.check_range(number),
             (KeyType::Choice, Value::String(word)) => return self.check_choice(word),
             (KeyType::Boolean, Value::Bool(_))
-            | (KeyType::String | KeyType::Transport, Value::String(_))
+            | (KeyType::String | KeyType::Transport | KeyType::File, Value::String(_))
             | (KeyType::Queue | KeyType::Peer, Value::Object(_)) => return Ok(()),
             (KeyType::Arguments, Value::Array(words)) if words.iter().all(Value::is_string) => return Ok(()),
             (KeyType::Series, Value::Array(values)) if values.iter().all(Value::is_number) => {
@@ -70,6 +70,7 @@ impl Key {
             (KeyType::Boolean, _) => "true or false",
             (KeyType::String, _) => "a text",
             (KeyType::Choice, _) => return self.check_choice(&value.to_string()),
+            (KeyType::File, _) => "the path of a file",
             (KeyType::Transport, _) => "the name of a transport",
             (KeyType::Queue, _) => r#"{"packets": N} or {"bytes": N}"#,
             (KeyType::Arguments, _) => "a list of texts",

@@ -5,9 +5,10 @@ Only what the study sets is in it; crosswind-cell fills in the rest. Names and u
 
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-from crosswind.catalog import catalog
+from crosswind.catalog import KeyType, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.keys import CHANGE, HOP, default_transport, names_of
@@ -51,7 +52,13 @@ def _both(groups: Mapping[str, Json], owner: str) -> Json:
 
 
 def _object(settings: tuple[Resolved, ...]) -> Json:
-    return {setting.key.name: _json(setting.value) for setting in settings}
+    return {setting.key.name: _json_of(setting) for setting in settings}
+
+
+def _json_of(setting: Resolved) -> Any:
+    # crosswind-cell may run in another directory.
+    is_file = setting.key.type is KeyType.FILE and isinstance(setting.value, str)
+    return str(Path(str(setting.value)).absolute()) if is_file else _json(setting.value)
 
 
 def _json(value: Value) -> Any:
@@ -62,5 +69,5 @@ def _json(value: Value) -> Any:
     if isinstance(value, Queue):
         return {"packets": value.packets} if value.packets is not None else {"bytes": value.size_bytes}
     if isinstance(value, SeriesFile):
-        return {"file": value.file}
+        return {"file": str(Path(value.file).absolute())}
     return [_json(item) for item in value] if isinstance(value, tuple) else value

@@ -216,6 +216,7 @@ def _values(key: Key) -> str:
         KeyType.ARGUMENTS: "an argument list",
         KeyType.SERIES: "a list of numbers, or `@FILE`",
         KeyType.STRING: "a name",
+        KeyType.FILE: "a file",
     }
     if key.type in words:
         return words[key.type]

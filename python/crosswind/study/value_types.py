@@ -79,6 +79,15 @@ def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) ->
     return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
 
 
+def _file(_key: Key) -> ValueType:
+    def parse(raw: object) -> str:
+        if isinstance(raw, str) and raw.strip():
+            return raw.strip()
+        raise UnitError(f"{shown(raw)} is not the path of a file", hint='write it in quotes, as "traces/4g.csv"')
+
+    return ValueType(parse, {"type": "string", "minLength": 1}, '"traces/4g.csv"')
+
+
 def _boolean(_key: Key) -> ValueType:
     def parse(raw: object) -> bool:
         if isinstance(raw, bool):
@@ -188,6 +197,7 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], ValueType]] = {
     KeyType.NUMBER: number_of,
     KeyType.BOOLEAN: _boolean,
     KeyType.STRING: _word,
+    KeyType.FILE: _file,
     KeyType.CHOICE: lambda key: choice(key.choices),
     KeyType.TRANSPORT: lambda _key: choice(catalog().transports),
     KeyType.QUEUE: _queue,

@@ -1,0 +1,213 @@
+//! A link whose capacity is a trace of deliveries, in the format of mahimahi (Netravali and others, "Mahimahi: accurate
+//! record-and-replay for HTTP", USENIX ATC 2015, section 4): each number is a time in ms at which the link can deliver 1500 bytes.
+//! Packets share an opportunity until its bytes are used, a packet may take several, and what is left of one when nothing waits is lost.
+
+use crate::queue::QueueLimit;
+use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crosswind_settings::SettingError;
+use crosswind_units::{BitRate, Duration, Instant, Seed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What waited for deliveries was as much as may wait.
+pub const DELIVERY_QUEUE: Cause = Cause::new("delivery_queue");
+
+/// Bytes of one delivery.
+const DELIVERED: u64 = 1500;
+
+/// Numbers of a trace: an hour of 1 Gbit/s has 300 million, which no cellular trace has.
+const MOST_DELIVERIES: usize = 10_000_000;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Deliveries by a trace, as mahimahi's: the link of a cellular network as it was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DeliverySettings {
+    /// Times in ms at which the link delivers up to 1500 bytes, as a file of mahimahi's has them; after the last it begins again.
+    #[serde(rename = "delivery_trace", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "none"))]
+    pub trace: Option<Vec<u64>>,
+    /// What may wait for deliveries.
+    #[serde(rename = "delivery_queue", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "kind" = "queue",
+        "default_help" = "1000 packets where there is a trace",
+        "only_with" = {"key": "delivery_trace", "value": null}
+    ))]
+    pub queue: Option<QueueLimit>,
+    /// Whether nothing is delivered after the last time of the trace; otherwise it begins again.
+    #[serde(rename = "delivery_once")]
+    #[schemars(extend("only_with" = {"key": "delivery_trace", "value": null}))]
+    pub once: bool,
+}
+
+impl ElementSettings for DeliverySettings {
+    fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
+        let trace = settings.phases().find_map(|settings| settings.trace.clone())?;
+        Some(Box::new(Deliveries::new(trace, settings)))
+    }
+
+    fn drop_causes(&self) -> &'static [Cause] {
+        &[DELIVERY_QUEUE]
+    }
+
+    fn effect(&self) -> Effect {
+        let Some((trace, last)) = self.trace.as_ref().and_then(|trace| Some((trace, *trace.last()?))) else {
+            return Effect::default();
+        };
+        let bits = trace.len() as u128 * u128::from(DELIVERED) * 8 * 1000;
+        let rate = BitRate::new((bits / u128::from(last.max(1))) as u64);
+        Effect { rate, queue: Some(self.queue.unwrap_or_default()), changes: true, ..Effect::default() }
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    fn complete(&mut self) -> Result<(), SettingError> {
+        let refuse = |problem: String| {
+            Err(SettingError::new(
+                "delivery_trace",
+                problem,
+                "a trace has times in ms, one a line, none before the last",
+            ))
+        };
+        if let (Some(_), None) = (self.queue, &self.trace) {
+            return Err(SettingError::new(
+                "delivery_queue",
+                "is set but delivery_trace is not",
+                "set both, or neither",
+            ));
+        }
+        let Some(trace) = &self.trace else { return Ok(()) };
+        if trace.len() > MOST_DELIVERIES {
+            return refuse(format!("has {} numbers, more than {MOST_DELIVERIES}", trace.len()));
+        }
+        if let Some(number) = trace.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (before, after) = (trace[number], trace[number + 1]);
+            return refuse(format!(
+                "has {after} as number {}, which is before the {before} in front of it",
+                number + 2
+            ));
+        }
+        match trace.last() {
+            None => refuse("is empty".to_owned()),
+            Some(0) => refuse("ends at 0: it lasts no time".to_owned()),
+            Some(last) if *last > u64::MAX / NS_PER_MS / 1000 => refuse(format!("ends at {last} ms")),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// A queue, and the times at which something of it is delivered.
+pub struct Deliveries {
+    /// In ms.
+    trace: Vec<u64>,
+    settings: Schedule<DeliverySettings>,
+    waiting: VecDeque<Packet>,
+    waiting_bytes: u64,
+    /// What of the first packet is still to be delivered.
+    left: u64,
+    /// The next delivery that is not used yet, counted over all turns of the trace.
+    next: u64,
+    out: VecDeque<Departure>,
+}
+
+impl Deliveries {
+    /// A link with nothing in it, whose trace `complete` has checked.
+    pub fn new(trace: Vec<u64>, settings: Schedule<DeliverySettings>) -> Self {
+        let (waiting, out) = (VecDeque::new(), VecDeque::new());
+        Self { trace, settings, waiting, waiting_bytes: 0, left: 0, next: 0, out }
+    }
+
+    /// When a delivery is; none after the end of a trace that is replayed once.
+    fn time(&self, delivery: u64) -> Option<Instant> {
+        let count = self.trace.len() as u64;
+        let (turn, number) = (delivery / count, (delivery % count) as usize);
+        if turn > 0 && self.once() {
+            return None;
+        }
+        let turns = turn * self.trace[self.trace.len() - 1];
+        Some(Instant::ZERO + Duration::from_millis(turns + self.trace[number]))
+    }
+
+    fn once(&self) -> bool {
+        self.settings.phases().any(|settings| settings.once)
+    }
+
+    /// The first delivery after `now`.
+    fn after(&self, now: Instant) -> u64 {
+        let (count, length) = (self.trace.len() as u64, self.trace[self.trace.len() - 1]);
+        let ms = now.as_nanos() / NS_PER_MS;
+        // The end of a turn is the beginning of the next one, so that both have to be passed.
+        let turn = ms / length;
+        let passed = self.trace.partition_point(|time| *time <= ms - turn * length) as u64;
+        turn * count + passed
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(time) = self.time(self.next).filter(|time| !self.waiting.is_empty() && *time <= now) {
+            self.deliver(time);
+            self.next += 1;
+        }
+    }
+
+    fn deliver(&mut self, time: Instant) {
+        let mut bytes = DELIVERED;
+        while let Some(first) = self.waiting.front().copied().filter(|_| bytes > 0) {
+            let taken = self.left.min(bytes);
+            bytes -= taken;
+            self.left -= taken;
+            if self.left == 0 {
+                self.waiting.pop_front();
+                self.waiting_bytes -= first.size.0;
+                self.left = self.waiting.front().map_or(0, |next| next.size.0);
+                self.out.push_back(Departure::Forwarded(first.after_queueing(time)));
+            }
+        }
+    }
+
+    fn has_room(&mut self, now: Instant, size: u64) -> bool {
+        match self.settings.at(now).queue.unwrap_or_default() {
+            QueueLimit::Packets(packets) => (self.waiting.len() as u64) < packets,
+            QueueLimit::Bytes(bytes) => self.waiting_bytes + size <= bytes,
+        }
+    }
+}
+
+impl Element for Deliveries {
+    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+        self.advance(now);
+        if !self.has_room(now, packet.size.0) {
+            self.out.push_back(Departure::Dropped(packet, DELIVERY_QUEUE));
+            return;
+        }
+        if self.waiting.is_empty() {
+            self.next = self.after(now);
+            self.left = packet.size.0;
+        }
+        self.waiting_bytes += packet.size.0;
+        self.waiting.push_back(packet);
+    }
+
+    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+        if self.out.is_empty() {
+            self.advance(now);
+        }
+        self.out.pop_front()
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        if let Some(departure) = self.out.front() {
+            return Some(departure.packet().at);
+        }
+        self.waiting.front()?;
+        self.time(self.next + self.left.div_ceil(DELIVERED).max(1) - 1)
+    }
+
+    fn queued(&self) -> usize {
+        self.out.len() + self.waiting.len()
+    }
+}

@@ -1,0 +1,178 @@
+//! Tables of values over time: one line a time, as people publish traces of networks.
+//!
+//! A line has a time in seconds and a value for each column; commas, semicolons, tabs or spaces part them. Empty lines and what
+//! follows `#` do not count. A first line of words names the columns. Values are in the units that such tables have: rates in
+//! Mbit/s, times in ms, sizes in bytes, probabilities from 0 to 1.
+
+use crosswind_settings::{Key, KeyType, Unit};
+use crosswind_units::Duration;
+use serde_json::{Map, Number, Value};
+use std::fmt;
+
+/// Rows of a table: more is no trace that anybody replays.
+const MOST_ROWS: usize = 200_000;
+
+/// One line of a table: from when on, and what the keys are then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Since the beginning of the table.
+    pub time: Duration,
+    /// By the keys' names in a cell.
+    pub values: Map<String, Value>,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong: a sentence whose subject is the line.
+    pub problem: String,
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} {}", self.line, self.problem)
+    }
+}
+
+/// The rows of a table.
+///
+/// `columns` are the names of the values' columns, as a study calls `keys`; none leaves that to the first line, and where that has
+/// none either, there is one column, the rate.
+///
+/// # Errors
+/// The first line that is wrong.
+pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<Row>, TableError> {
+    let mut named: Option<Vec<&Key>> = None;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut last = 0;
+    for (line, content) in (1..).zip(text.lines()) {
+        let refuse = |problem: String| Err(TableError { line, problem });
+        let content = content.split('#').next().unwrap_or_default();
+        let fields: Vec<&str> = content.split([',', ';', '\t', ' ', '\r']).filter(|field| !field.is_empty()).collect();
+        let Some(first) = fields.first() else { continue };
+        last = line;
+        let is_header = rows.is_empty() && named.is_none() && first.parse::<f64>().is_err();
+        if named.is_none() {
+            let of_line: Vec<String> = fields[1..].iter().map(|field| (*field).to_owned()).collect();
+            let names = match (columns, is_header) {
+                (Some(columns), _) => columns,
+                (None, true) => &of_line,
+                (None, false) => &["rate".to_owned()],
+            };
+            named = Some(keys_of(names, keys).map_err(|problem| TableError { line, problem })?);
+        }
+        if is_header {
+            continue;
+        }
+        let named = named.as_deref().unwrap_or_default();
+        if fields.len() != named.len() + 1 {
+            return refuse(format!("has {} fields, not a time and {} more", fields.len(), named.len()));
+        }
+        let Some(time) = number(first).filter(|time| *time >= 0.0).and_then(|time| whole(time * 1e9)) else {
+            return refuse(format!("has {first} for a time in seconds"));
+        };
+        let time = Duration::from_nanos(time);
+        if rows.last().is_some_and(|before| before.time >= time) {
+            return refuse(format!("has the time {first}, which is not after the one before it"));
+        }
+        if rows.len() >= MOST_ROWS {
+            return refuse(format!("is one too many: a table has {MOST_ROWS} rows at most"));
+        }
+        let mut values = Map::new();
+        for (key, field) in named.iter().zip(&fields[1..]) {
+            let value = value_of(key, field).ok_or_else(|| format!("has {field} for {}", key.study));
+            let value = value.and_then(|value| key.check(&value).map(|()| value).map_err(|error| error.to_string()));
+            values.insert(key.name.clone(), value.map_err(|problem| TableError { line, problem })?);
+        }
+        rows.push(Row { time, values });
+    }
+    if rows.is_empty() {
+        return Err(TableError { line: last.max(1), problem: "is the last, and there is no row before it".to_owned() });
+    }
+    Ok(rows)
+}
+
+/// After how long the rows begin again: the last holds as long as the one before it.
+pub fn length(rows: &[Row]) -> Option<Duration> {
+    let [.., before, last] = rows else { return None };
+    Some(last.time + Duration::from_nanos(last.time.as_nanos() - before.time.as_nanos()))
+}
+
+/// Rows with the least and the greatest number of each column.
+pub fn extremes(rows: &[Row]) -> Vec<&Row> {
+    let columns = rows.first().into_iter().flat_map(|row| row.values.keys());
+    let of_column = columns.flat_map(|key| {
+        let number = |row: &&Row| row.values.get(key).and_then(Value::as_f64).unwrap_or_default();
+        let least = rows.iter().min_by(|a, b| number(a).total_cmp(&number(b)));
+        let greatest = rows.iter().max_by(|a, b| number(a).total_cmp(&number(b)));
+        [least, greatest]
+    });
+    of_column.flatten().collect()
+}
+
+/// What the numbers of the rows are in the mean over time; other values are those of the first row.
+pub fn mean(rows: &[Row]) -> Map<String, Value> {
+    let Some(first) = rows.first() else { return Map::new() };
+    let end = length(rows).unwrap_or(Duration::from_nanos(first.time.as_nanos() + 1)).as_nanos();
+    // Before the first row the trace is what that says.
+    let starts = rows.iter().enumerate().map(|(number, row)| if number == 0 { 0 } else { row.time.as_nanos() });
+    let ends = rows.iter().skip(1).map(|row| row.time.as_nanos()).chain([end]);
+    let lengths: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64).collect();
+    first
+        .values
+        .iter()
+        .map(|(key, value)| {
+            let numbers = rows.iter().map(|row| row.values.get(key).and_then(Value::as_f64).unwrap_or_default());
+            let sum: f64 = numbers.zip(&lengths).map(|(number, length)| number * length).sum();
+            let mean = sum / lengths.iter().sum::<f64>();
+            let mean = match value {
+                Value::Number(number) if number.is_u64() => Value::from(mean as u64),
+                Value::Number(_) => Value::from(mean),
+                other => other.clone(),
+            };
+            (key.clone(), mean)
+        })
+        .collect()
+}
+
+fn keys_of<'a>(names: &[String], keys: &'a [Key]) -> Result<Vec<&'a Key>, String> {
+    if names.is_empty() {
+        return Err("has no column beside the time".to_owned());
+    }
+    let find = |name: &String| {
+        let key = keys.iter().find(|key| key.study == *name);
+        key.ok_or_else(|| format!("has a column {name}, which is no key of a path"))
+    };
+    names.iter().map(find).collect()
+}
+
+/// A field as the value of a key, in the key's own unit.
+fn value_of(key: &Key, field: &str) -> Option<Value> {
+    let scale = match key.unit {
+        Some(Unit::Ns | Unit::BitsPerSecond) => 1e6,
+        _ => 1.0,
+    };
+    match key.key_type {
+        // A link that carries nothing for a while is one that all but stands still.
+        KeyType::Integer if key.unit == Some(Unit::BitsPerSecond) => {
+            number(field).and_then(|value| whole(value * scale)).map(|rate| Value::from(rate.max(1)))
+        }
+        KeyType::Integer => number(field).and_then(|value| whole(value * scale)).map(Value::from),
+        KeyType::Number => number(field).and_then(Number::from_f64).map(Value::Number),
+        KeyType::Boolean => field.parse::<bool>().ok().map(Value::Bool),
+        KeyType::Choice => Some(Value::String(field.to_string())),
+        _ => None,
+    }
+}
+
+fn number(field: &str) -> Option<f64> {
+    field.parse::<f64>().ok().filter(|value| value.is_finite())
+}
+
+/// The nearest whole number.
+fn whole(value: f64) -> Option<u64> {
+    let nearest = value + 0.5;
+    (value >= 0.0 && nearest < 9e15).then_some(nearest as u64)
+}

@@ -1,0 +1,210 @@
+//! Traces: tables of values over time, and what a path makes of them.
+#![allow(clippy::unwrap_used)]
+
+use crosswind_path::world::{Fate, World};
+use crosswind_path::{PathConfig, Side};
+use crosswind_units::{Duration, Instant, Seed};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn read(settings: &Value, trace: &str) -> Result<PathConfig, String> {
+    let text = |_: &str| Ok(trace.to_owned());
+    PathConfig::read(settings.as_object().unwrap(), &text).map_err(|error| error.to_string())
+}
+
+fn with_trace(keys: &Value, trace: &str) -> Result<PathConfig, String> {
+    let mut change = json!({"trace": "a.csv"});
+    change.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    read(&json!({"forward": {"queue": null}, "changes": [change]}), trace)
+}
+
+/// When packets of 1250 bytes arrive that are sent at these ms.
+fn arrivals(config: &PathConfig, sent_ms: &[u64]) -> Vec<u64> {
+    let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+    for at in sent_ms {
+        world.send_at(Instant::from_nanos(at * 1_000_000), 1250);
+    }
+    world
+        .run()
+        .into_iter()
+        .map(|(_, fate)| match fate {
+            Fate::Delivered(at) => at.as_nanos() / 1000,
+            Fate::Dropped(..) => 0,
+        })
+        .collect()
+}
+
+#[test]
+fn a_trace_of_rates_without_a_header_is_replayed_and_begins_again() {
+    // As Pensieve's: seconds and Mbit/s. 10,000 bits take 1, 2 and 10 ms; after 3 s the trace begins again.
+    let config = with_trace(&json!({}), "0 10\n1.0\t5.0\n\n# a remark\n2 1 # slow\n").unwrap();
+    let took: Vec<u64> = arrivals(&config, &[0, 1500, 2500, 3500, 4500])
+        .iter()
+        .zip([0, 1500, 2500, 3500, 4500])
+        .map(|(at, sent)| at - sent * 1000)
+        .collect();
+    assert_eq!(took, [1000, 2000, 10_000, 1000, 2000]);
+    let effect = config.effect(Side::Forward);
+    assert_eq!((effect.rate.unwrap().as_bps(), effect.changes), (5_333_333, true));
+}
+
+#[test]
+fn a_trace_that_is_replayed_once_stays_as_it_ends() {
+    let config = with_trace(&json!({"once": true, "start_ns": 1_000_000_000}), "0,10\n1,1").unwrap();
+    // Before it the link has no limit.
+    assert_eq!(arrivals(&config, &[0, 1500, 2500, 90_000]), [0, 1_501_000, 2_510_000, 90_010_000]);
+}
+
+#[test]
+fn columns_are_keys_of_the_path_in_the_units_of_tables() {
+    let header = with_trace(&json!({}), "time,delay,loss,rate\n0,20,0,10\n1,50,1,10\n").unwrap();
+    assert_eq!(arrivals(&header, &[0, 1200]), [21_000, 0]);
+    let named = with_trace(&json!({"columns": ["delay"]}), "when,what\n0;20\n1;50.5\n").unwrap();
+    assert_eq!(arrivals(&named, &[0, 1200]), [20_000, 1_250_500]);
+    assert_eq!(named.longest_delay(Side::Forward), Duration::from_nanos(50_500_000));
+    let one_way = with_trace(&json!({"columns": ["delay"], "of": "reverse"}), "0 20").unwrap();
+    assert_eq!(arrivals(&one_way, &[0]), [0]);
+    assert_eq!(one_way.longest_delay(Side::Reverse), Duration::from_millis(20));
+}
+
+#[test]
+fn a_link_that_carries_nothing_for_a_while_goes_on_where_it_was() {
+    let config = with_trace(&json!({}), "0 10\n0.0005 0\n0.1 10\n").unwrap();
+    // Half of the packet, then 99.5 ms at 1 bit/s, then the other half.
+    let [arrived] = arrivals(&config, &[0])[..] else { panic!() };
+    assert!((100_499..=100_500).contains(&arrived), "{arrived}");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_its_line() {
+    for (trace, message) in [
+        ("", "line 1 is the last, and there is no row before it"),
+        ("# nothing\n\n", "line 1 is the last, and there is no row before it"),
+        ("0 1\n1 2\n1 3\n", "line 3 has the time 1, which is not after the one before it"),
+        ("0 1\n1 2\n0.5 3\n", "line 3 has the time 0.5, which is not after the one before it"),
+        ("0 1\n\nx 3\n", "line 3 has x for a time in seconds"),
+        ("0 1\n1 fast\n", "line 2 has fast for rate"),
+        ("0 1\n1 2 3\n", "line 2 has 3 fields, not a time and 1 more"),
+        ("0 1\n1 -3\n", "line 2 has -3 for rate"),
+        ("-1 1\n", "line 1 has -1 for a time in seconds"),
+        ("0 1e300\n", "line 1 has 1e300 for rate"),
+        ("0 nan\n", "line 1 has nan for rate"),
+        ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 1 and 1000000000000"),
+        ("time speed\n0 1\n", "line 1 has a column speed, which is no key of a path"),
+        ("time\n0\n", "line 1 has no column beside the time"),
+        ("\u{0}\u{1}PK\u{3}", "line 1 has no column beside the time"),
+    ] {
+        assert_eq!(
+            with_trace(&json!({}), trace).unwrap_err(),
+            format!("changes.0.trace a.csv: {message}"),
+            "{trace:?}"
+        );
+    }
+    let missing = |_: &str| Err("cannot be read from a.csv: no such file".to_owned());
+    let settings = json!({"changes": [{"trace": "a.csv"}]});
+    let error = PathConfig::read(settings.as_object().unwrap(), &missing).unwrap_err();
+    assert_eq!(error.to_string(), "changes.0.trace cannot be read from a.csv: no such file");
+    let twice = json!({"changes": [{"trace": "a"}, {"forward": {"rate_bps": 5}, "for_ns": 1}]});
+    let overlapping = read(&twice, "0 1").unwrap_err();
+    assert_eq!(overlapping, "changes.1.start_ns changes rate_bps while another change of it may hold");
+}
+
+proptest! {
+    #[test]
+    fn reading_never_panics_and_what_is_read_is_replayed(
+        text in "[0-9a-z .,;#\t\n-]{0,120}",
+        columns in proptest::option::of(proptest::sample::subsequence(vec!["rate", "delay", "loss"], 1..=3)),
+    ) {
+        let keys = columns.map_or_else(|| json!({}), |columns| json!({"columns": columns}));
+        if let Ok(config) = with_trace(&keys, &text) {
+            let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+            world.send_at(Instant::ZERO, 100);
+            prop_assert!(world.next_fate().is_some());
+            config.effect(Side::Forward);
+        }
+    }
+}
+
+fn deliveries(settings: &Value) -> Result<PathConfig, String> {
+    read(&json!({"forward": settings}), "")
+}
+
+#[test]
+fn deliveries_are_those_of_mahimahi() {
+    // Two opportunities at 5 ms, one at 7 and at 10 ms, and again after every 10 ms.
+    let config = deliveries(&json!({"delivery_trace": [5, 5, 7, 10]})).unwrap();
+    let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+    for (at, size) in [(0, 1500), (0, 700), (0, 800), (0, 3000), (16, 40), (20, 40)] {
+        world.send_at(Instant::from_nanos(at * 1_000_000), size);
+    }
+    let arrived: Vec<(u64, u64)> = std::iter::from_fn(|| world.next_fate())
+        .map(|(packet, _)| (packet.index, packet.at.as_nanos() / 1_000_000))
+        .collect();
+    // The small ones share the second opportunity; the large one takes that of 7 and that of 10 ms. The packet of 16 ms takes that
+    // of 17 ms; the one of 20 ms comes too late for that of 20 ms.
+    assert_eq!(arrived, [(0, 5), (1, 5), (2, 5), (3, 10), (4, 17), (5, 25)]);
+    // 4 times 1500 bytes in 10 ms.
+    assert_eq!(config.effect(Side::Forward).rate.unwrap().as_bps(), 4_800_000);
+}
+
+#[test]
+fn a_queue_before_deliveries_drops_what_does_not_fit() {
+    let config =
+        deliveries(&json!({"delivery_trace": [10], "delivery_queue": {"packets": 2}, "delivery_once": true})).unwrap();
+    let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+    for _ in 0..4 {
+        world.send_at(Instant::ZERO, 1500);
+    }
+    let fates = world.run();
+    assert_eq!(fates[2], (0, Fate::Delivered(Instant::from_nanos(10_000_000))));
+    assert_eq!(fates.iter().filter(|(_, fate)| matches!(fate, Fate::Dropped(..))).count(), 2);
+    // After the end of a trace that is replayed once, the second stays.
+    assert_eq!((fates.len(), world.queued()), (3, 1));
+}
+
+#[test]
+fn what_is_no_trace_of_deliveries_is_refused() {
+    for (settings, message) in [
+        (json!({"delivery_trace": []}), "is empty"),
+        (json!({"delivery_trace": [0, 0]}), "ends at 0: it lasts no time"),
+        (json!({"delivery_trace": [3, 1]}), "has 1 as number 2, which is before the 3 in front of it"),
+    ] {
+        assert_eq!(deliveries(&settings).unwrap_err(), format!("forward.delivery_trace {message}"));
+    }
+    let alone = deliveries(&json!({"delivery_queue": {"packets": 2}})).unwrap_err();
+    assert_eq!(alone, "forward.delivery_queue is set but delivery_trace is not");
+}
+
+proptest! {
+    #[test]
+    fn deliveries_carry_no_more_than_their_bytes_and_keep_the_order(
+        steps in proptest::collection::vec(0_u64..20, 1..30),
+        sends in proptest::collection::vec((0_u64..200, 20_u64..4000), 1..60),
+    ) {
+        let mut trace: Vec<u64> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect();
+        *trace.last_mut().unwrap() += 1;
+        let config = deliveries(&json!({"delivery_trace": trace})).unwrap();
+        let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+        for (at, size) in &sends {
+            world.send_at(Instant::from_nanos(at * 1_000_000), *size);
+        }
+        let mut last = None;
+        let mut by_time = std::collections::BTreeMap::<u64, u64>::new();
+        while let Some((packet, _)) = world.next_fate() {
+            prop_assert!(last < Some(packet.index));
+            last = Some(packet.index);
+            *by_time.entry(packet.at.as_nanos() / 1_000_000).or_default() += packet.size.0;
+        }
+        prop_assert_eq!(world.queued(), 0);
+        // Up to any time, no more has passed than the opportunities until then.
+        let length = *trace.last().unwrap();
+        let mut passed = 0;
+        for (time, bytes) in by_time {
+            passed += bytes;
+            let turns = time / length;
+            let in_turns = turns * trace.len() as u64;
+            let in_last = trace.iter().filter(|at| **at + turns * length <= time).count() as u64;
+            prop_assert!(passed <= (in_turns + in_last) * 1500, "{time} ms");
+        }
+    }
+}
