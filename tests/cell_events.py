@@ -23,6 +23,7 @@ FINISHED: dict[str, Any] = {
             "in": 60,
             "delivered": 60,
             "dropped": {"loss": 0, "queue": 0, "device": 0},
+            "marked": 0,
             "queued": 0,
             "in_bytes": 3600,
             "delivered_bytes": 3600,

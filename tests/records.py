@@ -21,6 +21,7 @@ def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 
         "in": packets,
         "delivered": packets - lost,
         "dropped": {"loss": lost, "queue": 0, "device": 0},
+        "marked": 0,
         "queued": 0,
         "in_bytes": packets * 60,
         "delivered_bytes": (packets - lost) * 60,

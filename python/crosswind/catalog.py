@@ -55,10 +55,14 @@ class Carrier(StrEnum):
 
 @dataclass(frozen=True)
 class Condition:
-    """Where a key has an effect: where another key of the same group has a value; None stands for any value."""
+    """Where a key has an effect: where another key of the same group has one of these values; None: any value."""
 
     key: str
-    value: str | None
+    values: tuple[str, ...] | None
+
+    def is_met(self, value: object) -> bool:
+        """Whether the key has an effect while the other one has this value."""
+        return value is not None if self.values is None else value in self.values
 
 
 @dataclass(frozen=True)
@@ -274,9 +278,15 @@ def _key(entry: Mapping[str, Any]) -> Key:
         "type": KeyType(entry["type"]),
         "unit": _unit(entry),
         "choices": entry["choices"] or (),
-        "only_with": None if condition is None else Condition(condition["key"], condition.get("value")),
+        "only_with": None if condition is None else _condition(condition),
     }
     return _made(Key, {**entry, **typed})
+
+
+def _condition(entry: Mapping[str, Any]) -> Condition:
+    value = entry.get("value")
+    values = value if isinstance(value, list) or value is None else [value]
+    return Condition(entry["key"], None if values is None else tuple(values))
 
 
 def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:

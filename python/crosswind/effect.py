@@ -23,6 +23,8 @@ class Effect:
         queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
         mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
         random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
+        manages_queue: whether the queue drops or marks packets before it is full. bursts: whether the link sends
+        bursts faster than at its rate.
         changes: whether it is something else at other times, which the other fields do not show.
     """
 
@@ -35,6 +37,8 @@ class Effect:
     mtu_bytes: int | None = None
     random_delay: bool = False
     reorders: bool = False
+    manages_queue: bool = False
+    bursts: bool = False
     changes: bool = False
 
 

@@ -85,6 +85,7 @@ def _direction(ledger: DirectionLedger) -> dict[str, Any]:
         "delivered": ledger.delivered,
         "delivered_bytes": ledger.delivered_bytes,
         "dropped": {cause: number for cause, number in ledger.dropped.items() if number},
+        "marked": ledger.marked,
         "queued": ledger.queued,
         "icmp": ledger.icmp,
     }

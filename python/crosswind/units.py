@@ -6,7 +6,7 @@
 | rate | `10mbit`, `1.5mbit`, `1gbit`, `8Mibit`, `unlimited` | int bit/s, None when unlimited |
 | size | `1000`, `256kB`, `64KiB`, `1MB` | int bytes |
 | probability | `5%`, `0.05` | Decimal in [0, 1] |
-| queue | `100p`, `64kB`, `64KiB` | Queue |
+| queue | `100p`, `64kB`, `64KiB`, `50ms` | Queue |
 
 Only the `i` distinguishes binary from decimal: `kB` is 1000 bytes, `KiB` is 1024; `mbit` is 10^6 bit/s, `Mibit`
 2^20. Durations and sizes are case-sensitive, because `m` and `M`, `b` and `B` mean different things; `KB`, `K` and `kb`
@@ -74,7 +74,7 @@ DURATION_HINT = "a duration is a number and ns, us, ms, s, m or h, as 50ms or 1.
 RATE_HINT = "a rate is a number and kbit, mbit or gbit (or Mibit, binary), as 10mbit, or unlimited"
 SIZE_HINT = "a size is bytes, or a number and kB, MB (1000s) or KiB, MiB (1024s), as 256kB"
 PROBABILITY_HINT = "a probability is from 0% to 100%, as 5% or 0.05"
-QUEUE_HINT = "a queue is packets or bytes, as 100p or 64kB"
+QUEUE_HINT = "a queue is packets, bytes or a time, as 100p, 64kB or 50ms"
 
 
 class UnitError(ValueError):
@@ -91,10 +91,11 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Queue:
-    """The limit of a link's queue: exactly one of `packets` and `size_bytes` is set."""
+    """The limit of a link's queue: exactly one is set. `time_ns`: what the link sends in that time."""
 
     packets: int | None = None
     size_bytes: int | None = None
+    time_ns: int | None = None
 
 
 def shown(value: object) -> str:
@@ -181,19 +182,21 @@ def parse_probability(value: object) -> Decimal:
 
 
 def parse_queue(value: object) -> Queue:
-    """A queue of `100p` (packets) or `64kB` (bytes). Raises: UnitError."""
+    """A queue of `100p` (packets), `64kB` (bytes) or `50ms` (what the link sends in that time). Raises: UnitError."""
     number, unit = _split(value, "queue", QUEUE_HINT)
     if unit == "":
         written = _plain(number)
         raise UnitError(f"{shown(value)} has no unit", hint=f'write "{written}p" for packets or "{written}B" for bytes')
     if unit in {"p", "packets"}:
         queue = Queue(packets=_whole(value, number, "packets"))
+    elif unit in NANOSECONDS:
+        queue = Queue(time_ns=parse_duration(value))
     else:
         try:
             queue = Queue(size_bytes=parse_size(value))
         except UnitError as error:
             raise UnitError(error.message, hint=f"{error.hint}; {QUEUE_HINT}") from None
-    if not (queue.packets or queue.size_bytes):
+    if not (queue.packets or queue.size_bytes or queue.time_ns):
         raise UnitError(f"a queue of {shown(value)} holds nothing", hint=QUEUE_HINT)
     return queue
 
@@ -224,7 +227,9 @@ def format_probability(probability: Decimal) -> str:
 
 
 def format_queue(queue: Queue) -> str:
-    """A queue as a person writes it: `100p` or `64kB`; read back by `parse_queue`."""
+    """A queue as a person writes it: `100p`, `64kB` or `50ms`; read back by `parse_queue`."""
+    if queue.time_ns is not None:
+        return format_duration(queue.time_ns)
     return f"{queue.packets}p" if queue.packets is not None else format_size(queue.size_bytes or 0)
 
 

@@ -95,6 +95,8 @@ def cells(draw: st.DrawFn) -> Said:
     options: dict[str, object] = {}
     for group, key in chosen:
         as_json, as_study = draw(values(key))
+        if key.only_with is not None and as_json == key.default:
+            continue  # A cell may say what it has by default; a study refuses it where it has no effect.
         table = cell
         for step in group.split("."):
             table = table[step]
@@ -112,7 +114,7 @@ def _leave_out(table: Json, keys: tuple[Key, ...]) -> None:
     """
     for key in keys:
         condition = key.only_with
-        has_no_effect = condition is not None and condition.value is None and table.get(condition.key, ...) is None
+        has_no_effect = condition is not None and condition.values is None and table.get(condition.key, ...) is None
         if has_no_effect and table.get(key.name) not in ({"packets": 0}, {"bytes": 0}):
             table.pop(key.name, None)
 

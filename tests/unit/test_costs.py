@@ -160,6 +160,18 @@ def test_packets_dropped_are_counted_by_direction() -> None:
     assert drop_tables(analyse(record(run(0, None)))) == []
 
 
+def test_marked_packets_have_a_table_where_there_are_any() -> None:
+    ways = {way: {**finished(packets=40)["ledger"][way], "marked": marked}
+            for way, marked in {"forward": 3, "reverse": 0}.items()}  # fmt: skip
+    cells = [run(0, echoed(10), {"t": "0"}, parameters=WSS, end=ended(ledger={**ways, "closed": True})),
+             run(1, echoed(10), {"t": "1"}, parameters=WSS)]  # fmt: skip
+    (table,) = drop_tables(analyse(record(*cells)))
+    assert table.title == "Packets marked"
+    assert table.headings == ["t", "to server", "to client"]
+    assert table.rows == [["0", "3 of 40", "0 of 40"], ["1", "0 of 10", "0 of 10"]]
+    assert table.narrow.rows == [["t 0", "3 of 40", "0 of 40"], ["t 1", "0 of 10", "0 of 10"]]
+
+
 CONNECT = {"workload": {"kind": "connect", "transport": "wss"}}
 
 

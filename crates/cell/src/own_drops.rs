@@ -116,6 +116,7 @@ mod tests {
             entered: at,
             due: at,
             spent: crosswind_path::TimeSpent::default(),
+            marked: false,
             left: None,
             verdict,
         }

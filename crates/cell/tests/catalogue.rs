@@ -29,12 +29,15 @@ fn groups(catalogue: &Value) -> Vec<(String, Vec<Value>)> {
 fn the_catalogue_names_everything() {
     let catalogue = catalogue();
     let expected = "path: backend family mtu_bytes server
-host: profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle \
+host: profile congestion_control nodelay sack timestamps window_scaling ecn tail_loss_probe slow_start_after_idle \
 send_buffer_bytes receive_buffer_bytes tcp_rmem tcp_wmem default_qdisc initial_window min_rto_ns clock kernel
 budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
 mtu: link_mtu_bytes mtu_black_hole
 loss: loss
-link: rate_bps queue count
+link: rate_bps queue count burst_bytes peak_rate_bps discipline queue_marks queue_target_ns queue_interval_ns \
+queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns dualpi2_coupling dualpi2_step_ns \
+red_min_bytes red_max_bytes red_probability red_weight
+slots: grant_period_ns grant_bytes grant_queue
 deliveries: delivery_trace delivery_queue delivery_once
 delay: delay_ns
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \

@@ -62,8 +62,8 @@ fn defaults_are_those_of_the_protocol() {
                 "backend": "tun",
                 "family": "ipv4",
                 "mtu_bytes": 1500,
-                "forward": {"mtu_black_hole": false, "loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "delivery_once": false, "delay_ns": 0},
-                "reverse": {"mtu_black_hole": false, "loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "delivery_once": false, "delay_ns": 0},
+                "forward": {"mtu_black_hole": false, "loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "discipline": "fifo", "delivery_once": false, "delay_ns": 0},
+                "reverse": {"mtu_black_hole": false, "loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "discipline": "fifo", "delivery_once": false, "delay_ns": 0},
             },
             "host": {"profile": "linux", "congestion_control": "cubic", "nodelay": true, "clock": "auto"},
             "workload": {

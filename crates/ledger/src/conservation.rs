@@ -78,6 +78,8 @@ pub struct DirectionReport {
     /// Packets that were dropped, by cause.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub dropped: Dropped,
+    /// Delivered packets that the path had marked (ECN) instead of dropping them.
+    pub marked: u64,
     /// Packets that were still in the path at the end.
     pub queued: u64,
     /// Bytes that were read from the sending device.
@@ -96,6 +98,7 @@ struct Counts {
     deliveries: u64,
     delivered_bytes: u64,
     dropped: Dropped,
+    marked: u64,
     /// To the sending host.
     icmp: Icmp,
 }
@@ -131,6 +134,11 @@ impl Ledger {
     /// A packet was dropped: by the path, or ([`DropCause::Device`]) because the receiver's device refused the write.
     pub fn handle_drop(&mut self, side: Side, cause: DropCause) {
         self.side(side).dropped.add(cause, 1);
+    }
+
+    /// A packet that was written to the receiver's device had been marked by the path.
+    pub fn handle_mark(&mut self, side: Side) {
+        self.side(side).marked += 1;
     }
 
     /// An ICMP message was written to the sender's device, which has `taken` it or not.
@@ -200,6 +208,7 @@ impl LedgerReport {
                     entered: sender.sent + sender.dropped_sending,
                     delivered: receiver.received.saturating_sub(late),
                     dropped,
+                    marked: 0,
                     queued: 0,
                     in_bytes: sender.sent_bytes,
                     delivered_bytes: receiver.received_bytes,
@@ -224,6 +233,7 @@ impl LedgerReport {
                 entered: sender.sent + sender.dropped_sending,
                 delivered: receiver.received.saturating_sub(receiver.dropped_receiving),
                 dropped,
+                marked: 0,
                 queued: passed.queued,
                 in_bytes: sender.sent_bytes.saturating_sub(header * sender.sent),
                 delivered_bytes: receiver.received_bytes.saturating_sub(header * receiver.received),
@@ -276,6 +286,7 @@ impl Endpoints {
             entered: self.sender.sent + self.sender.dropped_sending,
             delivered: self.receiver.received.saturating_sub(late),
             dropped,
+            marked: counts.marked,
             queued,
             in_bytes: self.sender.sent_bytes,
             delivered_bytes: self.receiver.received_bytes,

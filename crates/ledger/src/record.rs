@@ -22,6 +22,8 @@ pub struct PacketRecord {
     pub due: Instant,
     /// What its time from `entered` to `due` was spent on.
     pub spent: TimeSpent,
+    /// Whether the path has marked it (ECN).
+    pub marked: bool,
     /// When it was written to the receiver's device; `None` if it never was.
     pub left: Option<Instant>,
     /// What became of it.
@@ -77,6 +79,11 @@ impl Row for PacketRecord {
             "jitter_ns",
             Length(|row| ns(row.spent.jitter)),
             "Of its time until due, otherwise held back.",
+        ),
+        Column::required(
+            "marked",
+            U8(|row| Some(row.marked.into())),
+            "1 where the path has marked it (ECN: congestion experienced), else 0.",
         ),
     ];
 }

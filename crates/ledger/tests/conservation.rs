@@ -14,7 +14,7 @@ const LOSS: DropCause = DropCause::Path(loss::LOSS);
 const QUEUE: DropCause = DropCause::Path(QUEUE_FULL);
 const TOO_LARGE: DropCause = DropCause::Path(mtu::MTU);
 
-/// Six packets of 100 bytes forward (3 delivered, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
+/// Six packets of 100 bytes forward (3 delivered, 1 of them marked, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
 fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
     let mut ledger = Ledger::new();
     for _ in 0..6 {
@@ -23,6 +23,7 @@ fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
     for _ in 0..3 {
         ledger.handle_delivery(Side::Forward, Bytes(100));
     }
+    ledger.handle_mark(Side::Forward);
     ledger.handle_drop(Side::Forward, LOSS);
     ledger.handle_drop(Side::Forward, QUEUE);
     ledger.handle_arrival(Side::Reverse, Bytes(40));
@@ -48,9 +49,9 @@ fn a_closed_ledger_is_written_as_the_protocol_says() {
     assert_eq!(
         written,
         json!({
-            "forward": {"in": 6, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "queued": 1,
+            "forward": {"in": 6, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "marked": 1, "queued": 1,
                         "in_bytes": 600, "delivered_bytes": 300, "icmp": 0},
-            "reverse": {"in": 1, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "queued": 0,
+            "reverse": {"in": 1, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "marked": 0, "queued": 0,
                         "in_bytes": 40, "delivered_bytes": 40, "icmp": 0},
             "closed": true,
         })

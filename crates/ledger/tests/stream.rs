@@ -24,6 +24,7 @@ fn record(index: u64) -> PacketRecord {
         entered: Instant::ZERO,
         due: Instant::ZERO,
         spent: TimeSpent::default(),
+        marked: false,
         left: None,
         verdict: Verdict::Queued,
     }

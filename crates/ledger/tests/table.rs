@@ -46,6 +46,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         entered: ns(1_000 + index),
         due: ns(3_000),
         spent: SPENT,
+        marked: verdict == Verdict::Delivered,
         left: left.map(ns),
         verdict,
     }
@@ -84,7 +85,7 @@ fn every_column_is_read_back_as_it_was_written() {
     let schema = batch.schema();
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let documented = "direction index size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
-                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns";
+                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
     let text = |name: &str| {
@@ -108,6 +109,7 @@ fn every_column_is_read_back_as_it_was_written() {
     for (part, value) in [("propagation", 1), ("serialisation", 2), ("queueing", 3), ("jitter", 4)] {
         assert_eq!(column(&format!("{part}_ns")).as_primitive::<Int64Type>().values(), &[value; 5]);
     }
+    assert_eq!(column("marked").as_primitive::<UInt8Type>().values(), &[1, 0, 0, 0, 0]);
     let out = column("out_ns").as_primitive::<Int64Type>();
     assert_eq!((out.value(0), out.null_count()), (1_500, 4));
 }
@@ -116,7 +118,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (16, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (17, 0));
 }
 
 #[test]

@@ -43,6 +43,15 @@ pub struct DeliverySettings {
     pub once: bool,
 }
 
+impl DeliverySettings {
+    /// What the trace delivers in the mean.
+    fn mean_rate(&self) -> Option<BitRate> {
+        let trace = self.trace.as_ref()?;
+        let bits = trace.len() as u128 * u128::from(DELIVERED) * 8 * 1000;
+        BitRate::new((bits / u128::from((*trace.last()?).max(1))) as u64)
+    }
+}
+
 impl ElementSettings for DeliverySettings {
     fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
         let trace = settings.phases().find_map(|settings| settings.trace.clone())?;
@@ -54,12 +63,12 @@ impl ElementSettings for DeliverySettings {
     }
 
     fn effect(&self) -> Effect {
-        let Some((trace, last)) = self.trace.as_ref().and_then(|trace| Some((trace, *trace.last()?))) else {
+        if self.trace.as_ref().is_none_or(Vec::is_empty) {
             return Effect::default();
-        };
-        let bits = trace.len() as u128 * u128::from(DELIVERED) * 8 * 1000;
-        let rate = BitRate::new((bits / u128::from(last.max(1))) as u64);
-        Effect { rate, queue: Some(self.queue.unwrap_or_default()), changes: true, ..Effect::default() }
+        }
+        let rate = self.mean_rate();
+        let queue = Some(self.queue.unwrap_or_default().at_rate(rate));
+        Effect { rate, queue, changes: true, ..Effect::default() }
     }
 
     fn is_random(&self) -> bool {
@@ -170,9 +179,11 @@ impl Deliveries {
     }
 
     fn has_room(&mut self, now: Instant, size: u64) -> bool {
-        match self.settings.at(now).queue.unwrap_or_default() {
+        let settings = self.settings.at(now);
+        match settings.queue.unwrap_or_default().at_rate(settings.mean_rate()) {
             QueueLimit::Packets(packets) => (self.waiting.len() as u64) < packets,
             QueueLimit::Bytes(bytes) => self.waiting_bytes + size <= bytes,
+            QueueLimit::Time(_) => true,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// What a direction, or one of its elements, does to traffic: what models, designs and forecasts need to know of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct Effect {
     /// Mean delay of a packet, without the time on the wire or behind other packets.
     #[serde(rename = "delay_ns")]
@@ -34,6 +35,10 @@ pub struct Effect {
     pub random_delay: bool,
     /// Whether a packet may leave before one that entered earlier.
     pub reorders: bool,
+    /// Whether the queue drops or marks packets before it is full.
+    pub manages_queue: bool,
+    /// Whether the link sends bursts faster than at its rate.
+    pub bursts: bool,
     /// Whether it is something else at other times. What it is then is not in the other fields.
     pub changes: bool,
 }
@@ -57,6 +62,8 @@ impl Effect {
             mtu_bytes: self.mtu_bytes.into_iter().chain(next.mtu_bytes).min(),
             random_delay: self.random_delay || next.random_delay,
             reorders: self.reorders || next.reorders,
+            manages_queue: self.manages_queue || next.manages_queue,
+            bursts: self.bursts || next.bursts,
             changes: self.changes || next.changes,
         }
     }

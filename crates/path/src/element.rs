@@ -102,6 +102,11 @@ impl Packet {
         Self { entered: shifted(self.entered), at: shifted(self.at), ..self }
     }
 
+    /// Whether the path has marked it, whose bits about congestion were `before` when it entered.
+    pub fn is_marked_since(&self, before: Ecn) -> bool {
+        self.ecn == Ecn::Marked && before != Ecn::Marked
+    }
+
     /// The packet once it has been in flight for `time`.
     #[must_use]
     pub fn after_propagation(self, time: Duration) -> Self {

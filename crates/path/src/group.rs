@@ -102,6 +102,13 @@ where
     if courses.is_empty() {
         return Ok(T::element(Schedule::constant(settings.clone()), seed));
     }
+    if let Some(key) = rows.iter().flatten().flat_map(Map::keys).find(|key| T::fixed_keys().contains(&key.as_str())) {
+        return Err(SettingError::new(
+            key,
+            "cannot change over time",
+            "give it one value; other keys of the hop can change",
+        ));
+    }
     let base = match serde_json::to_value(settings) {
         Ok(Value::Object(object)) => object,
         other => unreachable!("settings are no object: {other:?}"),

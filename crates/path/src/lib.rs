@@ -25,6 +25,7 @@ pub mod queue;
 mod registry;
 mod schedule;
 mod settings;
+pub mod slots;
 mod table;
 pub mod world;
 

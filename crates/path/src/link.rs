@@ -1,25 +1,27 @@
 //! A link: one packet at a time is transmitted at the rate; the others wait in a queue. Where the rate changes, what is left of a packet
 //! is transmitted at the new one; where the queue shrinks, what waits in it stays.
+//!
+//! With a burst, the rate is that of a token bucket: tokens come at the rate, up to the burst, a packet goes once there are tokens for
+//! all of it, and then at the peak rate. A packet that is larger than the burst goes when the bucket is full, and leaves a debt.
 
-use crate::queue::{Fifo, Queue, QueueLimit};
+use crate::queue::{AQM, Moment, Queue, QueueLimit, QueueSettings, queue_of};
 use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet, Schedule};
 use crosswind_settings::SettingError;
-use crosswind_units::{BitRate, Duration, Instant, Seed};
+use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+pub use crate::queue::QUEUE_FULL;
+
 /// 1 Tbit/s: far above what one machine forwards.
 const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 
-/// Packets or bytes of a queue: more never wait on one machine.
-const MAX_QUEUE: u64 = 1_000_000_000;
-
-/// The queue before the link was full.
-pub const QUEUE_FULL: Cause = Cause::new("queue");
+/// 1 GB, as a queue.
+const MAX_BURST_BYTES: u64 = 1_000_000_000;
 
 /// The link, which transmits one packet at a time, and the queue before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkSettings {
     /// Rate of the link; without one it is unlimited and has no queue.
@@ -29,79 +31,130 @@ pub struct LinkSettings {
     /// Size of the queue before the link, without the packet in transmission.
     #[schemars(extend(
         "kind" = "queue",
-        "default_help" = "1000 packets where there is a rate",
+        "default_help" = "1000 packets where there is a rate; with fq_codel 10240, with dualpi2 10000",
         "only_with" = {"key": "rate_bps", "value": null}
     ))]
     pub queue: Option<QueueLimit>,
     /// What occupies the link and a queue in bytes: the IP packet, or the Ethernet frame with all that surrounds it.
     #[serde(rename = "count")]
     pub counting: Counting,
+    /// What may be sent at once after a pause: the size of a token bucket that fills at the rate.
+    #[serde(rename = "burst_bytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_BURST_BYTES), extend(
+        "default_help" = "none: packets go evenly at the rate",
+        "only_with" = {"key": "rate_bps", "value": null}
+    ))]
+    pub burst: Option<Bytes>,
+    /// Rate at which a burst is sent.
+    #[serde(rename = "peak_rate_bps", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_RATE_BPS), extend(
+        "default_help" = "unlimited",
+        "only_with" = {"key": "burst_bytes", "value": null}
+    ))]
+    pub peak_rate: Option<BitRate>,
+    #[allow(missing_docs)] // each of its keys has its own
+    #[serde(flatten)]
+    pub queueing: QueueSettings,
 }
 
+impl LinkSettings {
+    /// How fast a packet is put on the wire.
+    const fn wire_rate(&self) -> Option<BitRate> {
+        if self.burst.is_some() { self.peak_rate } else { self.rate }
+    }
+
+    /// The bits of a packet, in bit/s times ns.
+    fn length(&self, size: Bytes) -> u128 {
+        u128::from(self.counting.occupied(size).0) * 8 * NANOS
+    }
+}
+
+/// Nanoseconds in a second.
+const NANOS: u128 = 1_000_000_000;
+
 impl ElementSettings for LinkSettings {
-    fn element(mut settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
+    fn element(mut settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
         let limited = settings.ever(|settings| settings.rate.is_some());
-        let first = *settings.at(Instant::ZERO);
-        let queue = Fifo::new(first.queue.unwrap_or_default(), first.counting);
-        limited.then(|| Box::new(Link::new(settings, Box::new(queue))) as Box<dyn Element>)
+        let queue = queue_of(settings.at(Instant::ZERO), seed);
+        limited.then(|| Box::new(Link::new(settings, queue)) as Box<dyn Element>)
+    }
+
+    fn fixed_keys() -> &'static [&'static str] {
+        QueueSettings::FIXED
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
-        &[QUEUE_FULL]
+        &[QUEUE_FULL, AQM]
     }
 
     fn effect(&self) -> Effect {
-        Effect { rate: self.rate, queue: self.queue, frame: self.counting.overhead(), ..Effect::default() }
+        Effect {
+            rate: self.rate,
+            queue: self.queue.map(|queue| queue.at_rate(self.rate)),
+            frame: self.counting.overhead(),
+            manages_queue: self.queueing.discipline.is_active() && self.rate.is_some(),
+            bursts: self.burst.is_some(),
+            ..Effect::default()
+        }
     }
 
     fn is_random(&self) -> bool {
-        false
+        self.rate.is_some() && self.queueing.discipline.is_random()
     }
 
     fn complete(&mut self) -> Result<(), SettingError> {
-        match self.queue {
-            Some(QueueLimit::Packets(0) | QueueLimit::Bytes(0)) => Err(SettingError::new(
-                "queue",
-                "of 0 would drop every packet that has to wait",
-                "give at least 1 packet or 1 byte",
-            )),
-            Some(QueueLimit::Packets(limit) | QueueLimit::Bytes(limit)) if limit > MAX_QUEUE => Err(SettingError::new(
-                "queue",
-                format!("of {limit} is more than {MAX_QUEUE} packets or bytes"),
-                "give a smaller limit",
-            )),
-            Some(_) if self.rate.is_none() => Err(SettingError::new(
-                "queue",
-                "is set but rate_bps is not: an unlimited link has no queue",
-                "set rate_bps, or leave queue out",
-            )),
-            limit => {
-                self.queue = self.rate.map(|_| limit.unwrap_or_default());
-                Ok(())
+        self.queue.map_or(Ok(()), |queue| queue.check("queue"))?;
+        let needs_rate = |key: &str, given: bool, why: &str| match self.rate {
+            None if given => {
+                let problem = format!("is set but rate_bps is not: {why}");
+                Err(SettingError::new(key, problem, format!("set rate_bps, or leave {key} out")))
             }
+            _ => Ok(()),
+        };
+        needs_rate("queue", self.queue.is_some(), "an unlimited link has no queue")?;
+        needs_rate("discipline", self.queueing != QueueSettings::default(), "an unlimited link has no queue")?;
+        needs_rate("burst_bytes", self.burst.is_some(), "an unlimited link sends everything at once")?;
+        if self.peak_rate.is_some() && self.burst.is_none() {
+            let problem = "is set but burst_bytes is not: packets go evenly at the rate";
+            return Err(SettingError::new("peak_rate_bps", problem, "set burst_bytes, or leave peak_rate_bps out"));
         }
+        if let (Some(peak), Some(rate)) = (self.peak_rate, self.rate)
+            && peak < rate
+        {
+            let problem = format!("{} is less than the rate of {}", peak.as_bps(), rate.as_bps());
+            return Err(SettingError::new("peak_rate_bps", problem, "give a peak rate above the rate"));
+        }
+        self.queueing.complete()?;
+        let default = self.queueing.discipline.default_limit();
+        self.queue = self.rate.map(|_| self.queue.unwrap_or(default));
+        Ok(())
     }
 }
 
-/// A transmitter with a queue before it. The packet in transmission occupies the link, not the queue.
+/// A transmitter with a queue before it. The packet in transmission, or that waits for tokens, occupies the link, not the queue.
 pub struct Link {
     settings: Schedule<LinkSettings>,
     now: LinkSettings,
     queue: Box<dyn Queue>,
-    transmitting: Option<Transmitting>,
+    sending: Option<Sending>,
     /// Fraction of a nanosecond that back-to-back transmissions carry on, in bit/s times ns.
     remainder: u64,
+    bucket: Bucket,
+    /// Whether it matters later what changed while the link was idle.
+    has_memory: bool,
     out: VecDeque<Departure>,
 }
 
-/// A packet on the wire.
-struct Transmitting {
+/// The packet that has left the queue.
+struct Sending {
     packet: Packet,
+    /// Whether it still waits for tokens.
+    waits: bool,
     /// When what is left began.
     since: Instant,
-    /// What is left of it, in bit/s times ns.
+    /// What is left of it on the wire, in bit/s times ns.
     left: u128,
-    /// When it ends, if the rate stays.
+    /// When it ends to wait, or to be transmitted, if the rate stays.
     end: Instant,
 }
 
@@ -109,72 +162,98 @@ impl Link {
     /// A link that is fed by `queue`.
     pub fn new(mut settings: Schedule<LinkSettings>, queue: Box<dyn Queue>) -> Self {
         let now = *settings.at(Instant::ZERO);
-        Self { settings, now, queue, transmitting: None, remainder: 0, out: VecDeque::new() }
+        let has_memory = settings.ever(|settings| settings.burst.is_some() || settings.queueing.discipline.is_active());
+        let bucket = Bucket { tokens: Bucket::size(&now), at: Instant::ZERO };
+        Self { settings, now, queue, sending: None, remainder: 0, bucket, has_memory, out: VecDeque::new() }
     }
 
-    fn transmit(&mut self, start: Instant, packet: Packet) {
-        let bits = u128::from(self.now.counting.occupied(packet.size).0) * 8;
-        let left = bits * 1_000_000_000 + u128::from(self.remainder);
+    /// Takes a packet from the queue to the transmitter.
+    fn begin(&mut self, now: Instant, packet: Packet) {
+        let end = self.bucket.ready(now, &self.now, packet.size);
+        self.sending = Some(Sending { packet, waits: true, since: now, left: 0, end });
+        if end <= now {
+            self.transmit();
+        }
+    }
+
+    /// Transmits the packet that has waited for tokens.
+    fn transmit(&mut self) {
+        let Some(Sending { packet, end: start, .. }) = self.sending.take() else { return };
+        self.bucket.take(start, &self.now, packet.size);
+        let left = self.now.length(packet.size) + u128::from(self.remainder);
         let packet = packet.after_queueing(start);
-        self.transmitting = Some(Transmitting { packet, since: start, left, end: self.end(start, left) });
+        self.sending = Some(Sending { packet, waits: false, since: start, left, end: self.end(start, left) });
     }
 
     /// When a transmission with so much left ends, at the rate of now.
     fn end(&self, since: Instant, left: u128) -> Instant {
-        let took = self.now.rate.map_or(0, |rate| left / u128::from(rate.as_bps()));
+        let took = self.now.wire_rate().map_or(0, |rate| left / u128::from(rate.as_bps()));
         since + Duration::from_nanos(u64::try_from(took).unwrap_or(u64::MAX))
     }
 
     /// Brings transmissions that end by `now` to their end, starts those that follow them, and changes the settings in time.
     fn advance(&mut self, now: Instant) {
-        loop {
-            // Of a link that is idle, what changed in the meantime does not matter: only what holds now.
-            let next = self
-                .settings
-                .next_change()
-                .map(|change| if self.transmitting.is_some() { change } else { change.max(now) });
-            let change = next.filter(|change| *change <= now);
-            let end = self.transmitting.as_ref().map(|transmitting| transmitting.end).filter(|end| *end <= now);
-            match (end, change) {
-                (Some(end), change) if change.is_none_or(|change| end <= change) => self.finish(),
-                (_, Some(change)) => self.change(change),
-                _ => return,
+        while let Some(end) = self.sending.as_ref().map(|sending| sending.end) {
+            let change = self.settings.next_change().filter(|change| *change < end && *change <= now);
+            match change {
+                Some(change) => self.change(change),
+                None if end <= now => self.finish(),
+                None => return,
             }
         }
     }
 
+    /// Makes up for the changes since the link fell idle. Where it has no memory, only what holds now matters.
+    fn wake(&mut self, now: Instant) {
+        while let Some(change) = self.settings.next_change().filter(|change| *change <= now) {
+            self.change(if self.has_memory { change } else { now });
+        }
+    }
+
     fn finish(&mut self) {
-        let Some(Transmitting { packet, since, left, end }) = self.transmitting.take() else { return };
-        let used = self.now.rate.map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
+        if self.sending.as_ref().is_some_and(|sending| sending.waits) {
+            return self.transmit();
+        }
+        let Some(Sending { packet, since, left, end, .. }) = self.sending.take() else { return };
+        let used =
+            self.now.wire_rate().map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
         self.remainder = (left - used) as u64;
         self.out.push_back(Departure::Forwarded(packet.after_transmission(end - packet.at)));
-        match self.queue.dequeue(end) {
-            Some(next) => self.transmit(end, next),
+        match self.queue.dequeue(&mut Moment::new(end, &mut self.out)) {
+            Some(next) => self.begin(end, next),
             None => self.remainder = 0,
         }
     }
 
     fn change(&mut self, time: Instant) {
         let before = std::mem::replace(&mut self.now, *self.settings.at(time));
-        self.queue.set_limit(self.now.queue.unwrap_or_default());
-        let Some(mut transmitting) = self.transmitting.take() else { return };
-        let sent = before
-            .rate
-            .map_or(u128::MAX, |rate| u128::from(rate.as_bps()) * u128::from((time - transmitting.since).as_nanos()));
-        transmitting.left = transmitting.left.saturating_sub(sent);
-        transmitting.since = time;
-        transmitting.end = self.end(time, transmitting.left);
-        self.transmitting = Some(transmitting);
+        self.bucket.change(time, &before, &self.now);
+        self.queue.change(time, &self.now);
+        let Some(mut sending) = self.sending.take() else { return };
+        if sending.waits {
+            sending.end = self.bucket.ready(time, &self.now, sending.packet.size);
+        } else {
+            let sent = before
+                .wire_rate()
+                .map_or(u128::MAX, |rate| u128::from(rate.as_bps()) * u128::from((time - sending.since).as_nanos()));
+            sending.left = sending.left.saturating_sub(sent);
+            sending.since = time;
+            sending.end = self.end(time, sending.left);
+        }
+        self.sending = Some(sending);
     }
 }
 
 impl Element for Link {
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
         self.advance(now);
-        if self.transmitting.is_none() {
-            self.transmit(now, packet);
-        } else if let Err(packet) = self.queue.enqueue(now, packet) {
-            self.out.push_back(Departure::Dropped(packet, QUEUE_FULL));
+        if self.sending.is_some() {
+            self.queue.enqueue(&mut Moment::new(now, &mut self.out), packet);
+            return;
+        }
+        self.wake(now);
+        if let Some(packet) = self.queue.pass(&mut Moment::new(now, &mut self.out), packet) {
+            self.begin(now, packet);
         }
     }
 
@@ -184,11 +263,61 @@ impl Element for Link {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        let end = self.transmitting.as_ref()?.end;
+        let end = self.sending.as_ref()?.end;
         Some(self.settings.next_change().map_or(end, |change| change.min(end)))
     }
 
     fn queued(&self) -> usize {
-        self.out.len() + self.queue.len() + usize::from(self.transmitting.is_some())
+        self.out.len() + self.queue.len() + usize::from(self.sending.is_some())
+    }
+}
+
+/// A token bucket. Its tokens are counted in bit/s times ns, so that no fraction of one is lost.
+struct Bucket {
+    /// Less than 0 is a debt.
+    tokens: i128,
+    at: Instant,
+}
+
+impl Bucket {
+    /// What `settings` let it hold.
+    fn size(settings: &LinkSettings) -> i128 {
+        settings.burst.map_or(0, |burst| i128::from(burst.0) * 8 * NANOS as i128)
+    }
+
+    /// Lets tokens come until `now`, even beyond the bucket's size.
+    fn fill(&mut self, now: Instant, settings: &LinkSettings) {
+        let passed = i128::from(now.saturating_since(self.at).as_nanos());
+        self.tokens += passed * settings.rate.map_or(0, |rate| i128::from(rate.as_bps()));
+        self.at = now;
+    }
+
+    /// From when on, at `now` or later, there are tokens for a packet of `size`.
+    fn ready(&mut self, now: Instant, settings: &LinkSettings, size: Bytes) -> Instant {
+        let (Some(_), Some(rate)) = (settings.burst, settings.rate) else { return now };
+        self.fill(now, settings);
+        self.tokens = self.tokens.min(Self::size(settings));
+        let needed = (settings.length(size) as i128).min(Self::size(settings)) - self.tokens;
+        let wait = u128::try_from(needed).unwrap_or(0).div_ceil(u128::from(rate.as_bps()));
+        now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+
+    /// Takes the tokens of a packet that goes at `now`. What came beyond the bucket's size since it was ready is a fraction of a nanosecond's,
+    /// by which the packet could have gone earlier: the next one has it.
+    fn take(&mut self, now: Instant, settings: &LinkSettings, size: Bytes) {
+        if settings.burst.is_some() {
+            self.fill(now, settings);
+            self.tokens -= settings.length(size) as i128;
+        }
+    }
+
+    /// Goes on by other settings from `now` on; a bucket that was not there before begins full.
+    fn change(&mut self, now: Instant, before: &LinkSettings, settings: &LinkSettings) {
+        if before.burst.is_some() {
+            self.fill(now, before);
+            self.tokens = self.tokens.min(Self::size(settings));
+        } else {
+            *self = Self { tokens: Self::size(settings), at: now };
+        }
     }
 }

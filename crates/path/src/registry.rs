@@ -6,6 +6,7 @@ elements! {
     mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
     link: crate::link::LinkSettings,
+    slots: crate::slots::SlotSettings,
     deliveries: crate::deliveries::DeliverySettings,
     delay: crate::delay::DelaySettings,
 }

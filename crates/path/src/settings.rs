@@ -14,6 +14,14 @@ pub trait ElementSettings {
     where
         Self: Sized;
 
+    /// Keys that cannot change over time.
+    fn fixed_keys() -> &'static [&'static str]
+    where
+        Self: Sized,
+    {
+        &[]
+    }
+
     /// The causes for which the element drops packets.
     fn drop_causes(&self) -> &'static [Cause] {
         &[]

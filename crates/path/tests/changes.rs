@@ -240,6 +240,10 @@ fn hops_and_changes_that_cannot_be_are_refused_by_key() {
             change(json!({"forward": {"queue": {"packets": 5}}})),
             "queue is set but rate_bps is not: an unlimited link has no queue",
         ),
+        (
+            json!({"forward": {"rate_bps": 9}, "changes": [{"forward": {"discipline": "codel"}}]}),
+            "discipline cannot change over time",
+        ),
         (json!({"hops": [hop("a"), hop("b")], "changes": [{"forward": {"loss": 1}}]}), "changes.0.hop is missing"),
     ] {
         assert_eq!(refused(&settings).0, message);

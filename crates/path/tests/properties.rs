@@ -2,25 +2,45 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Arrival, Direction, DirectionConfig, PathConfig, Side};
-use crosswind_units::{Bytes, Instant, Seed};
+use crosswind_path::{Arrival, Direction, DirectionConfig, Ecn, PathConfig, Side};
+use crosswind_units::{Bytes, Duration, Instant, Seed};
 use proptest::prelude::*;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+const DISCIPLINES: &[&str] = &["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2"];
 
 fn configs() -> impl Strategy<Value = DirectionConfig> {
     let packets = (1_u64..20).prop_map(|packets| json!({"packets": packets}));
     let bytes = (1_u64..20_000).prop_map(|bytes| json!({"bytes": bytes}));
-    let link = (1_u64..1_000_000_000, prop_oneof![packets, bytes]);
+    let time = (1_u64..50_000_000).prop_map(|time| json!({"time_ns": time}));
+    let burst = proptest::option::of((1_u64..20_000, proptest::option::of(1_000_000_000_u64..2_000_000_000)));
+    let link = (1_u64..1_000_000_000, prop_oneof![packets, bytes, time], proptest::sample::select(DISCIPLINES), burst);
     let count = prop_oneof![Just("ip"), Just("ethernet")];
     (0_u64..50_000_000, 0.0..=1.0_f64, proptest::option::of(link), count).prop_map(|(delay_ns, loss, link, count)| {
         let mut settings = json!({"delay_ns": delay_ns, "loss": loss, "count": count});
-        if let Some((rate_bps, queue)) = link {
+        if let Some((rate_bps, queue, discipline, burst)) = link {
             settings["rate_bps"] = rate_bps.into();
             settings["queue"] = queue;
+            settings["discipline"] = discipline.into();
+            if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2") {
+                // Short enough that packets are dropped.
+                settings["queue_target_ns"] = 100_000.into();
+            }
+            if let Some((bytes, peak)) = burst {
+                settings["burst_bytes"] = bytes.into();
+                settings["peak_rate_bps"] = peak.into();
+            }
         }
         DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
     })
+}
+
+/// A packet of one of three flows, each of which has other bits about congestion.
+fn arrival(index: usize, size: u64) -> Arrival {
+    let flow = index % 3;
+    let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][flow];
+    Arrival { size: Bytes(size), flow: flow as u32, ecn, buffer: flow as u32 }
 }
 
 /// Paths of one to three hops whose keys change: for good, for a time, again and again, at random.
@@ -71,12 +91,12 @@ proptest! {
         sends in proptest::collection::vec((0_u64..10_000_000, 20_u64..1500), 1..100),
     ) {
         let mut world = World::new(Direction::from_config(&config, Seed(seed)));
-        for &(at, size) in &sends {
-            world.send_at(Instant::from_nanos(at), size);
+        for (index, &(at, size)) in sends.iter().enumerate() {
+            world.arrive_at(Instant::from_nanos(at), arrival(index, size));
         }
         let mut seen = BTreeSet::new();
         let mut last_delivery = None;
-        let mut last_index = None;
+        let mut last_index = BTreeMap::new();
         while let Some((packet, fate)) = world.next_fate() {
             prop_assert!(seen.insert(packet.index));
             prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
@@ -84,12 +104,14 @@ proptest! {
             if let Fate::Delivered(at) = fate {
                 prop_assert!(at >= packet.entered + config.longest_delay());
                 if let Some(rate) = config.link.rate {
-                    let wire = rate.transmission(config.link.counting.occupied(packet.size), 0).duration;
+                    let rate = if config.link.burst.is_some() { config.link.peak_rate } else { Some(rate) };
+                    let size = config.link.counting.occupied(packet.size);
+                    let wire = rate.map_or(Duration::ZERO, |rate| rate.transmission(size, 0).duration);
                     prop_assert!(at >= packet.entered + config.longest_delay() + wire);
                 }
                 prop_assert!(last_delivery <= Some(at));
-                prop_assert!(last_index < Some(packet.index));
-                (last_delivery, last_index) = (Some(at), Some(packet.index));
+                prop_assert!(last_index.insert(packet.flow, packet.index) < Some(packet.index));
+                last_delivery = Some(at);
             }
         }
         prop_assert_eq!(seen.len(), sends.len());
@@ -103,17 +125,21 @@ proptest! {
         sends in proptest::collection::vec((0_u64..2_000_000_000, 20_u64..1500), 1..100),
     ) {
         let mut world = World::new(path.direction(side, Seed(3)));
-        for &(at, size) in &sends {
-            world.send_at(Instant::from_nanos(at), size);
+        for (index, &(at, size)) in sends.iter().enumerate() {
+            world.arrive_at(Instant::from_nanos(at), arrival(index, size));
         }
         let mut seen = BTreeSet::new();
         let mut last = None;
+        let mut last_index = BTreeMap::new();
         while let Some((packet, fate)) = world.next_fate() {
             prop_assert!(seen.insert(packet.index));
             prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
             if let Fate::Delivered(at) = fate {
-                prop_assert!(last < Some((at, packet.index)));
-                last = Some((at, packet.index));
+                prop_assert!(last <= Some(at));
+                // A mark of one hop takes a packet into another queue of the next (dualpi2).
+                let before = last_index.insert(packet.flow, packet.index);
+                prop_assert!(packet.flow == 1 || before < Some(packet.index));
+                last = Some(at);
             }
         }
         prop_assert_eq!((seen.len(), world.queued()), (sends.len(), 0));
@@ -122,9 +148,9 @@ proptest! {
         sends.sort_unstable();
         let mut exact = World::new(path.direction(side, Seed(3)));
         let mut late = path.direction(side, Seed(3));
-        for &(at, size) in &sends {
-            exact.send_at(Instant::from_nanos(at), size);
-            late.handle_packet(Instant::from_nanos(at), Arrival { size: Bytes(size), ..Arrival::default() });
+        for (index, &(at, size)) in sends.iter().enumerate() {
+            exact.arrive_at(Instant::from_nanos(at), arrival(index, size));
+            late.handle_packet(Instant::from_nanos(at), arrival(index, size));
         }
         let far = Instant::from_nanos(u64::MAX / 2);
         let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| *departure.packet()).collect();
@@ -143,9 +169,9 @@ proptest! {
         sends.sort_unstable();
         let mut exact = World::new(Direction::from_config(&config, Seed(1)));
         let mut late = Direction::from_config(&config, Seed(1));
-        for &(at, size) in &sends {
-            exact.send_at(Instant::from_nanos(at), size);
-            late.handle_packet(Instant::from_nanos(at), Arrival { size: Bytes(size), ..Arrival::default() });
+        for (index, &(at, size)) in sends.iter().enumerate() {
+            exact.arrive_at(Instant::from_nanos(at), arrival(index, size));
+            late.handle_packet(Instant::from_nanos(at), arrival(index, size));
         }
         let far = Instant::from_nanos(u64::MAX);
         let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| match departure {
@@ -156,5 +182,56 @@ proptest! {
         nominal.sort_by_key(|(index, _)| *index);
         fates.sort_by_key(|(index, _)| *index);
         prop_assert_eq!(nominal, fates);
+    }
+
+    #[test]
+    fn a_queue_whose_link_and_parameters_change_loses_no_packet_whenever_it_is_polled(
+        discipline in proptest::sample::select(DISCIPLINES),
+        rates in (100_000_u64..10_000_000, 100_000_u64..10_000_000),
+        burst in proptest::option::of(1_u64..10_000),
+        limits in (2_u64..50, 2_u64..50),
+        (start, lasting, pause) in (0_u64..1_000_000_000, 1_000_000_u64..200_000_000, 1_000_000_u64..200_000_000),
+        sends in proptest::collection::vec((0_u64..2_000_000_000, 20_u64..1500), 1..200),
+        delay in 0_u64..3,
+    ) {
+        let mut forward = json!({
+            "rate_bps": rates.0, "queue": {"packets": limits.0}, "discipline": discipline, "delay_ns": delay * 1_000_000,
+        });
+        let mut changed = json!({"rate_bps": rates.1, "queue": {"time_ns": limits.1 * 1_000_000}});
+        match discipline {
+            "codel" | "fq_codel" | "pie" | "dualpi2" => changed["queue_target_ns"] = 1_000_000.into(),
+            "red" => changed["red_max_bytes"] = 8000.into(),
+            _ => {}
+        }
+        if let Some(burst) = burst {
+            forward["burst_bytes"] = burst.into();
+            changed["burst_bytes"] = (burst / 2 + 1).into();
+        }
+        let change = json!({"start_ns": start, "for_ns": lasting, "every_ns": lasting + pause, "forward": changed});
+        let path = json!({"forward": forward, "changes": [change]});
+        let path = PathConfig::from_object(path.as_object().unwrap()).unwrap();
+        let mut sends = sends;
+        sends.sort_unstable();
+        let mut exact = path.direction(Side::Forward, Seed(5));
+        let mut late = path.direction(Side::Forward, Seed(5));
+        let mut early = Vec::new();
+        for (index, &(at, size)) in sends.iter().enumerate() {
+            let at = Instant::from_nanos(at);
+            // One is polled at every time at which it wants to be, and between; the other never before the end.
+            while let Some(next) = exact.next_wakeup().filter(|next| *next <= at) {
+                early.extend(std::iter::from_fn(|| exact.poll_packet(next)));
+            }
+            early.extend(std::iter::from_fn(|| exact.poll_packet(at)));
+            exact.handle_packet(at, arrival(index, size));
+            late.handle_packet(at, arrival(index, size));
+        }
+        let far = Instant::from_nanos(u64::MAX / 2);
+        early.extend(std::iter::from_fn(|| exact.poll_packet(far)));
+        let mut at_once: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).collect();
+        for departures in [&mut early, &mut at_once] {
+            departures.sort_by_key(|departure| departure.packet().index);
+        }
+        prop_assert_eq!((early.len(), exact.queued(), late.queued()), (sends.len(), 0, 0));
+        prop_assert_eq!(early, at_once);
     }
 }

@@ -7,8 +7,9 @@ use crosswind_path::loss::{LOSS, LossSettings, random_loss};
 use crosswind_path::mtu::{MTU, MtuSettings, largest_packet};
 use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Counting, Direction, Element, Schedule};
+use crosswind_path::{Counting, Direction, DirectionConfig, Element, Schedule};
 use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
+use serde_json::json;
 
 fn ms(n: u64) -> Instant {
     us(n * 1000)
@@ -20,8 +21,8 @@ fn us(n: u64) -> Instant {
 
 fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
     let rate = BitRate::new(mbit * 1_000_000).unwrap();
-    let settings = LinkSettings { rate: Some(rate), queue: Some(limit), counting };
-    Box::new(Link::new(Schedule::constant(settings), Box::new(Fifo::new(limit, counting))))
+    let settings = LinkSettings { rate: Some(rate), queue: Some(limit), counting, ..LinkSettings::default() };
+    Box::new(Link::new(Schedule::constant(settings), Box::new(Fifo::new(&settings))))
 }
 
 fn delay(ms: u64) -> Box<dyn Element> {
@@ -170,4 +171,75 @@ fn a_loss_does_not_depend_on_the_loss_before_it() {
     let n = after_loss.len() as f64;
     let again = after_loss.iter().filter(|&&l| l).count() as f64 / n;
     assert!((again - 0.2).abs() < 4.0 * (0.2 * 0.8 / n).sqrt());
+}
+
+/// What becomes of packets that enter at these times, in microseconds, with these sizes.
+fn fates(settings: &serde_json::Value, sends: &[(u64, u64)]) -> Vec<(u64, Fate)> {
+    let config = DirectionConfig::from_object(settings.as_object().unwrap()).unwrap();
+    let mut world = World::new(Direction::from_config(&config, Seed(1)));
+    for &(at, size) in sends {
+        world.send_at(us(at), size);
+    }
+    world.run()
+}
+
+#[test]
+fn a_queue_in_time_holds_what_the_link_sends_in_it() {
+    // 10 Mbit/s send 2500 bytes in 2 ms: two packets wait beside the one that is transmitted.
+    let settings = json!({"rate_bps": 10_000_000, "queue": {"time_ns": 2_000_000}});
+    let dropped = (3, Fate::Dropped(us(0), QUEUE_FULL));
+    let passed = [(0, 1), (1, 2), (2, 3)].map(|(index, at)| (index, Fate::Delivered(ms(at))));
+    assert_eq!(fates(&settings, &[(0, 1250); 4]), [&[dropped], &passed[..]].concat());
+}
+
+#[test]
+fn a_head_drop_queue_drops_what_has_waited_longest() {
+    let settings = json!({"rate_bps": 10_000_000, "queue": {"packets": 2}, "discipline": "head_drop"});
+    let found = fates(&settings, &[(0, 1250), (0, 1250), (0, 1250), (500, 1250)]);
+    assert_eq!(
+        found,
+        [
+            (1, Fate::Dropped(us(500), QUEUE_FULL)),
+            (0, Fate::Delivered(ms(1))),
+            (2, Fate::Delivered(ms(2))),
+            (3, Fate::Delivered(ms(3))),
+        ]
+    );
+    // In bytes, as many go as the arriving packet needs; one that is larger than the queue goes itself.
+    let settings = json!({"rate_bps": 10_000_000, "queue": {"bytes": 1000}, "discipline": "head_drop"});
+    let dropped: Vec<u64> = fates(&settings, &[(0, 1250), (0, 400), (1, 400), (2, 800), (3, 1001)])
+        .into_iter()
+        .filter_map(|(index, fate)| matches!(fate, Fate::Dropped(..)).then_some(index))
+        .collect();
+    assert_eq!(dropped, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_token_bucket_sends_its_burst_at_once_and_then_at_the_rate() {
+    // 8 Mbit/s are a byte a microsecond. Three packets of 1000 bytes go at once, then one each millisecond.
+    let settings = json!({"rate_bps": 8_000_000, "burst_bytes": 3000});
+    let at = |fates: Vec<(u64, Fate)>| -> Vec<u64> {
+        let at = |fate| match fate {
+            Fate::Delivered(at) | Fate::Dropped(at, _) => at.as_nanos() / 1000,
+        };
+        fates.into_iter().map(|(_, fate)| at(fate)).collect()
+    };
+    assert_eq!(at(fates(&settings, &[(0, 1000); 6])), [0, 0, 0, 1000, 2000, 3000]);
+    // After a pause there is what came in it, and never more than the burst.
+    let pauses = [(0, 3000), (1500, 1000), (1500, 1000), (9000, 2000), (9000, 1000), (9000, 1000)];
+    assert_eq!(at(fates(&settings, &pauses)), [0, 1500, 2000, 9000, 9000, 10_000]);
+    // At a peak rate of 80 Mbit/s a packet takes 100 us, in which tokens for a tenth of another come.
+    let peak = json!({"rate_bps": 8_000_000, "burst_bytes": 3000, "peak_rate_bps": 80_000_000});
+    assert_eq!(at(fates(&peak, &[(0, 1000); 6])), [100, 200, 300, 1100, 2100, 3100]);
+    // A packet that is larger than the burst goes when the bucket is full, and the next waits for what it owes.
+    let small = json!({"rate_bps": 8_000_000, "burst_bytes": 500});
+    assert_eq!(at(fates(&small, &[(0, 1000), (0, 1000)])), [0, 1000]);
+}
+
+#[test]
+fn a_token_bucket_loses_no_fraction_of_a_token() {
+    // 7 Mbit/s: 1000 bytes come in 1142857 1/7 ns. After 7000 packets 8 s have passed to the nanosecond.
+    let settings = json!({"rate_bps": 7_000_000, "burst_bytes": 1000, "queue": {"packets": 10_000}});
+    let (_, last) = fates(&settings, &vec![(0, 1000); 7001]).pop().unwrap();
+    assert_eq!(last, Fate::Delivered(ms(8000)));
 }

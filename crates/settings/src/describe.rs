@@ -57,7 +57,10 @@ fn group_of<T: JsonSchema>() -> Group {
     let keys: Vec<_> = fields.filter_map(|(name, field)| Some(key_of(name, field.as_object()?, &common))).collect();
     for key in &keys {
         let Some(OnlyWith { key: other, value }) = &key.only_with else { continue };
-        let can_be = |other: &Key| value.is_null() || other.check(value).is_ok();
+        let can_be = |other: &Key| match value {
+            Value::Array(values) => values.iter().all(|value| other.check(value).is_ok()),
+            value => value.is_null() || other.check(value).is_ok(),
+        };
         assert!(
             keys.iter().any(|key| key.name == *other && can_be(key)),
             "the key {} has an effect only with {other} {value}, which {} cannot have",

@@ -44,7 +44,7 @@ pub struct Key {
 pub struct OnlyWith {
     /// The other key, of the same group.
     pub key: String,
-    /// The value that it has to have; null where any value will do.
+    /// The value that it has to have, or a list of those that it may have; null where any value will do.
     pub value: Value,
 }
 

@@ -30,8 +30,8 @@
 //! - `"kind"`: `"transport"`, `"file"`, `"queue"` or `"peer"`, types that are no JSON type;
 //! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
 //! - `"varies"`: `false` where the key cannot be a factor of a study;
-//! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, or, with
-//!   `null`, while the other one is set.
+//! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, with
+//!   `["open", "closed"]`, one of these, or, with `null`, while the other one is set.
 
 mod describe;
 mod error;

@@ -165,7 +165,7 @@ _BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
 
 
 def _queue(value: Mapping[str, Any]) -> Queue:
-    return Queue(packets=value.get("packets"), size_bytes=value.get("bytes"))
+    return Queue(packets=value.get("packets"), size_bytes=value.get("bytes"), time_ns=value.get("time_ns"))
 
 
 def _machine(machine: Mapping[str, Any]) -> str | None:

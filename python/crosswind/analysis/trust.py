@@ -182,6 +182,7 @@ def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
         "in": sum(ledger.in_ for ledger in ledgers),
         "delivered": sum(ledger.delivered for ledger in ledgers),
         "dropped": dropped,
+        "marked": sum(ledger.marked for ledger in ledgers),
         "queued": sum(ledger.queued for ledger in ledgers),
         "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
         "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),

@@ -81,11 +81,15 @@ class TcpRetransmits(ProtocolRecord):
 
 
 class DirectionLedger(ProtocolRecord):
-    """Packets of one direction: in = delivered + dropped (by cause) + queued. `icmp`: messages about too large ones."""
+    """Packets of one direction: in = delivered + dropped (by cause) + queued.
+
+    `marked`: of those delivered, with a mark of the path (ECN). `icmp`: messages about too large ones.
+    """
 
     in_: int = Field(alias="in")
     delivered: int
     dropped: dict[str, int]
+    marked: int
     queued: int
     in_bytes: int
     delivered_bytes: int

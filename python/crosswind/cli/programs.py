@@ -237,9 +237,12 @@ def _path_lines(repetition: dict[str, Any]) -> list[str]:
 def _amount(direction: dict[str, Any]) -> str:
     carried = f"{count_of(direction['packets'], 'packet')}, {_size(direction['bytes'])}"
     dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
+    marked = [f"{direction['marked']} marked"] if direction["marked"] else []
     told = [f"{direction['icmp']} answered by ICMP"] if direction["icmp"] else []
     queued = [f"{direction['queued']} still under way"] if direction["queued"] else []
-    return f"{carried} ({', '.join([*dropped, *told, *queued]) or 'none dropped'})"
+    if marked and not dropped:
+        dropped = ["none dropped"]
+    return f"{carried} ({', '.join([*dropped, *marked, *told, *queued]) or 'none dropped'})"
 
 
 def _size(size_bytes: int) -> str:

@@ -93,6 +93,12 @@ def _beyond_models(cell: Situation) -> list[str]:
     return [
         *(["losses come together, and the model takes each packet's to be independent"] if cell.clustered else []),
         *(["the path changes over time, and the model takes it to stay as it is"] if cell.changes else []),
+        *(
+            ["the queue may drop or mark packets before it is full, and the model waits until then"]
+            if cell.manages_queue
+            else []
+        ),
+        *(["the link sends bursts faster than at its rate, and the model knows the rate alone"] if cell.bursts else []),
         *(["packets overtake each other, and the model takes them to arrive in order"] if cell.reorders else []),
     ]
 

@@ -32,6 +32,8 @@ class Situation:
         loss: of the data direction, per packet. loss_back: of the other one. rtt_s: round trip, None when unknown.
         rate_bps: of the data direction, None for unlimited. rate_back_bps: of the other one.
         queue_packets: that wait at most before the link of the data direction, None for one in bytes or none.
+        manages_queue: whether the queue drops or marks packets before it is full. bursts: whether a link sends some
+        packets faster than at its rate.
         clustered: whether losses come together. reorders: whether packets overtake each other.
         changes: whether the path is another at other times.
         mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
@@ -50,6 +52,8 @@ class Situation:
     rate_bps: float | None
     rate_back_bps: float | None
     queue_packets: int | None
+    manages_queue: bool
+    bursts: bool
     clustered: bool
     reorders: bool
     changes: bool
@@ -114,6 +118,8 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         rate_bps=data.rate_bps,
         rate_back_bps=back.rate_bps,
         queue_packets=(data.queue or {}).get("packets"),
+        manages_queue=data.manages_queue or back.manages_queue,
+        bursts=data.bursts or back.bursts,
         clustered=data.loss_after_loss > data.loss or back.loss_after_loss > back.loss,
         reorders=data.reorders or back.reorders,
         changes=data.changes or back.changes,

@@ -70,7 +70,7 @@ def number_of(key: Key) -> ValueType:
             text = raw.strip().removesuffix(suffix).strip()
             if re.fullmatch(r"-?[0-9]{1,18}", text):
                 number = int(text)
-            elif not is_whole and re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text):
+            elif not is_whole and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?", text):
                 number = float(text)
         if isinstance(number, float) and not is_whole and number.is_integer():
             number = int(number)
@@ -81,7 +81,7 @@ def number_of(key: Key) -> ValueType:
             raise UnitError(f"{shown(raw)} is too {'small' if less else 'large'}", hint=hint)
         return number
 
-    digits = "-?[0-9]+" if is_whole else r"-?[0-9]+(\.[0-9]+)?"
+    digits = "-?[0-9]+" if is_whole else r"-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?"
     text = pattern_schema(f"{digits} ?({suffix})?") if suffix else {"type": "string", "pattern": f"^{digits}$"}
     return ValueType(parse, {"anyOf": [_bounded(key), text]}, str(max(1, round(key.minimum or 1))))
 

@@ -244,12 +244,15 @@ def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key],
     other = next(key for key in keys.values() if key.name == condition.key)
     sources = [source for group in groups for source in sources_of(group, other.study)]
     levels = [level for source in sources for level in part.settings.get(source, Values()).levels]
-    if condition.value is None:
+    if condition.values is None:
         idle = not levels
         message, hint = f"no {other.study} is set", f"add {other.study} = {type_of([other]).example}"
     else:
         values = [level.value for level in levels] if levels else [other.default]
-        idle = condition.value not in values
-        message, hint = f"{other.study} is not {condition.value}", f'add {other.study} = "{condition.value}"'
+        idle = not any(map(condition.is_met, values))
+        message, hint = (
+            f"{other.study} is not {' or '.join(condition.values)}",
+            f'add {other.study} = "{condition.values[0]}"',
+        )
     if idle:
         raise CellError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)

@@ -212,7 +212,7 @@ def _values(key: Key) -> str:
         return ", ".join(f"`{name}`" for name in (*names(key.study), "{ command = [...] }"))
     words = {
         KeyType.TRANSPORT: "below",
-        KeyType.QUEUE: "packets or bytes",
+        KeyType.QUEUE: "packets, bytes or a time",
         KeyType.ARGUMENTS: "an argument list",
         KeyType.SERIES: "a list of numbers, or `@FILE`",
         KeyType.STRING: "a name",

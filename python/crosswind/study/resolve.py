@@ -63,16 +63,12 @@ def _in_effect(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -
     values = {key.name: given[key.name].value if key.name in given else key.default for key in keys}
     for setting in given.values():
         condition = setting.key.only_with
-        if condition is None or _met(values.get(condition.key), condition.value):
+        if condition is None or condition.is_met(values.get(condition.key)):
             yield setting
 
 
 def _all_given(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
     return (given for key in keys if (given := _given(group, key, settings)) is not None)
-
-
-def _met(value: object, wanted: str | None) -> bool:
-    return value is not None if wanted is None else value == wanted
 
 
 def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | None:

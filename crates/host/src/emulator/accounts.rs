@@ -86,6 +86,9 @@ impl Accounts {
     /// The receiver's device took a packet at `actual`.
     pub fn handle_delivery(&mut self, side: Side, packet: &Packet, headers: Headers, bytes: &[u8], actual: Instant) {
         self.ledger.handle_delivery(side, packet.size);
+        if packet.is_marked_since(headers.ecn) {
+            self.ledger.handle_mark(side);
+        }
         self.recorder.received(side, actual, bytes);
         self.record(side, packet, headers, Some(actual), Verdict::Delivered);
     }
@@ -125,6 +128,7 @@ impl Accounts {
             entered: packet.entered,
             due: packet.at,
             spent: packet.spent,
+            marked: packet.is_marked_since(headers.ecn),
             left,
             verdict,
         });

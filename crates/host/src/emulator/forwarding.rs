@@ -4,6 +4,7 @@ use super::accounts::Accounts;
 use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Woken};
+use super::mark::mark;
 use super::slab::Slab;
 use super::thread_time::ThreadTime;
 use super::too_big::icmp_about;
@@ -196,6 +197,9 @@ impl ForwardingLoop {
             packets[side as usize] += 1;
             self.accounts.handle_rest(side, packet, headers);
             return;
+        }
+        if packet.is_marked_since(headers.ecn) {
+            mark(self.slab.bytes_mut(packet.buffer));
         }
         self.backlog.wait_for_space();
         let actual = self.clock.now();

@@ -10,6 +10,7 @@ mod alarm;
 mod backlog;
 mod devices;
 mod forwarding;
+mod mark;
 mod punctuality;
 mod slab;
 mod thread_time;

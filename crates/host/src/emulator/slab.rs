@@ -69,6 +69,12 @@ impl Slab {
         &slot.bytes[..slot.length]
     }
 
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self, token: u32) -> &mut [u8] {
+        let slot = &mut self.slots[token as usize];
+        &mut slot.bytes[..slot.length]
+    }
+
     /// The headers of the packet in the buffer.
     pub fn headers(&self, token: u32) -> Headers {
         self.slots[token as usize].headers

@@ -96,7 +96,7 @@ fn stages(config: &DirectionConfig, mtu: u32, seed: Seed) -> Vec<Stage> {
     }
     if let Some(rate) = config.link.rate {
         let rate_bytes_per_s = rate.as_bps() / 8;
-        let discipline = if let QueueLimit::Bytes(bytes) = config.link.queue.unwrap_or_default() {
+        let discipline = if let QueueLimit::Bytes(bytes) = config.link.queue.unwrap_or_default().at_rate(Some(rate)) {
             // netem counts no bytes. A bucket of one packet lets each go when the one before is over, and netem then takes its time.
             delay.rate_bytes_per_s = rate_bytes_per_s;
             let slack = u128::from(rate_bytes_per_s) * u128::from(TIMER_SLACK.as_nanos());

@@ -36,6 +36,7 @@ impl HostConfig {
             ("tcp_timestamps", self.timestamps),
             ("tcp_window_scaling", self.window_scaling),
             ("tcp_slow_start_after_idle", self.slow_start_after_idle),
+            ("tcp_ecn", self.ecn),
         ];
         for (name, value) in flags {
             if let Some(on) = value {

@@ -40,6 +40,9 @@ pub struct HostConfig {
     /// TCP window scaling (RFC 7323).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_scaling: Option<bool>,
+    /// Whether TCP asks for explicit congestion notification, so that its packets are marked rather than dropped (`net.ipv4.tcp_ecn`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// TCP tail loss probes (RFC 8985).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_loss_probe: Option<bool>,
@@ -183,6 +186,7 @@ impl HostConfig {
             sack: self.sack.or(profile.sack),
             timestamps: self.timestamps.or(profile.timestamps),
             window_scaling: self.window_scaling.or(profile.window_scaling),
+            ecn: self.ecn.or(profile.ecn),
             tail_loss_probe: self.tail_loss_probe.or(profile.tail_loss_probe),
             slow_start_after_idle: self.slow_start_after_idle.or(profile.slow_start_after_idle),
             send_buffer_bytes: self.send_buffer_bytes.or(profile.send_buffer_bytes),
@@ -250,7 +254,7 @@ mod tests {
     fn keys_and_profiles_are_described() {
         let described = serde_json::to_value(HostConfig::describe()).unwrap();
         let studies: Vec<_> = described["keys"].as_array().unwrap().iter().map(|key| key["study"].clone()).collect();
-        let expected = "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe \
+        let expected = "profile congestion_control nodelay sack timestamps window_scaling ecn tail_loss_probe \
                         slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
                         clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
@@ -260,7 +264,7 @@ mod tests {
             (&json!("linux"), &json!(null))
         );
         assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
-        assert_eq!(described["keys"][13]["unit"], "segments");
+        assert_eq!(described["keys"][14]["unit"], "segments");
         assert_eq!(described["kernel"]["initial_window"], 10);
         assert_eq!(described["profiles"][0]["name"], "linux");
         assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));

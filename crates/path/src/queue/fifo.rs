@@ -1,54 +1,53 @@
-//! First in, first out, with a limit; what does not fit is dropped (tail drop).
+//! First in, first out, with a limit. Where there is no room, the arriving packet is dropped (tail drop), or those that have waited
+//! longest (head drop), so that their sender learns of it sooner.
 
-use super::{Queue, QueueLimit};
-use crate::{Counting, Packet};
-use crosswind_units::{Bytes, Instant};
-use std::collections::VecDeque;
+use super::{Backlog, Discipline, Limit, Moment, QUEUE_FULL, Queue};
+use crate::Packet;
+use crate::link::LinkSettings;
+use crosswind_units::Instant;
 
-/// A tail-drop queue limited in packets or in bytes.
+/// A queue limited in packets, in bytes or in time.
 pub struct Fifo {
-    limit: QueueLimit,
-    counting: Counting,
-    waiting: VecDeque<Packet>,
-    occupied: Bytes,
+    backlog: Backlog,
+    limit: Limit,
+    head_drop: bool,
 }
 
 impl Fifo {
-    /// A queue that holds up to `limit`; `counting` says what a packet's size is against a limit in bytes.
-    pub fn new(limit: QueueLimit, counting: Counting) -> Self {
-        Self { limit, counting, waiting: VecDeque::new(), occupied: Bytes(0) }
-    }
-
-    fn fits(&self, size: Bytes) -> bool {
-        match self.limit {
-            QueueLimit::Packets(packets) => (self.waiting.len() as u64) < packets,
-            QueueLimit::Bytes(bytes) => self.occupied.0 + size.0 <= bytes,
-        }
+    /// An empty queue.
+    pub fn new(settings: &LinkSettings) -> Self {
+        let head_drop = settings.queueing.discipline == Discipline::HeadDrop;
+        Self { backlog: Backlog::new(settings.counting), limit: Limit::of(settings), head_drop }
     }
 }
 
 impl Queue for Fifo {
-    fn enqueue(&mut self, _now: Instant, packet: Packet) -> Result<(), Packet> {
-        let size = self.counting.occupied(packet.size);
-        if !self.fits(size) {
-            return Err(packet);
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+        let size = self.backlog.size(&packet);
+        while self.head_drop && !self.limit.takes(self.backlog.len(), self.backlog.bytes(), size) {
+            let Some(first) = self.backlog.pop() else { break };
+            moment.drop(first, QUEUE_FULL);
         }
-        self.occupied += size;
-        self.waiting.push_back(packet);
-        Ok(())
+        if self.limit.takes(self.backlog.len(), self.backlog.bytes(), size) {
+            self.backlog.push(packet);
+        } else {
+            moment.drop(packet, QUEUE_FULL);
+        }
     }
 
-    fn dequeue(&mut self, _now: Instant) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
-        self.occupied -= self.counting.occupied(packet.size);
+    fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Packet> {
+        self.backlog.pop()
+    }
+
+    fn pass(&mut self, _moment: &mut Moment<'_>, packet: Packet) -> Option<Packet> {
         Some(packet)
     }
 
-    fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit = limit;
+    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
+        self.limit = Limit::of(settings);
     }
 
     fn len(&self) -> usize {
-        self.waiting.len()
+        self.backlog.len()
     }
 }

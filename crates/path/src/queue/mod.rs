@@ -1,40 +1,51 @@
-//! Queues before a link, one algorithm a file.
+//! Queues before a link, one discipline a file.
 
+mod backlog;
+mod codel;
+mod dualpi2;
 mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
+mod settings;
 
+pub(crate) use backlog::{Backlog, Limit};
+pub use codel::Codel;
+pub use dualpi2::DualPi2;
 pub use fifo::Fifo;
+pub use fq_codel::FqCodel;
+pub use pie::Pie;
+pub use red::Red;
+pub use settings::{Discipline, QueueLimit, QueueSettings};
 
-use crate::Packet;
-use crosswind_units::Instant;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::link::LinkSettings;
+use crate::{Cause, Departure, Ecn, Packet};
+use crosswind_units::{Instant, Seed};
+use std::collections::VecDeque;
 
-/// The limit of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueLimit {
-    /// In packets.
-    Packets(u64),
-    /// In bytes, counted as the link counts them.
-    Bytes(u64),
-}
+/// The queue before the link was full.
+pub const QUEUE_FULL: Cause = Cause::new("queue");
 
-impl Default for QueueLimit {
-    fn default() -> Self {
-        Self::Packets(1000)
-    }
-}
+/// The queue's discipline dropped a packet before the queue was full, to slow its sender down.
+pub const AQM: Cause = Cause::new("aqm");
 
-/// Decides which packets wait, and which of them goes next.
+/// Decides which packets wait, which of them goes next, and which are dropped or marked. Calls come in the order of nominal time, in
+/// which nothing happens to the queue between two of them.
 pub trait Queue: Send {
-    /// Takes a packet, or gives it back to be dropped.
-    fn enqueue(&mut self, now: Instant, packet: Packet) -> Result<(), Packet>;
+    /// Takes a packet that arrives while the link is busy, and may drop it or others.
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet);
 
-    /// The packet to transmit next.
-    fn dequeue(&mut self, now: Instant) -> Option<Packet>;
+    /// The packet to transmit next. Others may be dropped.
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet>;
 
-    /// Sets another limit. What waits beyond it stays.
-    fn set_limit(&mut self, limit: QueueLimit);
+    /// Takes a packet that arrives while the link is idle and nothing waits: what is to be transmitted at once.
+    fn pass(&mut self, moment: &mut Moment<'_>, packet: Packet) -> Option<Packet> {
+        self.enqueue(moment, packet);
+        self.dequeue(moment)
+    }
+
+    /// Sets other settings from `now` on. What waits beyond a limit stays.
+    fn change(&mut self, now: Instant, settings: &LinkSettings);
 
     /// Packets waiting.
     fn len(&self) -> usize;
@@ -43,4 +54,49 @@ pub trait Queue: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// When something happens to a queue, and where dropped packets go.
+pub struct Moment<'a> {
+    /// The nominal time.
+    pub now: Instant,
+    out: &'a mut VecDeque<Departure>,
+}
+
+impl<'a> Moment<'a> {
+    /// What is dropped at `now` is appended to `out`.
+    pub const fn new(now: Instant, out: &'a mut VecDeque<Departure>) -> Self {
+        Self { now, out }
+    }
+
+    /// Drops a packet that waits, or that arrives now.
+    pub fn drop(&mut self, packet: Packet, cause: Cause) {
+        self.out.push_back(Departure::Dropped(packet.after_queueing(self.now), cause));
+    }
+}
+
+/// The queue that `settings` ask for at first.
+pub(crate) fn queue_of(settings: &LinkSettings, seed: Seed) -> Box<dyn Queue> {
+    match settings.queueing.discipline {
+        Discipline::Fifo | Discipline::HeadDrop => Box::new(Fifo::new(settings)),
+        Discipline::Red => Box::new(Red::new(settings, seed)),
+        Discipline::Codel => Box::new(Codel::new(settings)),
+        Discipline::FqCodel => Box::new(FqCodel::new(settings, seed)),
+        Discipline::Pie => Box::new(Pie::new(settings, seed)),
+        Discipline::Dualpi2 => Box::new(DualPi2::new(settings, seed)),
+    }
+}
+
+/// Marks a packet whose sender takes marks, where `marking` is on; false where it has to be dropped instead.
+fn mark(packet: &mut Packet, marking: bool) -> bool {
+    let marks = marking && packet.ecn != Ecn::NotCapable;
+    if marks {
+        packet.ecn = Ecn::Marked;
+    }
+    marks
+}
+
+/// A number from 0 to less than 1 of a random word.
+fn fraction(word: u64) -> f64 {
+    (word >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -34,11 +34,15 @@ class Dropped(ResultModel):
 
 
 class Direction(ResultModel):
-    """Packets of one direction, summed over repetitions: in = delivered + dropped + queued."""
+    """Packets of one direction, summed over repetitions: in = delivered + dropped + queued.
+
+    `marked` is the number of delivered packets that the path marked (ECN).
+    """
 
     in_: int = Field(alias="in")
     delivered: int
     dropped: Dropped
+    marked: int = 0
     queued: int
     in_bytes: int | None = None
     delivered_bytes: int | None = None

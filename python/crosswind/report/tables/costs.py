@@ -24,8 +24,34 @@ _DROPPED = (
 )
 
 
+_MARKED = "Delivered packets that the path marked (ECN: congestion experienced), of those that entered it."
+
+
 def drop_tables(result: Result) -> list[Table]:
-    """Packets that the path dropped on the way to the server and to the client, where it dropped any."""
+    """Packets that the path dropped, and those that it marked, to the server and to the client, where there are any."""
+    return [*_dropped_table(result), *_marked_table(result)]
+
+
+def _marked_table(result: Result) -> list[Table]:
+    ledgers = [(cell, cell.ledger) for cell in result.cells if cell.ledger]
+    if not any(ledger.forward.marked or ledger.reverse.marked for _, ledger in ledgers):
+        return []
+    cells = [cell for cell, _ in ledgers]
+    naming = CellNames.of(cells)
+    ways = [[_marked(way) for way in (ledger.forward, ledger.reverse)] for _, ledger in ledgers]
+    marked, title = invalid_rows(cells), "Packets marked"
+    columns = numbers("to server", "to client")
+    narrow = [[levels(cell.levels), *row] for cell, row in zip(cells, ways, strict=True)]
+    small = Table(title, [*naming.joined, *columns], narrow, marked, [_MARKED])
+    rows = [[*naming.row(cell), *row] for cell, row in zip(cells, ways, strict=True)]
+    return [Table(title, [*naming.columns, *columns], rows, marked, [_MARKED], small)]
+
+
+def _marked(direction: Direction) -> str:
+    return f"{count(direction.marked)} of {count(direction.in_)}"
+
+
+def _dropped_table(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if cell.ledger]
     rows, narrow = [], []
     naming = CellNames.of(cells)

@@ -1,0 +1,160 @@
+//! Controlled delay, `CoDel` (RFC 8289): packets are dropped at the head once all that left within an interval had waited for longer than
+//! a target, ever more often until one has not. Packets whose senders take marks are marked instead, as Linux does it.
+
+use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, mark};
+use crate::Packet;
+use crate::link::LinkSettings;
+use crosswind_units::{Bytes, Duration, Instant};
+
+/// The largest packet of Ethernet: where no more waits, nothing is dropped.
+const MTU: Bytes = Bytes(1500);
+
+/// After so many intervals without a drop, the next begin as the first ones did.
+const INTERVALS_REMEMBERED: u64 = 16;
+
+/// One queue with `CoDel`.
+pub struct Codel {
+    backlog: Backlog,
+    limit: Limit,
+    rules: Rules,
+    control: Control,
+}
+
+impl Codel {
+    /// An empty queue.
+    pub fn new(settings: &LinkSettings) -> Self {
+        Self {
+            backlog: Backlog::new(settings.counting),
+            limit: Limit::of(settings),
+            rules: Rules::of(settings),
+            control: Control::default(),
+        }
+    }
+}
+
+impl Queue for Codel {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+        let size = self.backlog.size(&packet);
+        if self.limit.takes_or_is_empty(self.backlog.len(), self.backlog.bytes(), size) {
+            self.backlog.push(packet);
+        } else {
+            moment.drop(packet, QUEUE_FULL);
+        }
+    }
+
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+        let backlog = &mut self.backlog;
+        self.control.dequeue(&self.rules, moment, || backlog.pop().map(|packet| (packet, backlog.bytes())))
+    }
+
+    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
+        self.limit = Limit::of(settings);
+        self.rules = Rules::of(settings);
+    }
+
+    fn len(&self) -> usize {
+        self.backlog.len()
+    }
+}
+
+/// The parameters of `CoDel`.
+pub(super) struct Rules {
+    target: Duration,
+    interval: Duration,
+    /// Bytes that may wait without a drop.
+    mtu: u64,
+    marking: bool,
+}
+
+impl Rules {
+    pub(super) fn of(settings: &LinkSettings) -> Self {
+        let queueing = &settings.queueing;
+        Self {
+            target: queueing.target.unwrap_or_default(),
+            interval: queueing.interval.unwrap_or_default(),
+            mtu: settings.counting.occupied(MTU).0,
+            marking: queueing.marking.unwrap_or_default(),
+        }
+    }
+
+    /// The time from a drop to the next, when `count` packets have been dropped: the interval over the square root of the count.
+    fn spacing(&self, count: u64) -> Duration {
+        let interval = u128::from(self.interval.as_nanos());
+        Duration::from_nanos((interval * interval / u128::from(count.max(1))).isqrt() as u64)
+    }
+}
+
+/// What `CoDel` remembers of a queue. The names are those of the RFC.
+#[derive(Default)]
+pub(super) struct Control {
+    first_above: Option<Instant>,
+    drop_next: Instant,
+    count: u64,
+    last_count: u64,
+    dropping: bool,
+}
+
+impl Control {
+    /// The packet to transmit next; `next` takes the first one out and says how many bytes wait behind it.
+    pub(super) fn dequeue(
+        &mut self,
+        rules: &Rules,
+        moment: &mut Moment<'_>,
+        mut next: impl FnMut() -> Option<(Packet, u64)>,
+    ) -> Option<Packet> {
+        let now = moment.now;
+        let mut take = |control: &mut Self| {
+            let taken = next();
+            let drop = control.should_drop(rules, now, taken.as_ref());
+            (taken.map(|(packet, _)| packet), drop)
+        };
+        let (mut packet, drop) = take(self);
+        if self.dropping {
+            self.dropping = drop;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                let Some(mut first) = packet else { break };
+                if mark(&mut first, rules.marking) {
+                    self.drop_next += rules.spacing(self.count);
+                    return Some(first);
+                }
+                moment.drop(first, AQM);
+                (packet, self.dropping) = take(self);
+                if self.dropping {
+                    self.drop_next += rules.spacing(self.count);
+                }
+            }
+        } else if let (true, Some(mut first)) = (drop, packet) {
+            if mark(&mut first, rules.marking) {
+                packet = Some(first);
+            } else {
+                moment.drop(first, AQM);
+                packet = take(self).0;
+            }
+            self.dropping = true;
+            let since = now.saturating_since(self.drop_next);
+            let recent = since.as_nanos() < INTERVALS_REMEMBERED.saturating_mul(rules.interval.as_nanos());
+            let more = self.count.saturating_sub(self.last_count);
+            self.count = if more > 1 && recent { more } else { 1 };
+            self.drop_next = now + rules.spacing(self.count);
+            self.last_count = self.count;
+        }
+        packet
+    }
+
+    /// Counts packets that were dropped because the queue was full.
+    pub(super) const fn add_drops(&mut self, packets: u64) {
+        self.count += packets;
+    }
+
+    fn should_drop(&mut self, rules: &Rules, now: Instant, taken: Option<&(Packet, u64)>) -> bool {
+        let above = taken
+            .is_some_and(|(packet, behind)| now.saturating_since(packet.at) >= rules.target && *behind > rules.mtu);
+        if !above {
+            self.first_above = None;
+            return false;
+        }
+        let first = *self.first_above.get_or_insert(now + rules.interval);
+        now >= first
+    }
+}

@@ -1,0 +1,173 @@
+//! Dual queue with a coupled PI controller, `DualPI2` (RFC 9332): packets of senders that react to every mark (L4S: ECT(1) or CE) have a
+//! queue of their own, which is served first and marked from a short delay on. Its marks are coupled to the drops of the other queue,
+//! so that both kinds of senders get the same rate. Where the RFC leaves a choice this is as in Linux: the queues share the link by
+//! weights, the controller follows the longer delay, and the packet that leaves is dropped or marked.
+
+use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
+use crate::link::LinkSettings;
+use crate::{Ecn, Packet};
+use crosswind_units::{Bytes, Duration, Instant, Seed};
+
+const MTU: Bytes = Bytes(1500);
+
+/// Share of the link in percent that the classic queue gets while packets wait in both.
+const CLASSIC_WEIGHT: i64 = 10;
+const L4S_WEIGHT: i64 = 100 - CLASSIC_WEIGHT;
+
+/// Two queues and their controller.
+pub struct DualPi2 {
+    l4s: Backlog,
+    classic: Backlog,
+    limit: Limit,
+    rules: Rules,
+    seed: Seed,
+    next_update: Instant,
+    /// The controller's probability: its square is that of classic packets.
+    probability: f64,
+    old_delay: Duration,
+    /// Whose turn it is: the classic queue's where it is more than 0.
+    credit: i64,
+}
+
+struct Rules {
+    target: Duration,
+    update: Duration,
+    alpha: f64,
+    beta: f64,
+    coupling: f64,
+    step: Duration,
+    /// The credit when nothing waits.
+    credit: i64,
+}
+
+impl Rules {
+    fn of(settings: &LinkSettings) -> Self {
+        let queueing = &settings.queueing;
+        Self {
+            target: queueing.target.unwrap_or_default(),
+            update: queueing.update.unwrap_or_default(),
+            alpha: queueing.alpha.unwrap_or_default(),
+            beta: queueing.beta.unwrap_or_default(),
+            coupling: queueing.coupling.unwrap_or_default(),
+            step: queueing.step.unwrap_or_default(),
+            credit: settings.counting.occupied(MTU).0 as i64 * (CLASSIC_WEIGHT - L4S_WEIGHT),
+        }
+    }
+}
+
+impl DualPi2 {
+    /// Empty queues; `seed` decides which packets are dropped or marked.
+    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
+        let rules = Rules::of(settings);
+        Self {
+            l4s: Backlog::new(settings.counting),
+            classic: Backlog::new(settings.counting),
+            limit: Limit::of(settings),
+            seed,
+            next_update: Instant::ZERO + rules.update,
+            probability: 0.0,
+            old_delay: Duration::ZERO,
+            credit: rules.credit,
+            rules,
+        }
+    }
+
+    /// Does what was to be done up to `now`.
+    fn catch_up(&mut self, now: Instant) {
+        while self.next_update <= now {
+            if self.probability == 0.0 && self.old_delay == Duration::ZERO && self.len() == 0 {
+                // Nothing changes until a packet waits.
+                let update = self.rules.update.as_nanos();
+                let missed = (now - self.next_update).as_nanos() / update + 1;
+                self.next_update += Duration::from_nanos(missed * update);
+                return;
+            }
+            self.update(self.next_update);
+            self.next_update += self.rules.update;
+        }
+    }
+
+    fn update(&mut self, now: Instant) {
+        let delay = self.l4s.head_waited(now).max(self.classic.head_waited(now)).unwrap_or_default();
+        let [seconds, old, target] =
+            [delay, self.old_delay, self.rules.target].map(|duration| duration.as_nanos() as f64 / 1e9);
+        let change = self.rules.alpha * (seconds - target) + self.rules.beta * (seconds - old);
+        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        self.old_delay = delay;
+    }
+
+    fn take(&mut self) -> Option<(Packet, bool)> {
+        let both = self.l4s.len() > 0 && self.classic.len() > 0;
+        let from_l4s = if both { self.credit <= 0 } else { self.l4s.len() > 0 };
+        let Some(packet) = (if from_l4s { self.l4s.pop() } else { self.classic.pop() }) else {
+            self.credit = self.rules.credit;
+            return None;
+        };
+        if both {
+            let weight = if from_l4s { CLASSIC_WEIGHT } else { -L4S_WEIGHT };
+            self.credit += weight * self.l4s.size(&packet) as i64;
+        }
+        Some((packet, from_l4s))
+    }
+
+    /// Whether an event of this probability happens to the packet; `draw` tells several for one packet apart.
+    fn happens(&self, probability: f64, packet: &Packet, draw: &str) -> bool {
+        fraction(self.seed.child(draw).word(packet.index)) < probability
+    }
+
+    /// Whether the packet leaves, with or without a mark, rather than being dropped.
+    fn passes(&self, packet: &mut Packet, from_l4s: bool, waited: Duration) -> bool {
+        let coupled = self.rules.coupling * self.probability;
+        let squared =
+            self.happens(self.probability, packet, "first") && self.happens(self.probability, packet, "second");
+        // Where every L4S packet is marked, marks no longer slow anybody down.
+        let overloaded = coupled >= 1.0;
+        if !from_l4s {
+            return !squared || (mark(packet, !overloaded));
+        }
+        if overloaded && squared {
+            return false;
+        }
+        if waited > self.rules.step || self.happens(coupled, packet, "coupled") {
+            mark(packet, true);
+        }
+        true
+    }
+}
+
+impl Queue for DualPi2 {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+        self.catch_up(moment.now);
+        let size = self.l4s.size(&packet);
+        let bytes = self.l4s.bytes() + self.classic.bytes();
+        if !self.limit.takes_or_is_empty(self.len(), bytes, size) {
+            moment.drop(packet, QUEUE_FULL);
+        } else if matches!(packet.ecn, Ecn::Ect1 | Ecn::Marked) {
+            self.l4s.push(packet);
+        } else {
+            self.classic.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+        self.catch_up(moment.now);
+        loop {
+            let (mut packet, from_l4s) = self.take()?;
+            let waited = moment.now.saturating_since(packet.at);
+            if self.passes(&mut packet, from_l4s, waited) {
+                return Some(packet);
+            }
+            moment.drop(packet, AQM);
+        }
+    }
+
+    fn change(&mut self, now: Instant, settings: &LinkSettings) {
+        self.catch_up(now);
+        self.limit = Limit::of(settings);
+        self.rules = Rules::of(settings);
+    }
+
+    fn len(&self) -> usize {
+        self.l4s.len() + self.classic.len()
+    }
+}

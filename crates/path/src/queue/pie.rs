@@ -1,0 +1,176 @@
+//! Proportional integral controller enhanced, PIE (RFC 8033): arriving packets are dropped with a probability that follows how long
+//! packets have waited, and whether that grows. The delay is that of the last packet that left, as in Linux.
+
+use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
+use crate::Packet;
+use crate::link::LinkSettings;
+use crosswind_units::{Bytes, Duration, Instant, Seed};
+
+/// Where less waits, nothing is dropped: two packets.
+const LITTLE: u64 = 2;
+const MTU: Bytes = Bytes(1500);
+
+/// Up to this probability packets are marked instead of dropped.
+const MARKING: f64 = 0.1;
+
+/// A queue with PIE.
+pub struct Pie {
+    backlog: Backlog,
+    limit: Limit,
+    rules: Rules,
+    seed: Seed,
+    next_update: Instant,
+    probability: f64,
+    /// Sum of the probabilities since the last drop.
+    accumulated: f64,
+    /// What the last packet that left had waited.
+    delay: Duration,
+    old_delay: Duration,
+    /// For how long a burst is still let through.
+    burst: Duration,
+}
+
+struct Rules {
+    target: Duration,
+    update: Duration,
+    alpha: f64,
+    beta: f64,
+    burst: Duration,
+    little: u64,
+    marking: bool,
+}
+
+impl Rules {
+    fn of(settings: &LinkSettings) -> Self {
+        let queueing = &settings.queueing;
+        Self {
+            target: queueing.target.unwrap_or_default(),
+            update: queueing.update.unwrap_or_default(),
+            alpha: queueing.alpha.unwrap_or_default(),
+            beta: queueing.beta.unwrap_or_default(),
+            burst: queueing.burst_allowance.unwrap_or_default(),
+            little: LITTLE * settings.counting.occupied(MTU).0,
+            marking: queueing.marking.unwrap_or_default(),
+        }
+    }
+}
+
+impl Pie {
+    /// An empty queue; `seed` decides which packets are dropped.
+    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
+        let rules = Rules::of(settings);
+        Self {
+            backlog: Backlog::new(settings.counting),
+            limit: Limit::of(settings),
+            seed,
+            next_update: Instant::ZERO + rules.update,
+            probability: 0.0,
+            accumulated: 0.0,
+            delay: Duration::ZERO,
+            old_delay: Duration::ZERO,
+            burst: rules.burst,
+            rules,
+        }
+    }
+
+    /// Does what was to be done up to `now`.
+    fn catch_up(&mut self, now: Instant) {
+        while self.next_update <= now {
+            if self.is_at_rest() {
+                // Nothing changes until a packet waits.
+                let update = self.rules.update.as_nanos();
+                let missed = (now - self.next_update).as_nanos() / update + 1;
+                self.next_update += Duration::from_nanos(missed * update);
+                return;
+            }
+            self.update();
+            self.next_update += self.rules.update;
+        }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.probability == 0.0
+            && self.delay == Duration::ZERO
+            && self.old_delay == Duration::ZERO
+            && self.burst == self.rules.burst
+    }
+
+    fn update(&mut self) {
+        let rules = &self.rules;
+        let [delay, old, target] = [self.delay, self.old_delay, rules.target].map(seconds);
+        let mut change = rules.alpha * (delay - target) + rules.beta * (delay - old);
+        let steps = [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
+        if let Some((_, divisor)) = steps.iter().find(|(below, _)| self.probability < *below) {
+            change /= divisor;
+        } else {
+            change = change.min(0.02);
+        }
+        if delay > 0.25 {
+            change += 0.02;
+        }
+        self.probability += change;
+        if self.delay == Duration::ZERO && self.old_delay == Duration::ZERO {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.burst = Duration::from_nanos(self.burst.as_nanos().saturating_sub(rules.update.as_nanos()));
+        if self.probability == 0.0 && delay < target / 2.0 && old < target / 2.0 {
+            self.burst = rules.burst;
+            self.accumulated = 0.0;
+        }
+        self.old_delay = self.delay;
+    }
+
+    fn drops_early(&mut self, packet: &Packet) -> bool {
+        let low = seconds(self.delay) < seconds(self.rules.target) / 2.0 && self.probability < 0.2;
+        if self.burst > Duration::ZERO || low || self.backlog.bytes() < self.rules.little {
+            return false;
+        }
+        self.accumulated = if self.probability == 0.0 { 0.0 } else { self.accumulated + self.probability };
+        if self.accumulated < 0.85 {
+            return false;
+        }
+        let drops = self.accumulated >= 8.5 || fraction(self.seed.word(packet.index)) < self.probability;
+        if drops {
+            self.accumulated = 0.0;
+        }
+        drops
+    }
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e9
+}
+
+impl Queue for Pie {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, mut packet: Packet) {
+        self.catch_up(moment.now);
+        let size = self.backlog.size(&packet);
+        if !self.limit.takes_or_is_empty(self.backlog.len(), self.backlog.bytes(), size) {
+            self.accumulated = 0.0;
+            moment.drop(packet, QUEUE_FULL);
+        } else if self.drops_early(&packet) && !mark(&mut packet, self.rules.marking && self.probability <= MARKING) {
+            moment.drop(packet, AQM);
+        } else {
+            self.backlog.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+        self.catch_up(moment.now);
+        let packet = self.backlog.pop()?;
+        let waited = moment.now.saturating_since(packet.at);
+        self.delay = if self.backlog.len() == 0 { Duration::ZERO } else { waited };
+        Some(packet)
+    }
+
+    fn change(&mut self, now: Instant, settings: &LinkSettings) {
+        self.catch_up(now);
+        self.limit = Limit::of(settings);
+        self.rules = Rules::of(settings);
+    }
+
+    fn len(&self) -> usize {
+        self.backlog.len()
+    }
+}
