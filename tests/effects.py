@@ -13,7 +13,8 @@ FRAME_BYTES = 38
 def effect_of(parameters: Mapping[str, Any]) -> PathEffect:
     """The effect of the path of a cell, whose keys may be absent."""
     path = parameters.get("path") or {}
-    return PathEffect(**{way: _direction(path.get(way) or {}) for way in DIRECTIONS})
+    changing = {way for change in path.get("changes") or [] for way in change}
+    return PathEffect(**{way: _direction(path.get(way) or {}, changes=way in changing) for way in DIRECTIONS})
 
 
 def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = None) -> models.Situation:
@@ -26,7 +27,7 @@ def predict(name: str, parameters: Mapping[str, Any], **options: Any) -> models.
     return models.predict(name, parameters, effect_of(parameters), **options)
 
 
-def _direction(keys: Mapping[str, Any]) -> Effect:
+def _direction(keys: Mapping[str, Any], *, changes: bool) -> Effect:
     loss = float(keys.get("loss") or 0.0)
     return Effect(
         delay_ns=keys.get("delay_ns") or 0,
@@ -37,4 +38,5 @@ def _direction(keys: Mapping[str, Any]) -> Effect:
         queue=keys.get("queue"),
         mtu_bytes=keys.get("link_mtu_bytes"),
         random_delay=bool(keys.get("random_delay")),
+        changes=changes,
     )

@@ -33,6 +33,10 @@ _HOW_TO_READ = (
     "stroke: median. Faint dots: single samples, if few."
 )
 
+_HOW_TO_READ_OVER_TIME = (
+    "Dot: an exchange, by when it was due and how long it took from then on. Cross: a lost one. Shade: a change of the "
+    "path holds."
+)
 
 _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have their own, named above"
 
@@ -79,6 +83,7 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
 def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Section]:
     """The sections of a page that have something to show, in order."""
     # Altair takes a while to import, and a terminal has no charts.
+    from crosswind.report.charts.over_time import over_time
     from crosswind.report.charts.phases import phase_charts
     from crosswind.report.charts.waterfall import waterfalls
 
@@ -90,6 +95,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
         *of_findings[Place.FIGURES],
         *of_findings[Place.BEFORE_METRICS],
         *_of_parts(_BEFORE_METRICS, record, result, data),
+        Section("Exchanges over time", charts=[over_time(data)], caption=_HOW_TO_READ_OVER_TIME),
         Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
         Section("The page of median load time", charts=[waterfalls(data)]),
         *(_of_metric(name, metrics[name], result, data) for name in ordered),

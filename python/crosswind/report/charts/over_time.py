@@ -1,0 +1,224 @@
+"""The time of each exchange over the time when it was due, where the path changes meanwhile."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from crosswind.analysis import CellData
+from crosswind.metrics import Axis
+from crosswind.quantities import TIME
+from crosswind.record import CellRun
+from crosswind.report.charts.colours import Colours
+from crosswind.report.charts.panels import COLOUR_FIRST, MAX_PANELS, NO_PANELS, Roles
+from crosswind.report.charts.style import (
+    GREY,
+    LEAST_TIME_NS,
+    PALETTE,
+    Specification,
+    axis,
+    inline,
+    is_log,
+    scale_type,
+    specification,
+)
+from crosswind.report.page import Chart, Panels
+from crosswind.report.text.format import count
+
+MOST_POINTS = 500
+"""Most exchanges that are drawn of a cell, half of them from the slowest tenth; and as many that were lost."""
+MOST_PERIODS = 100
+"""Most periods that are drawn of a change that comes again and again."""
+
+_HEIGHT = 220
+_ABOVE = 0.25
+"""Share of the height that is left above the exchanges, for the names of the changes and for what was lost."""
+_NAMES_AT = (2, 14)
+"""In turn, so that the names of two changes side by side do not meet."""
+_LOST_AT = 34
+_SLOWEST = 0.9
+
+
+def over_time(data: Sequence[CellData]) -> Panels:
+    """A panel for all cells of a changing path that differ in their transport or congestion control alone."""
+    drawn = [cell for cell in data if _changes_meanwhile(cell)]
+    varied = {key for key in COLOUR_FIRST if 1 < len({cell.levels.get(key) for cell in drawn}) <= len(PALETTE)}
+    colour = next((key for key in COLOUR_FIRST if key in varied), None)
+    panels: dict[tuple[tuple[str, str], ...], list[CellData]] = {}
+    for cell in drawn:
+        panels.setdefault(tuple((key, level) for key, level in cell.levels.items() if key != colour), []).append(cell)
+    if not panels:
+        return NO_PANELS
+    keys = tuple(dict.fromkeys(key for cell in drawn for key in cell.levels if key != colour))
+    roles, colours = Roles(colour, None, keys), Colours(cell.levels for cell in data)
+    charts = [_chart(cells, roles, colours) for cells in list(panels.values())[:MAX_PANELS]]
+    return Panels(charts, len(panels))
+
+
+def _changes_meanwhile(cell: CellData) -> bool:
+    """Whether its path changes, and it has several exchanges in which this can be seen."""
+    changes = cell.effect.forward.changes or cell.effect.reverse.changes
+    return changes and any(run.samples.height > 1 for run in cell.runs)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An exchange: when it was due since the first packet, and how long it took; None: it was lost."""
+
+    colour: str
+    repetition: int
+    due: float
+    time: float | None = None
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period in which a change holds for certain, or may hold where it begins at random."""
+
+    name: str
+    begin: float
+    end: float
+    certain: bool
+
+
+def exchanges_of(cell: CellData, colour: str) -> list[Exchange]:
+    """The exchanges of all repetitions of which it is known when they were due, in ns."""
+    return [exchange for run in cell.runs for exchange in _exchanges(run, colour)]
+
+
+def _exchanges(run: CellRun, colour: str) -> Iterator[Exchange]:
+    rows = run.samples.select(
+        due=pl.coalesce("intended_ns", "sent_ns"),
+        # The connection of the first exchange was asked for with the first packet.
+        asked=pl.coalesce("sent_ns", "intended_ns") - pl.col("connect_ns").fill_null(0),
+        received=pl.when(pl.col("outcome") == "ok").then("received_ns"),
+    ).filter(pl.col("due").is_not_null())
+    if rows.is_empty():
+        return
+    first = rows["asked"].min()
+    assert isinstance(first, int)
+    for due, _, received in rows.iter_rows():
+        yield Exchange(colour, run.repetition + 1, due - first, None if received is None else received - due)
+
+
+def periods_of(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[Period]:
+    """When changes hold until some time, in ns: what is certain, and around it what a random begin leaves open."""
+    periods = []
+    for at, change in enumerate(changes):
+        name, spread = str(change.get("name") or at + 1), change.get("spread_ns") or 0
+        begin, lasts, every = change.get("start_ns") or 0, change.get("for_ns"), change.get("every_ns")
+        starts = np.arange(begin, end_ns, every)[:MOST_PERIODS].tolist() if every else [begin]
+        for start in starts:
+            stop = end_ns if lasts is None else start + lasts
+            if spread:
+                periods.append(Period(name, start, min(end_ns, stop + spread), certain=False))
+            periods.append(Period(name, start + spread, min(end_ns, stop), certain=True))
+    return [period for period in periods if period.begin < period.end]
+
+
+def thinned(exchanges: Sequence[Exchange], most: int = MOST_POINTS) -> list[Exchange]:
+    """Some of many exchanges, the slowest always among them, half of them from the slowest tenth."""
+    answered = sorted((each for each in exchanges if each.time is not None), key=lambda each: each.time or 0.0)
+    lost = [each for each in exchanges if each.time is None]
+    return [answered[at] for at in _ranks(len(answered), most)] + [
+        lost[at] for at in np.unique(np.linspace(0, max(0, len(lost) - 1), min(len(lost), most)).astype(int))
+    ]
+
+
+def _ranks(n: int, most: int) -> list[int]:
+    if n <= most:
+        return list(range(n))
+    body = np.linspace(0, _SLOWEST * n, most // 2, endpoint=False)
+    tail = np.linspace(_SLOWEST * n, n - 1, most - most // 2)
+    return [int(rank) for rank in np.unique(np.concatenate([body, tail]).astype(int))]
+
+
+def _chart(cells: Sequence[CellData], roles: Roles, colours: Colours) -> Chart:
+    by_cell = [exchanges_of(cell, roles.level(roles.colour, cell.levels)) for cell in cells]
+    exchanges = [each for own in by_cell for each in thinned(own)]
+    total, kept = sum(map(len, by_cell)), len(exchanges)
+    end_ns = max((each.due for own in by_cell for each in own), default=0.0) or 1.0
+    periods = periods_of(cells[0].parameters["path"].get("changes") or [], end_ns)
+    notes = []
+    if kept < total:
+        notes.append(f"{count(kept)} of {count(total)} exchanges are drawn, the slowest among them.")
+    if any(not period.certain for period in periods):
+        notes.append("The changes begin at random: where the shade is fainter, in some repetitions alone.")
+    names = list(dict.fromkeys(each.colour for each in exchanges))
+    return Chart(
+        roles.panel(cells[0].levels),
+        _drawing(exchanges, periods, end_ns, colours.by("colour", roles.colour, names)),
+        tuple(notes),
+    )
+
+
+def _drawing(
+    exchanges: Sequence[Exchange], periods: Sequence[Period], end_ns: float, colour: alt.Color
+) -> Specification:
+    along_divisor, along_unit = TIME.scale_for([end_ns])
+    times = [max(each.time, LEAST_TIME_NS) for each in exchanges if each.time is not None]
+    divisor, unit = TIME.scale_for(times or [LEAST_TIME_NS])
+    log = bool(times) and is_log(times, TIME, Axis.AUTOMATIC)
+    marks = [
+        Exchange(
+            each.colour,
+            each.repetition,
+            float(f"{each.due / along_divisor:.6g}"),
+            None if each.time is None else float(f"{max(each.time, LEAST_TIME_NS) / divisor:.6g}"),
+        )
+        for each in exchanges
+    ]
+    shades = [Period(each.name, each.begin / along_divisor, each.end / along_divisor, each.certain) for each in periods]
+    scale = alt.Scale(domain=[0, end_ns / along_divisor], nice=False, padding=6)
+    due = f"due, {along_unit} after the first packet"
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=due, scale=scale, axis=axis(log=False))
+
+    height = alt.Y(
+        "time:Q",
+        title=f"time, {unit}{', log scale' if log else ''}",
+        scale=alt.Scale(
+            type=scale_type(log=log), domain=_domain(times or [LEAST_TIME_NS], divisor, log=log), nice=False
+        ),
+        axis=axis(log=log),
+    )
+    tips = [alt.Tooltip("colour:N"), alt.Tooltip("repetition:Q"), alt.Tooltip("due:Q"), alt.Tooltip("time:Q")]
+    points = alt.Chart(inline(marks)).encode(x=x("due"), color=colour, tooltip=tips)
+    shaded = alt.Chart(inline(shades)).encode(x=x("begin"))
+    firsts = list({each.name: each for each in reversed(shades)}.values())[::-1]
+    names = [
+        alt.Chart(inline(firsts[row :: len(_NAMES_AT)]))
+        .mark_text(align="left", baseline="top", dx=3, color=GREY)
+        .encode(x=x("begin"), y=alt.value(at), text="name:N")
+        for row, at in enumerate(_NAMES_AT)
+        if firsts[row:]
+    ]
+    return specification(
+        [
+            shaded.mark_rect(color=GREY, clip=True).encode(
+                x2="end:Q",
+                opacity=alt.condition("datum.certain", alt.value(0.25), alt.value(0.12)),
+                tooltip=[alt.Tooltip("name:N"), alt.Tooltip("begin:Q"), alt.Tooltip("end:Q")],
+            ),
+            *names,
+            points.transform_filter("isValid(datum.time)")
+            .mark_point(shape="circle", size=16, filled=True, opacity=0.6)
+            .encode(y=height),
+            points.transform_filter("!isValid(datum.time)")
+            .mark_point(shape="cross", angle=45, size=36, filled=True, opacity=0.6)
+            .encode(y=alt.value(_LOST_AT)),
+        ],
+        _HEIGHT,
+    )
+
+
+def _domain(times: Sequence[float], divisor: float, *, log: bool) -> list[float]:
+    low, high = min(times) / divisor, max(times) / divisor
+    if log:
+        low *= 0.8
+        return [low, high * (high / low) ** (_ABOVE / (1 - _ABOVE))]
+    return [0, high / (1 - _ABOVE)]

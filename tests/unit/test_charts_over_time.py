@@ -1,0 +1,76 @@
+"""The chart of exchanges over time: what it draws of a path that changes, and that others have none."""
+
+from typing import Any
+
+from crosswind.analysis import collect
+from crosswind.findings.pipeline import analyse
+from crosswind.record import RunRecord
+from crosswind.report.charts.over_time import Period, exchanges_of, over_time, periods_of, thinned
+from crosswind.report.run_page import sections_of
+from records import MS, echoes, path, record, runs
+
+S = 1000 * MS
+OUTAGE = {"name": "outage", "start_ns": 2 * S, "for_ns": S, "forward": {"loss": 1.0}, "reverse": {"loss": 1.0}}
+
+
+def changing(*changes: dict[str, Any], rtts_ns: list[int | None]) -> RunRecord:
+    """Two transports and two repetitions each, one exchange a second, the first 30 ms after the first packet."""
+    made = []
+    for index, transport in enumerate(("tcp", "quic")):
+        parameters = {"path": path() | {"changes": list(changes)}, "workload": {"kind": "echo", "transport": transport}}
+        samples = [echoes(rtts_ns, connect_ns=30 * MS)] * 2
+        made += runs(index, samples, {"workload.transport": transport}, parameters=parameters)
+    return record(*made)
+
+
+def test_an_exchange_stands_where_it_was_due_after_the_first_packet() -> None:
+    cell, _ = collect(changing(OUTAGE, rtts_ns=[40 * MS, None, S]))
+    # The connection was asked for 30 ms before the first message, which was due 2 ms before it was sent.
+    drawn = [(each.repetition, each.due, each.time) for each in exchanges_of(cell, "tcp")]
+    expected = [(28 * MS, 42 * MS), (S + 28 * MS, None), (2 * S + 28 * MS, S + 2 * MS)]
+    assert drawn == [(repetition, *exchange) for repetition in (1, 2) for exchange in expected]
+
+
+def test_periods_are_certain_or_possible_and_end_with_the_chart() -> None:
+    assert periods_of([OUTAGE], 10 * S) == [Period("outage", 2 * S, 3 * S, certain=True)]
+    assert periods_of([OUTAGE], 2 * S) == []
+    assert periods_of([{"start_ns": 2 * S}], 5 * S) == [Period("1", 2 * S, 5 * S, certain=True)]
+    assert periods_of([OUTAGE | {"every_ns": 4 * S}], 10.5 * S) == [
+        Period("outage", 2 * S, 3 * S, certain=True),
+        Period("outage", 6 * S, 7 * S, certain=True),
+        Period("outage", 10 * S, 10.5 * S, certain=True),
+    ]
+    # It begins from 2 to 2.4 s, and so holds from 2.4 to 3 s in every repetition.
+    assert periods_of([OUTAGE | {"spread_ns": 0.4 * S}], 10 * S) == [
+        Period("outage", 2 * S, 3.4 * S, certain=False),
+        Period("outage", 2.4 * S, 3 * S, certain=True),
+    ]
+
+
+def test_transports_share_a_panel_with_its_changes_and_its_lost_exchanges() -> None:
+    panels = over_time(collect(changing(OUTAGE, rtts_ns=[40 * MS, None, S])))
+    assert (panels.total, len(panels.charts)) == (1, 1)
+    rows = [row for rows in panels.charts[0].specification["datasets"].values() for row in rows]
+    exchanges = [row for row in rows if "due" in row]
+    assert {row["colour"] for row in exchanges} == {"tcp", "quic"}
+    assert sum("time" not in row for row in exchanges) == 4
+    assert {row["name"] for row in rows if "begin" in row} == {"outage"}
+
+
+def test_of_many_exchanges_the_slowest_and_the_lost_are_drawn() -> None:
+    cell, _ = collect(changing(OUTAGE, rtts_ns=[*(MS + at for at in range(5000)), None, 9 * S]))
+    exchanges = exchanges_of(cell, "tcp")
+    kept = thinned(exchanges, 100)
+    assert (len(exchanges), len(kept)) == (2 * 5002, 100 + 2)
+    times = sorted(each.time for each in exchanges if each.time is not None)
+    assert max(each.time for each in kept if each.time is not None) == times[-1]
+    assert sum(each.time is None for each in kept) == 2
+    slow = times[int(0.9 * len(times))]
+    assert sum(each.time is not None and each.time >= slow for each in kept) >= 50
+
+
+def test_a_page_has_it_where_the_path_changes_alone() -> None:
+    for changes, expected in (([OUTAGE], True), ([], False)):
+        made = changing(*changes, rtts_ns=[40 * MS, None, S])
+        titles = [section.title for section in sections_of(made, analyse(made), collect(made))]
+        assert ("Exchanges over time" in titles) is expected
