@@ -76,7 +76,7 @@ def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
 
 
 def test_a_network_gives_both_directions() -> None:
-    usual = {"mtu_black_hole": False, "loss": 0.0, "count": "ip", "discipline": "fifo"}
+    usual = {"mtu_black_hole": False, "loss": 0.0, "count": "ip", "discipline": "fifo", "delivery_once": False}
     assert path_of("localhost")["forward"] == usual | {"delay_ns": 0, "rate_bps": None, "queue": None}
     wan = path_of("wan")
     # 100 ms of each link: 5 Mbit/s up, 20 Mbit/s down
@@ -91,7 +91,7 @@ def test_a_network_may_lose_packets() -> None:
     assert [path_of("wifi-lossy")[way]["loss"] for way in ("forward", "reverse")] == [0.02, 0.02]
     assert path_of("thesis-lo")["reverse"] == {
         "delay_ns": 0, "loss": 0.1, "rate_bps": None, "queue": None, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo",
+        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
     }  # fmt: skip
     assert path_of("thesis-lo", 'loss = "20%"')["forward"]["loss"] == 0.2
     lossy = path_of("thesis-lo", 'forward.loss = "0%"')
@@ -102,11 +102,11 @@ def test_a_key_beside_a_network_overrides_it() -> None:
     both = path_of("hsdpa+", 'loss = "1%"\nqueue = "50p"\nforward.delay = "1ms"')
     assert both["forward"] == {
         "delay_ns": 1_000_000, "loss": 0.01, "rate_bps": 2_000_000, "queue": {"packets": 50}, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo",
+        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
     }  # fmt: skip
     assert both["reverse"] == {
         "delay_ns": 35_000_000, "loss": 0.01, "rate_bps": 8_000_000, "queue": {"packets": 50}, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo",
+        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
     }  # fmt: skip
     assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
     # A machine without a link has no queue; the link that a study gives it has the usual one.
