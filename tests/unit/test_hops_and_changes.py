@@ -1,5 +1,6 @@
 """Paths of several hops, and paths that change over time: what a study says of them, and what a cell gets."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +136,19 @@ def test_what_crosswind_cell_refuses_is_said_in_the_words_of_the_study(was: str,
     with pytest.raises(StudyError) as refused:
         checked(study(STUDY.replace(was, now, 1)))
     assert message in str(refused.value)
+
+
+def test_a_trace_is_a_file_or_one_that_comes_with_crosswind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = '[[path.at]]\ntrace = ["walk", "own.csv"]\n[workload]\nkind = "echo"\ntransport = "tcp"\n'
+    builtin, own = (path["changes"][0]["trace"] for path in paths(study(text)))
+    assert Path(builtin).read_text("utf-8").startswith("# A phone on foot")
+    assert own == str(tmp_path / "own.csv")
+    (tmp_path / "walk").write_text("0 1\n")
+    assert paths(study(text))[0]["changes"][0]["trace"] == str(tmp_path / "walk")
+
+
+def test_a_part_overrides_a_key_of_a_change_of_the_study() -> None:
+    text = STUDY + '[[part]]\nname = "a"\n[[part]]\nname = "b"\n'
+    changed = study(text).with_overrides({"part.b.path.at.outage.for": "5s"})
+    assert [path["changes"][0]["for_ns"] for path in paths(changed)[::2]] == [50_000_000] * 2 + [5_000_000_000]

@@ -81,6 +81,7 @@ def test_the_built_in_studies() -> None:
         "latency-by-link",
         "mathis",
         "message-size",
+        "mobile",
         "multiplexing",
         "outage",
         "page-load",

@@ -18,6 +18,9 @@ from crosswind.units import Queue
 
 SCHEMA = "crosswind.cell/1"
 
+_TRACES = Path(__file__).parents[1] / "traces"
+"""Traces that come with Crosswind, by the names of their files."""
+
 Json = dict[str, Any]
 
 
@@ -56,9 +59,11 @@ def _object(settings: tuple[Resolved, ...]) -> Json:
 
 
 def _json_of(setting: Resolved) -> Any:
+    if setting.key.type is not KeyType.FILE or not isinstance(setting.value, str):
+        return _json(setting.value)
     # crosswind-cell may run in another directory.
-    is_file = setting.key.type is KeyType.FILE and isinstance(setting.value, str)
-    return str(Path(str(setting.value)).absolute()) if is_file else _json(setting.value)
+    path, builtin = Path(setting.value), _TRACES / f"{setting.value}.csv"
+    return str(builtin if "/" not in setting.value and builtin.exists() and not path.exists() else path.absolute())
 
 
 def _json(value: Value) -> Any:

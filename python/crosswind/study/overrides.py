@@ -84,7 +84,7 @@ def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
 
 
 def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location]:
-    """Every place of the document that a key sets."""
+    """Every place of the document that a key sets; a part gets the name of a hop or change that it is to override."""
     parts = document.get("part") or []
     words = key.split(".")
     if words[0] == "part" and len(words) > 2:
@@ -95,7 +95,11 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
         own = ".".join(words[2:])
         _check(own, KINDS, label)
         number = names.index(words[1])
-        inner = _place_in(parts[number], own) or _new_place(own, label)
+        inner = _place_in(parts[number], own)
+        if inner is None:
+            if _place_in(document, own) is None:
+                _new_place(own, label)
+            inner = _added_to(parts[number], own)
         return [("part", number, *inner)]
     if key not in _PLAIN_KEYS:
         _check(key, KINDS, label)
@@ -125,6 +129,15 @@ def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
         if isinstance(each, Mapping) and str(each.get("name") or number + 1) == name:
             return ("path", word, number, *key.removeprefix(f"{owner}.").split("."))
     return None
+
+
+def _added_to(part: dict[str, Any], key: str) -> Location:
+    """Where a key stands in a part that overrides a hop or a change of the study, which is named there for it."""
+    table, _, name = str(owner_of(key)).rpartition(".")
+    part.setdefault("path", {}).setdefault(table.rpartition(".")[2], []).append({"name": name})
+    place = _place_in(part, key)
+    assert place is not None
+    return place
 
 
 def _new_place(key: str, label: str) -> Location:
