@@ -7,9 +7,12 @@ import pytest
 
 from cells import checked
 from conftest import requires_binary
+from crosswind.analysis.conditions import _changes
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.factors import factor_scale
+from crosswind.report.charts.over_time import periods_of
+from crosswind.report.text.conditions import change_text
 from crosswind.study.design import Study
 
 STUDY = """
@@ -152,3 +155,10 @@ def test_a_part_overrides_a_key_of_a_change_of_the_study() -> None:
     text = STUDY + '[[part]]\nname = "a"\n[[part]]\nname = "b"\n'
     changed = study(text).with_overrides({"part.b.path.at.outage.for": "5s"})
     assert [path["changes"][0]["for_ns"] for path in paths(changed)[::2]] == [50_000_000] * 2 + [5_000_000_000]
+
+
+def test_conditions_name_the_trace_that_changes_a_path() -> None:
+    changes = [{"name": "radio", "trace": "/far/away/train.csv", "of": "both", "forward": {}, "reverse": {}}]
+    (told,) = _changes([{"changes": changes}])
+    assert change_text(told) == "trace train.csv"
+    assert periods_of(changes, 1e9) == []

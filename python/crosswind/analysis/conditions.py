@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from crosswind.analysis.cells import CellData
@@ -66,6 +67,8 @@ def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
         groups = _named(name, changes)
         when = _settings([key for key in keys if key.name != "name"], groups)
         sides = [(way, told) for way, told in _both_ways(_direction_keys(), groups, only_set=True) if told]
+        if not sides:  # A trace alone, whose direction is among its own settings.
+            sides = [("each way", [])]
         found += [ChangeConditions(name=name, when=when, direction=way, settings=told) for way, told in sides]
     return found
 
@@ -152,6 +155,7 @@ _ABSENT = {KeyType.QUEUE: "unlimited", KeyType.PEER: "native"}
 _BY_TYPE: Mapping[KeyType, Callable[[Any], str]] = {
     KeyType.QUEUE: lambda value: format_queue(_queue(value)),
     KeyType.PEER: lambda value: str(value["name"]),
+    KeyType.FILE: lambda value: Path(value).name,
     KeyType.ARGUMENTS: lambda value: shlex.join(map(str, value)),
     KeyType.SERIES: lambda value: f"{len(value)} numbers from {value[0]} to {value[-1]}" if value else "none",
 }

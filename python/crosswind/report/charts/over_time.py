@@ -110,6 +110,8 @@ def periods_of(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[Peri
     for at, change in enumerate(changes):
         name, spread = str(change.get("name") or at + 1), change.get("spread_ns") or 0
         begin, lasts, every = change.get("start_ns") or 0, change.get("for_ns"), change.get("every_ns")
+        if change.get("trace") and lasts is None:
+            continue  # Of what changes all the time a shade says nothing.
         starts = np.arange(begin, end_ns, every)[:MOST_PERIODS].tolist() if every else [begin]
         for start in starts:
             stop = end_ns if lasts is None else start + lasts

@@ -57,7 +57,7 @@ def _way_text(way: PathConditions) -> str:
 def change_text(change: ChangeConditions) -> str:
     """What a change does and when: "start 100ms, for 50ms: loss 100%, each way"."""
     when = settings_text(change.when) or "from the start"
-    return f"{when}: {settings_text(change.settings)}, {change.direction}"
+    return f"{when}: {settings_text(change.settings)}, {change.direction}" if change.settings else when
 
 
 def network_lines(network: NetworkConditions) -> list[Line]:
