@@ -28,6 +28,8 @@ FINISHED: dict[str, Any] = {
             "in_bytes": 3600,
             "delivered_bytes": 3600,
             "icmp": 0,
+            "duplicated": 0,
+            "corrupted": 0,
         }
         for way in ("forward", "reverse")
     }

@@ -26,6 +26,8 @@ def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 
         "in_bytes": packets * 60,
         "delivered_bytes": (packets - lost) * 60,
         "icmp": 0,
+        "duplicated": 0,
+        "corrupted": 0,
     }
     late = {"n": packets, "p50": 9_000, "p99": 41_000, "max": 90_000}
     return {

@@ -6,10 +6,14 @@ and forecasts read it, so that an element of which none of them has heard delays
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import exp
 from typing import Any, Self
 
 DIRECTIONS = ("forward", "reverse")
 """Client to server, and server to client."""
+
+SAME_SHARE = 1e-9
+"""Shares that differ by less are the same, but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Effect:
     Attributes:
         delay_ns: mean of a packet, without its time on the link or behind others. loss: per packet, a fraction.
         loss_after_loss: of the packets behind a lost one; equal to `loss` where losses are independent.
+        loss_memory_ns: after how long a loss tells an e-th of that; None where that is by packets.
         rate_bps: None is unlimited. frame_bytes: added to each packet on the link.
         queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
         mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
@@ -33,6 +38,7 @@ class Effect:
     rate_bps: int | None = None
     frame_bytes: int = 0
     loss_after_loss: float = 0.0
+    loss_memory_ns: int | None = None
     queue: Mapping[str, int] | None = None
     mtu_bytes: int | None = None
     random_delay: bool = False
@@ -40,6 +46,22 @@ class Effect:
     manages_queue: bool = False
     bursts: bool = False
     changes: bool = False
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether a loss tells of further ones: whether they come together, or keep apart."""
+        return abs(self.loss_after_loss - self.loss) > SAME_SHARE
+
+    @property
+    def loss_after_delivery(self) -> float:
+        """Share of packets that is lost among those behind a delivered one."""
+        return 1.0 if self.loss >= 1 else self.loss * (1 - self.loss_after_loss) / (1 - self.loss)
+
+    def loss_after(self, time_ns: float) -> float:
+        """Share of packets that is lost among those that follow a lost one after a time, with no other between them."""
+        if self.loss_memory_ns is None:
+            return self.loss_after_loss
+        return self.loss + (self.loss_after_loss - self.loss) * exp(-time_ns / self.loss_memory_ns)
 
 
 @dataclass(frozen=True)

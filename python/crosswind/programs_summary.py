@@ -87,6 +87,8 @@ def _direction(ledger: DirectionLedger) -> dict[str, Any]:
         "dropped": {cause: number for cause, number in ledger.dropped.items() if number},
         "marked": ledger.marked,
         "queued": ledger.queued,
+        "duplicated": ledger.duplicated,
+        "corrupted": ledger.corrupted,
         "icmp": ledger.icmp,
     }
 

@@ -67,7 +67,7 @@ class CellOutput(ABC):
 
     def packets(self, direction: str | None = None) -> pl.DataFrame:
         """packets.arrow, in the order of the index, once it agrees with the ledger."""
-        table = pl.read_ipc((self.directory / "packets.arrow").read_bytes()).sort("direction", "index")
+        table = pl.read_ipc((self.directory / "packets.arrow").read_bytes()).sort("direction", "index", "copy")
         for each in DIRECTIONS:
             assert_agree(table.filter(pl.col("direction") == each), self.book(each))
         return table if direction is None else table.filter(pl.col("direction") == direction)
@@ -138,7 +138,7 @@ def assert_closed(ledger: Object) -> None:
     assert ledger["closed"]
     for direction in DIRECTIONS:
         book = ledger[direction]
-        assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
+        assert book["in"] + book["duplicated"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
 
 
 def left_out_warning(end: str, kind: str, *, left_out: int) -> str:
@@ -160,7 +160,9 @@ def assert_shortened(file: Path, *, left_out: int) -> None:
 
 def assert_agree(packets: pl.DataFrame, book: Object) -> None:
     """One direction's packet records and its ledger say the same."""
-    assert packets["index"].to_list() == list(range(book["in"]))
+    originals = packets.filter(pl.col("copy") == 0)
+    assert originals["index"].to_list() == list(range(book["in"]))
+    assert len(packets) - len(originals) == book["duplicated"]
     verdicts = packets["verdict"]
     causes = packets["cause"].drop_nulls().to_list()
     assert int((verdicts == "delivered").sum()) == book["delivered"]
@@ -168,7 +170,8 @@ def assert_agree(packets: pl.DataFrame, book: Object) -> None:
     assert {cause: causes.count(cause) for cause in book["dropped"]} == book["dropped"]
     assert packets["cause"].is_not_null().to_list() == (verdicts == "dropped").to_list()
     assert packets["out_ns"].is_not_null().to_list() == (verdicts == "delivered").to_list()
-    assert packets["size_bytes"].sum() == book["in_bytes"]
+    assert originals["size_bytes"].sum() == book["in_bytes"]
+    assert len(packets.filter((verdicts == "delivered") & packets["flipped_bit"].is_not_null())) == book["corrupted"]
     assert packets.filter(verdicts == "delivered")["size_bytes"].sum() == book["delivered_bytes"]
 
 

@@ -9,6 +9,7 @@ from crosswind.report import estimates_frame
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown
+from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.terminal import render
 from crosswind.stats import clopper_pearson
 from records import COSTS, MS, finished, processor_time, record, run, table, timed
@@ -149,6 +150,16 @@ def test_packets_dropped_are_counted_by_direction() -> None:
     ]
     rows = [["t 0", "12.5 % (no interval)", "0 % (no interval)"], ["t 1", "0 % (no interval)", "–"]]
     assert table.narrow.rows == rows
+    copied = finished(packets=40)["ledger"]
+    copied = copied | {"forward": copied["forward"] | {"duplicated": 2, "delivered": 42, "corrupted": 1}}
+    result = analyse(record(run(0, echoed(10), parameters=WSS, end=ended(ledger=copied))))
+    (table,) = drop_tables(result)
+    assert table.title == "Packets dropped, duplicated and corrupted"
+    assert table.headings[-2:] == ["duplicated", "corrupted"]
+    assert table.rows[0][-2:] == ["2 / 0", "1 / 0"]
+    (trust,) = trust_tables(result)
+    assert "40 + 2 = 42 + 0 + 0 + 0 + 0" in trust.rows[0]
+    assert trust.footnotes[0].startswith("Each direction: packets in + copies that the path made of them = delivered")
     repeated = [ended(ledger=finished(packets=40, lost=lost)["ledger"]) for lost in (3, 5, 4)]
     runs = [run(0, echoed(10), repetition=at, parameters=WSS, end=end) for at, end in enumerate(repeated)]
     loss = analyse(record(*runs)).cells[0].packet_loss["forward"]

@@ -135,10 +135,26 @@ def test_mistakes_name_their_place(text: str, message: str, hint: str) -> None:
 def test_what_no_repetition_could_ever_show_is_refused(
     statistic: str, workload: dict[str, Any], loss: float, message: str | None
 ) -> None:
-    cell = ({"workload": workload}, PathEffect(Effect(loss=loss)))
+    cell = ({"workload": workload}, PathEffect(Effect(loss=loss, loss_after_loss=loss)))
     reason = why_unreachable(asked(statistic=statistic), {0: cell})
     assert (reason is None) == (message is None)
     assert message is None or message in (reason or "")
+
+
+@pytest.mark.parametrize(
+    ("effect", "is_refused"),
+    [
+        # A tenth is lost, and of retransmissions a fifth, or a half.
+        (Effect(loss=0.1, loss_after_loss=0.2), False),
+        (Effect(loss=0.1, loss_after_loss=0.5), True),
+        # The burst is over before a retransmission is sent, 20 ms later, or it is not.
+        (Effect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=5 * MS, delay_ns=20 * MS), False),
+        (Effect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=500 * MS, delay_ns=20 * MS), True),
+    ],
+)
+def test_bursts_that_lose_a_quarter_of_all_retransmissions_leave_no_mean(effect: Effect, is_refused: bool) -> None:
+    cell = ({"workload": {"kind": "echo", "transport": "tcp", "messages": 9}}, PathEffect(effect))
+    assert (why_unreachable(asked(statistic="mean"), {0: cell}) is not None) == is_refused
 
 
 # Which cells go on

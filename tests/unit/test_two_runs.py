@@ -299,7 +299,7 @@ def test_exact_cells_are_compared_as_numbers() -> None:
 def test_a_mean_that_losses_delay_takes_the_repetitions_that_a_comparison_within_a_run_takes() -> None:
     def lossy(means_ms: Sequence[float]) -> list[CellRun]:
         made = repetitions(list(means_ms), transport="tcp", each=100)
-        return [replace(one, effect=PathEffect(Effect(loss=0.05))) for one in made]
+        return [replace(one, effect=PathEffect(Effect(loss=0.05, loss_after_loss=0.05))) for one in made]
 
     few = compared(lossy(BASE_MS[:5]), lossy(SHIFTED[:5]))
     mean = change(few)

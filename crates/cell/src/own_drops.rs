@@ -1,4 +1,4 @@
-//! How many of each message's own packets the path dropped, by the time and the size of what entered the path.
+//! How many of each message's own packets the path dropped or corrupted, by the time and the size of what entered the path.
 //!
 //! A message's own packets are those with payload that entered its direction after the message was handed over, up to the first
 //! that is large enough to hold it: HTTP/2 sends the header in a packet before. That takes no keys, and so works for QUIC too.
@@ -27,8 +27,10 @@ pub fn count_own_drops(samples: &mut [Sample], packets: &[PacketRecord]) {
 
 /// The packets of one side that may carry a message for the first time, in the order they entered.
 fn carriers(packets: &[PacketRecord], side: Side) -> Vec<&PacketRecord> {
-    let mut with_payload: Vec<&PacketRecord> =
-        packets.iter().filter(|packet| packet.side == side && packet.headers.payload_bytes > 0).collect();
+    let mut with_payload: Vec<&PacketRecord> = packets
+        .iter()
+        .filter(|packet| packet.side == side && packet.copy == 0 && packet.headers.payload_bytes > 0)
+        .collect();
     with_payload.sort_by_key(|packet| packet.index);
     let (mut segments, mut datagrams) = (Segments::default(), Datagrams::default());
     with_payload.retain(|packet| match packet.headers.protocol {
@@ -76,7 +78,7 @@ impl Datagrams {
     fn is_probe(&mut self, packet: &PacketRecord) -> bool {
         let payload = packet.headers.payload_bytes;
         let is_probe = payload > self.largest;
-        if is_probe && packet.verdict == Verdict::Delivered {
+        if is_probe && packet.verdict == Verdict::Delivered && packet.flipped_bit.is_none() {
             self.largest = payload;
         }
         is_probe
@@ -90,7 +92,8 @@ fn drops(carriers: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option
     for packet in &carriers[from..] {
         let holds_message = u64::from(packet.headers.payload_bytes) >= bytes;
         if holds_message || packet.headers.protocol != UDP {
-            dropped += u32::from(matches!(packet.verdict, Verdict::Dropped(_)));
+            // A host drops what is corrupted, whatever the path did with it then.
+            dropped += u32::from(packet.flipped_bit.is_some() || matches!(packet.verdict, Verdict::Dropped(_)));
         }
         if holds_message {
             return Some(dropped);
@@ -111,6 +114,8 @@ mod tests {
         PacketRecord {
             side,
             index,
+            copy: 0,
+            flipped_bit: None,
             size: Bytes(u64::from(payload) + 40),
             headers: Headers { payload_bytes: payload, ..Headers::default() },
             entered: at,

@@ -33,13 +33,16 @@ host: profile congestion_control nodelay sack timestamps window_scaling ecn tail
 send_buffer_bytes receive_buffer_bytes tcp_rmem tcp_wmem default_qdisc initial_window min_rto_ns clock kernel
 budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
 mtu: link_mtu_bytes mtu_black_hole
-loss: loss
+loss: loss loss_burst loss_bad_ns loss_good_ns loss_enter loss_leave loss_in_bad loss_in_good loss_p13 loss_p31 loss_p32 \
+loss_p23 loss_p14 lose lose_every loss_sequence bit_error_rate
+duplicate: duplicate
+corrupt: corrupt
 link: rate_bps queue count burst_bytes peak_rate_bps discipline queue_marks queue_target_ns queue_interval_ns \
 queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns dualpi2_coupling dualpi2_step_ns \
 red_min_bytes red_max_bytes red_probability red_weight
 slots: grant_period_ns grant_bytes grant_queue
 deliveries: delivery_trace delivery_queue delivery_once
-delay: delay_ns
+delay: delay_ns jitter_ns jitter_distribution jitter_values jitter_correlation reorder reorder_share reorder_gap
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \
 timeout_ns client server
 transfer: transport size_bytes duration_ns direction count payload polling connections timeout_ns client server
@@ -77,8 +80,10 @@ fn everything_says_what_it_is() {
         for key in keys {
             assert!(!key["help"].as_str().unwrap().is_empty(), "{group}.{} has no help", key["name"]);
             let known = !key["default"].is_null() || !key["default_help"].is_null() || key["required"] == true;
-            let optional = ["size_bytes", "duration_ns", "rate_per_s", "rate_bps", "server", "port", "resolver"];
-            assert!(known || optional.contains(&key["name"].as_str().unwrap()), "{group}.{}", key["name"]);
+            let optional = "size_bytes duration_ns rate_per_s rate_bps server port resolver loss_bad_ns loss_enter loss_p13 \
+                            lose lose_every loss_sequence bit_error_rate jitter_values";
+            let mut optional = optional.split_ascii_whitespace();
+            assert!(known || optional.any(|name| key["name"] == *name), "{group}.{}", key["name"]);
         }
     }
     for workload in list(&catalogue, "workloads") {

@@ -94,6 +94,8 @@ fn record(index: u64) -> PacketRecord {
     PacketRecord {
         side: Side::Forward,
         index,
+        copy: 0,
+        flipped_bit: None,
         size: Bytes(1500),
         headers: Headers::default(),
         entered: Instant::from_nanos(index * 1000),

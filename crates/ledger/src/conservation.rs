@@ -1,4 +1,4 @@
-//! Conservation: per direction, what went in was delivered, dropped for a cause, or is still queued.
+//! Conservation: per direction, what went in and what the path duplicated was delivered, dropped for a cause, or is still queued.
 //!
 //! The emulator's counts are checked against independent counts: those that the kernel makes of the two devices. A TUN
 //! device has these counters:
@@ -73,6 +73,8 @@ pub struct DirectionReport {
     /// Packets that the sending host handed to its device.
     #[serde(rename = "in")]
     pub entered: u64,
+    /// Copies that the path made of packets.
+    pub duplicated: u64,
     /// Packets that the receiving host's device took.
     pub delivered: u64,
     /// Packets that were dropped, by cause.
@@ -86,6 +88,8 @@ pub struct DirectionReport {
     pub in_bytes: u64,
     /// Bytes that the receiving device took.
     pub delivered_bytes: u64,
+    /// Of the packets delivered, those in which the path flipped a bit.
+    pub corrupted: u64,
     /// ICMP messages that the sending host got from the path itself, about packets that were too large. They are in no other count.
     pub icmp: u64,
 }
@@ -97,6 +101,8 @@ struct Counts {
     arrived_bytes: u64,
     deliveries: u64,
     delivered_bytes: u64,
+    duplicated: u64,
+    corrupted: u64,
     dropped: Dropped,
     marked: u64,
     /// To the sending host.
@@ -122,6 +128,16 @@ impl Ledger {
         let counts = self.side(side);
         counts.arrivals += 1;
         counts.arrived_bytes += bytes.0;
+    }
+
+    /// The path has made a copy of a packet.
+    pub fn handle_duplicate(&mut self, side: Side) {
+        self.side(side).duplicated += 1;
+    }
+
+    /// A packet that is delivered has a flipped bit.
+    pub fn handle_corruption(&mut self, side: Side) {
+        self.side(side).corrupted += 1;
     }
 
     /// A packet was written to the receiver's device.
@@ -208,11 +224,9 @@ impl LedgerReport {
                     entered: sender.sent + sender.dropped_sending,
                     delivered: receiver.received.saturating_sub(late),
                     dropped,
-                    marked: 0,
-                    queued: 0,
                     in_bytes: sender.sent_bytes,
                     delivered_bytes: receiver.received_bytes,
-                    icmp: 0,
+                    ..DirectionReport::default()
                 }
             });
         Self::new(forward, reverse, mismatches)
@@ -237,7 +251,7 @@ impl LedgerReport {
                 queued: passed.queued,
                 in_bytes: sender.sent_bytes.saturating_sub(header * sender.sent),
                 delivered_bytes: receiver.received_bytes.saturating_sub(header * receiver.received),
-                icmp: 0,
+                ..DirectionReport::default()
             }
         };
         Self::new(direction(client, server, forward), direction(server, client, reverse), Vec::new())
@@ -251,11 +265,12 @@ impl LedgerReport {
     fn new(forward: DirectionReport, reverse: DirectionReport, mut mismatches: Vec<String>) -> Self {
         for (side, direction) in [(Side::Forward, &forward), (Side::Reverse, &reverse)] {
             let accounted = direction.accounted();
-            if direction.entered != accounted {
+            let all = direction.entered + direction.duplicated;
+            if all != accounted {
                 mismatches.push(format!(
-                    "{}: {} packets went in, {accounted} are accounted for",
+                    "{}: {all} packets went in{}, {accounted} are accounted for",
                     side.name(),
-                    direction.entered
+                    copies(direction.duplicated)
                 ));
             }
         }
@@ -268,6 +283,11 @@ impl DirectionReport {
     pub fn accounted(&self) -> u64 {
         self.delivered + self.dropped.total() + self.queued
     }
+}
+
+/// What is said of copies among packets that went in.
+fn copies(count: u64) -> String {
+    if count == 0 { String::new() } else { format!(" or are copies ({count})") }
 }
 
 /// One direction and the devices at its ends.
@@ -285,11 +305,13 @@ impl Endpoints {
         DirectionReport {
             entered: self.sender.sent + self.sender.dropped_sending,
             delivered: self.receiver.received.saturating_sub(late),
+            duplicated: counts.duplicated,
             dropped,
             marked: counts.marked,
             queued,
             in_bytes: self.sender.sent_bytes,
             delivered_bytes: self.receiver.received_bytes,
+            corrupted: counts.corrupted,
             icmp: counts.icmp.taken,
         }
     }
@@ -311,8 +333,13 @@ impl Endpoints {
         let (taken, written) = (self.receiver.received_bytes, counts.delivered_bytes);
         expect_equal(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
         let left = counts.deliveries + counts.dropped.total() + queued;
-        let entered = counts.arrivals;
-        expect_equal(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));
+        let entered = counts.arrivals + counts.duplicated;
+        let copies = copies(counts.duplicated);
+        expect_equal(
+            entered,
+            left,
+            format!("{entered} packets entered the path{copies}, {left} left it or wait in it"),
+        );
     }
 
     fn sender_name(&self) -> &'static str {

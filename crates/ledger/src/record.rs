@@ -12,6 +12,10 @@ pub struct PacketRecord {
     pub side: Side,
     /// Its position in that direction, from 0.
     pub index: u64,
+    /// 0, or the number of the copy that the path made of it.
+    pub copy: u16,
+    /// The bit that the path flipped, counted from its first one.
+    pub flipped_bit: Option<u32>,
     /// Its size on the IP layer.
     pub size: Bytes,
     /// What its headers say.
@@ -38,6 +42,12 @@ impl Row for PacketRecord {
     const COLUMNS: &'static [Column<Self>] = &[
         Column::required("direction", Text(|row| Some(row.side.name())), "forward or reverse."),
         Column::required("index", U64(|row| Some(row.index)), "Its position in its direction, from 0."),
+        Column::required("copy", U16(|row| Some(row.copy)), "0, or the number of the copy that the path made of it."),
+        Column::optional(
+            "flipped_bit",
+            U32(|row| row.flipped_bit),
+            "The bit that the path flipped, from its first one, 0.",
+        ),
         Column::required(
             "size_bytes",
             U32(|row| Some(u32::try_from(row.size.0).unwrap_or(u32::MAX))),

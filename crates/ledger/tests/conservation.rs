@@ -49,10 +49,10 @@ fn a_closed_ledger_is_written_as_the_protocol_says() {
     assert_eq!(
         written,
         json!({
-            "forward": {"in": 6, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "marked": 1, "queued": 1,
-                        "in_bytes": 600, "delivered_bytes": 300, "icmp": 0},
-            "reverse": {"in": 1, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "marked": 0, "queued": 0,
-                        "in_bytes": 40, "delivered_bytes": 40, "icmp": 0},
+            "forward": {"in": 6, "duplicated": 0, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "marked": 1, "queued": 1,
+                        "in_bytes": 600, "delivered_bytes": 300, "corrupted": 0, "icmp": 0},
+            "reverse": {"in": 1, "duplicated": 0, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "marked": 0, "queued": 0,
+                        "in_bytes": 40, "delivered_bytes": 40, "corrupted": 0, "icmp": 0},
             "closed": true,
         })
     );
@@ -215,6 +215,10 @@ enum Fate {
     TooLarge,
     /// And the sender's device refuses the ICMP message.
     TooLargeUntold,
+    /// And a copy of it, of which a bit is flipped.
+    Duplicated,
+    /// But its copy is dropped.
+    CopyLost,
 }
 
 fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
@@ -228,6 +232,8 @@ fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
         Fate::DroppedLate,
         Fate::TooLarge,
         Fate::TooLargeUntold,
+        Fate::Duplicated,
+        Fate::CopyLost,
     ];
     (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(fates.to_vec()), 20..=1500u64)
 }
@@ -250,8 +256,26 @@ fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters
         devices[sender].sent_bytes += bytes;
         let bytes = Bytes(bytes);
         ledger.handle_arrival(side, bytes);
+        let delivered = match fate {
+            Fate::Duplicated => 2,
+            Fate::Delivered | Fate::DroppedLate | Fate::CopyLost => 1,
+            _ => 0,
+        };
+        for _ in 0..delivered {
+            ledger.handle_delivery(side, bytes);
+            devices[receiver].received += 1;
+            devices[receiver].received_bytes += bytes.0;
+        }
         match fate {
-            Fate::RingFull => {}
+            Fate::RingFull | Fate::Delivered => {}
+            Fate::Duplicated => {
+                ledger.handle_duplicate(side);
+                ledger.handle_corruption(side);
+            }
+            Fate::CopyLost => {
+                ledger.handle_duplicate(side);
+                ledger.handle_drop(side, LOSS);
+            }
             Fate::Lost => ledger.handle_drop(side, LOSS),
             Fate::TailDropped => ledger.handle_drop(side, QUEUE),
             Fate::Queued => queued[sender] += 1,
@@ -270,12 +294,7 @@ fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters
                 ledger.handle_drop(side, DropCause::Device);
                 devices[receiver].dropped_receiving += 1;
             }
-            Fate::Delivered | Fate::DroppedLate => {
-                ledger.handle_delivery(side, bytes);
-                devices[receiver].received += 1;
-                devices[receiver].received_bytes += bytes.0;
-                devices[receiver].dropped_receiving += u64::from(matches!(fate, Fate::DroppedLate));
-            }
+            Fate::DroppedLate => devices[receiver].dropped_receiving += 1,
         }
     }
     (ledger, queued, devices[0], devices[1])
@@ -292,8 +311,12 @@ proptest! {
                 packets.iter().filter(|(at, fate, _)| *at == side && wanted(fate)).count() as u64
             };
             prop_assert_eq!(direction.entered, count(|_| true));
-            prop_assert_eq!(direction.delivered, count(|s| matches!(s, Fate::Delivered)));
-            prop_assert_eq!(direction.dropped.count(LOSS), count(|s| matches!(s, Fate::Lost)));
+            let duplicated = count(|s| matches!(s, Fate::Duplicated));
+            let delivered = count(|s| matches!(s, Fate::Delivered | Fate::CopyLost)) + 2 * duplicated;
+            prop_assert_eq!(direction.delivered, delivered);
+            prop_assert_eq!(direction.duplicated, count(|s| matches!(s, Fate::Duplicated | Fate::CopyLost)));
+            prop_assert_eq!(direction.corrupted, duplicated);
+            prop_assert_eq!(direction.dropped.count(LOSS), count(|s| matches!(s, Fate::Lost | Fate::CopyLost)));
             let too_large = count(|s| matches!(s, Fate::TooLarge | Fate::TooLargeUntold));
             prop_assert_eq!(direction.dropped.count(TOO_LARGE), too_large);
             prop_assert_eq!(direction.icmp, count(|s| matches!(s, Fate::TooLarge)));

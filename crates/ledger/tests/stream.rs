@@ -19,6 +19,8 @@ fn record(index: u64) -> PacketRecord {
     PacketRecord {
         side: Side::Forward,
         index,
+        copy: 0,
+        flipped_bit: None,
         size: Bytes(40),
         headers: Headers::default(),
         entered: Instant::ZERO,

@@ -41,6 +41,8 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
     PacketRecord {
         side,
         index,
+        copy: index as u16 % 2,
+        flipped_bit: (index == 2).then_some(319),
         size: Bytes(40),
         headers,
         entered: ns(1_000 + index),
@@ -84,7 +86,7 @@ fn every_column_is_read_back_as_it_was_written() {
     let batch = &batches[0];
     let schema = batch.schema();
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let documented = "direction index size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
+    let documented = "direction index copy flipped_bit size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
                       verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
@@ -98,6 +100,9 @@ fn every_column_is_read_back_as_it_was_written() {
 
     let column = |name: &str| batch.column_by_name(name).unwrap();
     assert_eq!(column("index").as_primitive::<UInt64Type>().values(), &[0, 1, 2, 3, 4]);
+    assert_eq!(column("copy").as_primitive::<UInt16Type>().values(), &[0, 1, 0, 1, 0]);
+    let flipped: Vec<_> = column("flipped_bit").as_primitive::<UInt32Type>().iter().collect();
+    assert_eq!(flipped, [None, None, Some(319), None, None]);
     assert_eq!(column("size_bytes").as_primitive::<UInt32Type>().values(), &[40; 5]);
     assert_eq!(column("protocol").as_primitive::<UInt8Type>().values(), &[17; 5]);
     assert_eq!(column("source_port").as_primitive::<UInt16Type>().values(), &[40_000; 5]);
@@ -118,7 +123,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (17, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (19, 0));
 }
 
 #[test]

@@ -100,7 +100,8 @@ impl Direction {
 
     /// Packets inside.
     pub fn queued(&self) -> usize {
-        self.out.len() + self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>()
+        let out = self.out.iter().filter(|departure| !matches!(departure, Departure::Duplicated(_))).count();
+        out + self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>()
     }
 
     /// `now` on the clock of the elements.
@@ -120,8 +121,16 @@ impl Direction {
                     "element {i} does not say what it did with the time"
                 );
                 match (departure, after.first_mut()) {
+                    (Departure::Dropped(..), _) | (Departure::Forwarded(_), None) => self.out.push_back(departure),
                     (Departure::Forwarded(packet), Some(next)) => next.handle_packet(packet),
-                    _ => self.out.push_back(departure),
+                    (Departure::Duplicated(packet), next) => {
+                        let copy = packet.copied();
+                        self.out.push_back(Departure::Duplicated(copy));
+                        match next {
+                            Some(next) => [packet, copy].into_iter().for_each(|packet| next.handle_packet(packet)),
+                            None => self.out.extend([packet, copy].map(Departure::Forwarded)),
+                        }
+                    }
                 }
             }
         }

@@ -27,6 +27,11 @@ pub struct Effect {
     /// Share of packets that is lost among those behind a lost one: `loss` where losses are independent, more where they come together.
     #[schemars(with = "f64")]
     pub loss_after_loss: Probability,
+    /// How long after a loss the share of further ones is still above (or below) `loss` by an e-th of what it is right behind: where it is by
+    /// time that losses come together. None where it is by packets, or they do not.
+    #[serde(rename = "loss_memory_ns")]
+    #[schemars(with = "Option<u64>")]
+    pub loss_memory: Option<Duration>,
     /// What may wait before the slowest link; none where there is no link.
     pub queue: Option<QueueLimit>,
     /// The largest packet that passes; none where that is what the hosts' devices take.
@@ -58,6 +63,7 @@ impl Effect {
             rate,
             frame: Bytes(self.frame.0.max(next.frame.0)),
             loss_after_loss: self.both_lost(&next),
+            loss_memory: self.memory_with(&next),
             queue,
             mtu_bytes: self.mtu_bytes.into_iter().chain(next.mtu_bytes).min(),
             random_delay: self.random_delay || next.random_delay,
@@ -65,6 +71,19 @@ impl Effect {
             manages_queue: self.manages_queue || next.manages_queue,
             bursts: self.bursts || next.bursts,
             changes: self.changes || next.changes,
+        }
+    }
+
+    fn is_clustered(&self) -> bool {
+        (self.loss_after_loss.as_fraction() - self.loss.as_fraction()).abs() > 1e-9
+    }
+
+    fn memory_with(&self, next: &Self) -> Option<Duration> {
+        match (self.is_clustered(), next.is_clustered()) {
+            (true, true) => self.loss_memory.zip(next.loss_memory).map(|(one, other)| one.max(other)),
+            (true, false) => self.loss_memory,
+            (false, true) => next.loss_memory,
+            (false, false) => None,
         }
     }
 

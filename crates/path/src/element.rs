@@ -1,6 +1,6 @@
 //! One packet-processing stage, and what passes through it.
 
-use crosswind_units::{Bytes, Duration, Instant};
+use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 /// The two bits of the IP header about congestion (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,6 +59,10 @@ pub struct Packet {
     pub flow: u32,
     /// The bits about congestion, with the mark of an element that marked it.
     pub ecn: Ecn,
+    /// 0 of a packet that entered the path; of a copy that an element made of it, another number for each copy.
+    pub copy: u16,
+    /// The bit that is flipped when it leaves, counted from its first one.
+    pub flipped_bit: Option<u32>,
     /// Which hop it is in or was last in, counted from the client's.
     pub hop: u8,
     /// Where it was dropped for its size: the largest size that its sender is told by ICMP.
@@ -92,7 +96,33 @@ impl Packet {
     pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
         let Arrival { size, flow, ecn, buffer } = arrival;
         let spent = TimeSpent::default();
-        Self { index, size, entered: now, at: now, buffer, flow, ecn, hop: 0, told_mtu: None, spent }
+        Self {
+            index,
+            size,
+            entered: now,
+            at: now,
+            buffer,
+            flow,
+            ecn,
+            copy: 0,
+            flipped_bit: None,
+            hop: 0,
+            told_mtu: None,
+            spent,
+        }
+    }
+
+    /// A copy of it that is made in the hop where it is.
+    #[must_use]
+    pub(crate) const fn copied(self) -> Self {
+        // A hop makes one copy of a packet at most, so that no two copies have one number.
+        Self { copy: self.copy | 1 << self.hop, ..self }
+    }
+
+    /// The word of `seed` that decides about it: that of its index; of a copy, one of its own.
+    pub const fn word(&self, seed: Seed) -> u64 {
+        let word = seed.word(self.index);
+        if self.copy == 0 { word } else { Seed(word).word(self.copy as u64) }
     }
 
     /// The packet on a clock that shows `origin` where this one shows zero.
@@ -163,6 +193,9 @@ impl Cause {
 pub enum Departure {
     /// On to the next stage, at `packet.at`.
     Forwarded(Packet),
+    /// On to the next stage, and a copy of it right behind. Out of the path, this says that the copy was made: it then leaves by itself, after
+    /// this, and shares the buffer.
+    Duplicated(Packet),
     /// Out of the network, at `packet.at`.
     Dropped(Packet, Cause),
 }
@@ -171,7 +204,7 @@ impl Departure {
     /// The packet, whether it was forwarded or dropped.
     pub const fn packet(&self) -> &Packet {
         match self {
-            Self::Forwarded(packet) | Self::Dropped(packet, _) => packet,
+            Self::Forwarded(packet) | Self::Duplicated(packet) | Self::Dropped(packet, _) => packet,
         }
     }
 
@@ -180,6 +213,7 @@ impl Departure {
     pub(crate) fn since(self, origin: Instant) -> Self {
         match self {
             Self::Forwarded(packet) => Self::Forwarded(packet.since(origin)),
+            Self::Duplicated(packet) => Self::Duplicated(packet.since(origin)),
             Self::Dropped(packet, cause) => Self::Dropped(packet.since(origin), cause),
         }
     }
@@ -187,7 +221,8 @@ impl Departure {
 
 /// One packet-processing stage (the word is Click's).
 ///
-/// Calls come in the order of time. A packet given to `handle_packet` comes out of `poll_packet` exactly once, and says in
+/// Calls come in the order of time. A packet given to `handle_packet` comes out of `poll_packet` exactly once (with a copy of it behind where
+/// it was duplicated), and says in
 /// `spent` what the stage did with its time.
 pub trait Element: Send {
     /// Takes a packet that arrives at `now`, which is its `at`.

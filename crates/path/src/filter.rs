@@ -1,12 +1,20 @@
-//! An element that takes no time: each packet passes at once, or is dropped.
+//! An element that takes no time: each packet passes at once, or is dropped or duplicated.
 
 use crate::{Cause, Departure, Element, Packet};
 use crosswind_units::Instant;
 use std::collections::VecDeque;
 
-/// An element that drops the packets for which `judge` has a cause.
-pub fn filter(judge: impl FnMut(&mut Packet) -> Option<Cause> + Send + 'static) -> Box<dyn Element> {
+/// An element that lets each packet depart as `judge` says.
+pub fn passing(judge: impl FnMut(Packet) -> Departure + Send + 'static) -> Box<dyn Element> {
     Box::new(Filter { judge, out: VecDeque::new() })
+}
+
+/// An element that drops the packets for which `judge` has a cause.
+pub fn filter(mut judge: impl FnMut(&mut Packet) -> Option<Cause> + Send + 'static) -> Box<dyn Element> {
+    passing(move |mut packet| match judge(&mut packet) {
+        Some(cause) => Departure::Dropped(packet, cause),
+        None => Departure::Forwarded(packet),
+    })
 }
 
 struct Filter<F> {
@@ -14,12 +22,9 @@ struct Filter<F> {
     out: VecDeque<Departure>,
 }
 
-impl<F: FnMut(&mut Packet) -> Option<Cause> + Send> Element for Filter<F> {
-    fn handle_packet(&mut self, _now: Instant, mut packet: Packet) {
-        self.out.push_back(match (self.judge)(&mut packet) {
-            Some(cause) => Departure::Dropped(packet, cause),
-            None => Departure::Forwarded(packet),
-        });
+impl<F: FnMut(Packet) -> Departure + Send> Element for Filter<F> {
+    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
+        self.out.push_back((self.judge)(packet));
     }
 
     fn poll_packet(&mut self, _now: Instant) -> Option<Departure> {

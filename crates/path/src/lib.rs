@@ -10,10 +10,12 @@
 //! `registry.rs`.
 
 mod config;
+pub mod corrupt;
 mod counting;
 pub mod delay;
 pub mod deliveries;
 mod direction;
+pub mod duplicate;
 mod effect;
 mod element;
 mod filter;

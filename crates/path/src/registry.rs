@@ -5,6 +5,8 @@ use crate::group::elements;
 elements! {
     mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
+    duplicate: crate::duplicate::DuplicateSettings,
+    corrupt: crate::corrupt::CorruptSettings,
     link: crate::link::LinkSettings,
     slots: crate::slots::SlotSettings,
     deliveries: crate::deliveries::DeliverySettings,

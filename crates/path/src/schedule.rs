@@ -98,10 +98,21 @@ impl<T> Schedule<T> {
 
     /// The settings at `now`, which is not before the last time that was asked for.
     pub fn at(&mut self, now: Instant) -> &T {
+        self.at_mut(now)
+    }
+
+    /// The same, for settings that carry something along.
+    pub fn at_mut(&mut self, now: Instant) -> &mut T {
         if self.until.is_some_and(|until| until <= now) {
             self.enter(now);
         }
-        &self.phases[self.current]
+        &mut self.phases[self.current]
+    }
+
+    /// What `of` makes of the settings, at the same times.
+    pub fn map<U>(self, of: impl FnMut(T) -> U) -> Schedule<U> {
+        let Self { courses, phases, known, current, until } = self;
+        Schedule { courses, phases: phases.into_iter().map(of).collect(), known, current, until }
     }
 
     /// When the settings change next, after the last time that was asked for.

@@ -18,13 +18,14 @@ pub struct World {
     direction: Direction,
     unsent: BTreeMap<(Instant, u64), Arrival>,
     sent: u64,
+    duplicated: u64,
     now: Instant,
 }
 
 impl World {
     /// A world at time zero, around `direction`.
     pub fn new(direction: Direction) -> Self {
-        Self { direction, unsent: BTreeMap::new(), sent: 0, now: Instant::ZERO }
+        Self { direction, unsent: BTreeMap::new(), sent: 0, duplicated: 0, now: Instant::ZERO }
     }
 
     /// Lets a packet of `size` bytes enter at `time`. Packets of the same time enter in the order of the calls.
@@ -48,11 +49,14 @@ impl World {
     /// Runs until the next packet leaves, delivered or dropped; `None` when nothing is left.
     pub fn next_fate(&mut self) -> Option<(Packet, Fate)> {
         loop {
-            if let Some(departure) = self.direction.poll_packet(self.now) {
-                return Some(match departure {
-                    Departure::Forwarded(packet) => (packet, Fate::Delivered(packet.at)),
-                    Departure::Dropped(packet, cause) => (packet, Fate::Dropped(packet.at, cause)),
-                });
+            match self.direction.poll_packet(self.now) {
+                Some(Departure::Forwarded(packet)) => return Some((packet, Fate::Delivered(packet.at))),
+                Some(Departure::Dropped(packet, cause)) => return Some((packet, Fate::Dropped(packet.at, cause))),
+                Some(Departure::Duplicated(_)) => {
+                    self.duplicated += 1;
+                    continue;
+                }
+                None => {}
             }
             let arrival = self.unsent.first_key_value().map(|((time, _), _)| *time);
             let wakeup = self.direction.next_wakeup();
@@ -82,6 +86,11 @@ impl World {
     /// Runs to the end: every packet's index and fate, in the order of leaving.
     pub fn run(&mut self) -> Vec<(u64, Fate)> {
         std::iter::from_fn(|| self.next_fate()).map(|(packet, fate)| (packet.index, fate)).collect()
+    }
+
+    /// Copies made so far.
+    pub const fn duplicated(&self) -> u64 {
+        self.duplicated
     }
 
     /// Packets inside now.

@@ -2,13 +2,44 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Arrival, Direction, DirectionConfig, Ecn, PathConfig, Side};
+use crosswind_path::{Arrival, Departure, Direction, DirectionConfig, Ecn, PathConfig, Side};
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DISCIPLINES: &[&str] = &["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2"];
+
+/// One kind of loss.
+fn losses() -> impl Strategy<Value = Value> {
+    let share = || 0.01..=1.0_f64;
+    prop_oneof![
+        (0.0..=1.0_f64).prop_map(|loss| json!({"loss": loss})),
+        (0.0..=0.5_f64, 1.0..20.0_f64).prop_map(|(loss, burst)| json!({"loss": loss, "loss_burst": burst})),
+        (share(), share(), share(), share())
+            .prop_map(|(p, r, b, g)| json!({"loss_enter": p, "loss_leave": r, "loss_in_bad": b, "loss_in_good": g})),
+        (share(), share()).prop_map(|(a, b)| json!({"loss_p13": a / 2.0, "loss_p31": b / 2.0, "loss_p32": b / 2.0,
+                                                    "loss_p23": a, "loss_p14": b / 2.0})),
+        (1_000_u64..100_000_000, 1_000_u64..100_000_000)
+            .prop_map(|(bad, good)| json!({"loss_bad_ns": bad, "loss_good_ns": good})),
+        (1_u64..20).prop_map(|number| json!({"lose_every": number})),
+        proptest::collection::vec(0_u64..100, 1..20).prop_map(|indexes| json!({"lose": indexes})),
+        proptest::collection::vec(0_u64..2, 1..20).prop_map(|lost| json!({"loss_sequence": lost})),
+        (0.0..1e-3_f64).prop_map(|rate| json!({"bit_error_rate": rate})),
+    ]
+}
+
+/// What makes the delay of packets differ, and whether they may overtake.
+fn jitters() -> impl Strategy<Value = (f64, Value)> {
+    let distribution = prop_oneof![
+        Just(json!({})),
+        Just(json!({"jitter_distribution": "normal"})),
+        Just(json!({"jitter_distribution": "pareto", "jitter_correlation": 0.9})),
+        Just(json!({"jitter_distribution": "exponential"})),
+        Just(json!({"reorder": true})),
+    ];
+    (prop_oneof![Just(0.0), 0.0..=0.9_f64], distribution)
+}
 
 fn configs() -> impl Strategy<Value = DirectionConfig> {
     let packets = (1_u64..20).prop_map(|packets| json!({"packets": packets}));
@@ -17,23 +48,32 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
     let burst = proptest::option::of((1_u64..20_000, proptest::option::of(1_000_000_000_u64..2_000_000_000)));
     let link = (1_u64..1_000_000_000, prop_oneof![packets, bytes, time], proptest::sample::select(DISCIPLINES), burst);
     let count = prop_oneof![Just("ip"), Just("ethernet")];
-    (0_u64..50_000_000, 0.0..=1.0_f64, proptest::option::of(link), count).prop_map(|(delay_ns, loss, link, count)| {
-        let mut settings = json!({"delay_ns": delay_ns, "loss": loss, "count": count});
-        if let Some((rate_bps, queue, discipline, burst)) = link {
-            settings["rate_bps"] = rate_bps.into();
-            settings["queue"] = queue;
-            settings["discipline"] = discipline.into();
-            if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2") {
-                // Short enough that packets are dropped.
-                settings["queue_target_ns"] = 100_000.into();
+    let overtaking = proptest::option::of((0.0..=1.0_f64, 1_u64..9));
+    let copies = prop_oneof![Just(0.0), 0.0..=1.0_f64];
+    (0_u64..50_000_000, losses(), proptest::option::of(link), count, jitters(), overtaking, copies).prop_map(
+        |(delay_ns, loss, link, count, (jitter, how), overtaking, copies)| {
+            let mut settings = json!({"delay_ns": delay_ns, "count": count});
+            let mut add = |more: &Value| settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            add(&loss);
+            add(&how);
+            add(&json!({"duplicate": copies, "corrupt": copies / 2.0}));
+            add(&json!({"jitter_ns": (delay_ns as f64 * jitter) as u64}));
+            if let Some((rate_bps, queue, discipline, burst)) = link {
+                add(&json!({"rate_bps": rate_bps, "queue": queue, "discipline": discipline}));
+                if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2") {
+                    // Short enough that packets are dropped.
+                    add(&json!({"queue_target_ns": 100_000}));
+                }
+                if let Some((bytes, peak)) = burst {
+                    add(&json!({"burst_bytes": bytes, "peak_rate_bps": peak}));
+                }
             }
-            if let Some((bytes, peak)) = burst {
-                settings["burst_bytes"] = bytes.into();
-                settings["peak_rate_bps"] = peak.into();
+            if let Some((share, gap)) = overtaking.filter(|_| delay_ns > 0) {
+                add(&json!({"reorder_share": share, "reorder_gap": gap}));
             }
-        }
-        DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
-    })
+            DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
+        },
+    )
 }
 
 /// A packet of one of three flows, each of which has other bits about congestion.
@@ -98,23 +138,30 @@ proptest! {
         let mut last_delivery = None;
         let mut last_index = BTreeMap::new();
         while let Some((packet, fate)) = world.next_fate() {
-            prop_assert!(seen.insert(packet.index));
+            prop_assert!(seen.insert((packet.index, packet.copy)));
             prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
             prop_assert_eq!(packet.at, match fate { Fate::Delivered(at) | Fate::Dropped(at, _) => at });
             if let Fate::Delivered(at) = fate {
-                prop_assert!(at >= packet.entered + config.longest_delay());
+                let delay = if config.effect().random_delay || config.effect().reorders {
+                    prop_assert!(at - packet.entered >= packet.spent.propagation);
+                    Duration::ZERO
+                } else {
+                    config.longest_delay()
+                };
+                prop_assert!(at >= packet.entered + delay);
                 if let Some(rate) = config.link.rate {
                     let rate = if config.link.burst.is_some() { config.link.peak_rate } else { Some(rate) };
                     let size = config.link.counting.occupied(packet.size);
                     let wire = rate.map_or(Duration::ZERO, |rate| rate.transmission(size, 0).duration);
-                    prop_assert!(at >= packet.entered + config.longest_delay() + wire);
+                    prop_assert!(at >= packet.entered + delay + wire);
                 }
                 prop_assert!(last_delivery <= Some(at));
-                prop_assert!(last_index.insert(packet.flow, packet.index) < Some(packet.index));
+                let before = last_index.insert(packet.flow, packet.index);
+                prop_assert!(config.effect().reorders || before <= Some(packet.index));
                 last_delivery = Some(at);
             }
         }
-        prop_assert_eq!(seen.len(), sends.len());
+        prop_assert_eq!(seen.len(), sends.len() + world.duplicated() as usize);
         prop_assert_eq!(world.queued(), 0);
     }
 
@@ -128,21 +175,22 @@ proptest! {
         for (index, &(at, size)) in sends.iter().enumerate() {
             world.arrive_at(Instant::from_nanos(at), arrival(index, size));
         }
+        let overtakes = path.effect(side).reorders;
         let mut seen = BTreeSet::new();
         let mut last = None;
         let mut last_index = BTreeMap::new();
         while let Some((packet, fate)) = world.next_fate() {
-            prop_assert!(seen.insert(packet.index));
+            prop_assert!(seen.insert((packet.index, packet.copy)));
             prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
             if let Fate::Delivered(at) = fate {
                 prop_assert!(last <= Some(at));
                 // A mark of one hop takes a packet into another queue of the next (dualpi2).
                 let before = last_index.insert(packet.flow, packet.index);
-                prop_assert!(packet.flow == 1 || before < Some(packet.index));
+                prop_assert!(overtakes || packet.flow == 1 || before <= Some(packet.index));
                 last = Some(at);
             }
         }
-        prop_assert_eq!((seen.len(), world.queued()), (sends.len(), 0));
+        prop_assert_eq!((seen.len(), world.queued()), (sends.len() + world.duplicated() as usize, 0));
         // Late polling changes nothing, also across changes.
         let mut sends = sends;
         sends.sort_unstable();
@@ -153,10 +201,13 @@ proptest! {
             late.handle_packet(Instant::from_nanos(at), arrival(index, size));
         }
         let far = Instant::from_nanos(u64::MAX / 2);
-        let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| *departure.packet()).collect();
+        let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far))
+            .filter(|departure| !matches!(departure, Departure::Duplicated(_)))
+            .map(|departure| *departure.packet())
+            .collect();
         let mut expected: Vec<_> = std::iter::from_fn(|| exact.next_fate()).map(|(packet, _)| packet).collect();
-        nominal.sort_by_key(|packet| packet.index);
-        expected.sort_by_key(|packet| packet.index);
+        nominal.sort_by_key(|packet| (packet.index, packet.copy));
+        expected.sort_by_key(|packet| (packet.index, packet.copy));
         prop_assert_eq!(nominal, expected);
     }
 
@@ -174,13 +225,16 @@ proptest! {
             late.handle_packet(Instant::from_nanos(at), arrival(index, size));
         }
         let far = Instant::from_nanos(u64::MAX);
-        let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far)).map(|departure| match departure {
-            crosswind_path::Departure::Forwarded(p) => (p.index, Fate::Delivered(p.at)),
-            crosswind_path::Departure::Dropped(p, cause) => (p.index, Fate::Dropped(p.at, cause)),
-        }).collect();
-        let mut fates = exact.run();
-        nominal.sort_by_key(|(index, _)| *index);
-        fates.sort_by_key(|(index, _)| *index);
+        let mut nominal: Vec<_> = std::iter::from_fn(|| late.poll_packet(far))
+            .filter(|departure| !matches!(departure, Departure::Duplicated(_)))
+            .map(|departure| match departure {
+                Departure::Dropped(packet, cause) => (packet, Fate::Dropped(packet.at, cause)),
+                _ => (*departure.packet(), Fate::Delivered(departure.packet().at)),
+            })
+            .collect();
+        let mut fates: Vec<_> = std::iter::from_fn(|| exact.next_fate()).collect();
+        nominal.sort_by_key(|(packet, _)| (packet.index, packet.copy));
+        fates.sort_by_key(|(packet, _)| (packet.index, packet.copy));
         prop_assert_eq!(nominal, fates);
     }
 

@@ -3,7 +3,7 @@
 
 use crosswind_path::delay::{Delay, DelaySettings};
 use crosswind_path::link::{Link, LinkSettings, QUEUE_FULL};
-use crosswind_path::loss::{LOSS, LossSettings, random_loss};
+use crosswind_path::loss::{LOSS, LossSettings, losses};
 use crosswind_path::mtu::{MTU, MtuSettings, largest_packet};
 use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
@@ -26,7 +26,10 @@ fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
 }
 
 fn delay(ms: u64) -> Box<dyn Element> {
-    Box::new(Delay::new(Schedule::constant(DelaySettings { delay: Duration::from_millis(ms) })))
+    Box::new(Delay::new(
+        Schedule::constant(DelaySettings { delay: Duration::from_millis(ms), ..DelaySettings::default() }),
+        Seed(1),
+    ))
 }
 
 #[test]
@@ -135,8 +138,8 @@ fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
 #[test]
 fn loss_is_decided_by_seed_and_index_alone() {
     let dropped = |gap_us: u64, size: u64| -> Vec<u64> {
-        let settings = LossSettings { probability: Probability::new(0.1).unwrap() };
-        let loss = random_loss(Schedule::constant(settings), Seed(7));
+        let settings = LossSettings { probability: Probability::new(0.1).unwrap(), ..LossSettings::default() };
+        let loss = losses(Schedule::constant(settings), Seed(7));
         let mut world = World::new(Direction::new(vec![loss, delay(5)]));
         for i in 0..1000 {
             world.send_at(us(i * gap_us), size);

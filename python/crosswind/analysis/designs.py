@@ -6,7 +6,8 @@ from crosswind.quantities import RATE
 from crosswind.stats import LIGHT, Design, Tail
 
 HEAVY_LOSS = 0.125
-"""At this loss per direction a wait for retransmissions with a doubling timer has no finite third moment: 8 p >= 1."""
+"""At this loss of retransmissions, in one direction, a wait for them with a doubling timer has no finite third moment:
+8 p >= 1."""
 
 
 MACHINE_SHARE = 0.1
@@ -35,7 +36,7 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
         return Design(Tail.SKEWED, MACHINE_SHARE if of_exchanges else 1.0, is_wait=metric.is_wait)
     delayed_share = loss if metric.is_of_connecting else settings.delayed_share
     rate = delayed_share if of_exchanges and loss > 0 else 1.0
-    return Design(_tail(metric, loss), rate, is_wait=metric.is_wait)
+    return Design(_tail(metric, settings.repeated_loss), rate, is_wait=metric.is_wait)
 
 
 def _tail(metric: Metric, loss: float) -> Tail:

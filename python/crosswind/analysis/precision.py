@@ -239,9 +239,10 @@ def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
     if not metric.applies(settings.workload):
         return f"a cell of kind {settings.kind} has none with these settings"
     if quantile is None:
-        infinite = metric.is_wait and settings.retransmitted_loss >= INFINITE_LOSS
+        infinite = metric.is_wait and settings.repeated_loss >= INFINITE_LOSS
         why = (
-            "from 25 % loss on, waits for retransmissions have no finite variance; no number of repetitions narrows it"
+            "where 25 % of retransmissions are lost too, waits for them have no finite variance; "
+            "no number of repetitions narrows it"
         )
         return why if infinite else None
     exchanges = next((n for key in ("messages", "count") if (n := settings.number(key)) is not None), None)

@@ -60,17 +60,29 @@ class CellSettings:
         return max(self.path.forward.loss, self.path.reverse.loss)
 
     @property
+    def repeated_loss(self) -> float:
+        """Share of retransmissions that is lost too, at most: they follow a lost packet after a round trip or later."""
+        if self.retransmitted_loss == 0:
+            return 0.0
+        return max(way.loss_after(self.path.round_trip_ns) for way in (self.path.forward, self.path.reverse))
+
+    @property
     def delayed_share(self) -> float:
         """The least share of exchanges of which a packet is lost and retransmitted.
 
         An exchange has one packet with payload at least, a transfer of a size or a page as many as carry it. A transfer
-        that lasts for a time has so many that its goodput is an average over losses.
+        that lasts for a time has so many that its goodput is an average over losses. Where losses come together, fewer
+        exchanges have one: the packet before the first of an exchange was delivered.
         """
-        if self.kind not in ("transfer", "page") or self.retransmitted_loss == 0:
-            return self.retransmitted_loss
+        if self.retransmitted_loss == 0:
+            return 0.0
+        of_one = max(min(way.loss, way.loss_after_delivery) for way in (self.path.forward, self.path.reverse))
+        if self.kind not in ("transfer", "page"):
+            return of_one
         size = self._page_bytes if self.kind == "page" else self.number("size_bytes")
-        of_many = 1.0 if size is None else 1 - (1 - self.data_direction.loss) ** math.ceil(size / self.mtu_bytes)
-        return max(of_many, self.retransmitted_loss)
+        behind_delivered = self.data_direction.loss_after_delivery
+        of_many = 1.0 if size is None else 1 - (1 - behind_delivered) ** math.ceil(size / self.mtu_bytes)
+        return max(of_many, of_one)
 
     @property
     def _page_bytes(self) -> float:
@@ -96,6 +108,9 @@ class CellSettings:
 
 def without_loss(parameters: Mapping[str, Any], effect: PathEffect) -> dict[str, Any]:
     """The host and the workload of a cell, and what its path does but for loss."""
-    ways = [asdict(replace(way, loss=0.0, loss_after_loss=0.0)) for way in (effect.forward, effect.reverse)]
+    ways = [
+        asdict(replace(way, loss=0.0, loss_after_loss=0.0, loss_memory_ns=None))
+        for way in (effect.forward, effect.reverse)
+    ]
     shared = {key: value for key, value in (parameters.get("path") or {}).items() if key not in (*DIRECTIONS, "hops")}
     return {"path": shared, "ways": ways, "host": parameters.get("host"), "workload": parameters.get("workload")}

@@ -180,10 +180,12 @@ def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
     dropped = {cause: sum(ledger.dropped.get(cause, 0) for ledger in ledgers) for cause in causes}
     return Direction.model_validate({
         "in": sum(ledger.in_ for ledger in ledgers),
+        "duplicated": sum(ledger.duplicated for ledger in ledgers),
         "delivered": sum(ledger.delivered for ledger in ledgers),
         "dropped": dropped,
         "marked": sum(ledger.marked for ledger in ledgers),
         "queued": sum(ledger.queued for ledger in ledgers),
         "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
         "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),
+        "corrupted": sum(ledger.corrupted for ledger in ledgers),
     })  # fmt: skip

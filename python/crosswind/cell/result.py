@@ -81,18 +81,21 @@ class TcpRetransmits(ProtocolRecord):
 
 
 class DirectionLedger(ProtocolRecord):
-    """Packets of one direction: in = delivered + dropped (by cause) + queued.
+    """Packets of one direction: in + duplicated = delivered + dropped (by cause) + queued.
 
-    `marked`: of those delivered, with a mark of the path (ECN). `icmp`: messages about too large ones.
+    `corrupted`: of those delivered, the ones with a flipped bit. `marked`: with a mark of the path (ECN).
+    `icmp`: messages about packets that were too large.
     """
 
     in_: int = Field(alias="in")
+    duplicated: int
     delivered: int
     dropped: dict[str, int]
     marked: int
     queued: int
     in_bytes: int
     delivered_bytes: int
+    corrupted: int
     icmp: int
 
 

@@ -237,6 +237,7 @@ def _path_lines(repetition: dict[str, Any]) -> list[str]:
 def _amount(direction: dict[str, Any]) -> str:
     carried = f"{count_of(direction['packets'], 'packet')}, {_size(direction['bytes'])}"
     dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
+    dropped += [f"{direction[name]} {name}" for name in ("duplicated", "corrupted") if direction[name]]
     marked = [f"{direction['marked']} marked"] if direction["marked"] else []
     told = [f"{direction['icmp']} answered by ICMP"] if direction["icmp"] else []
     queued = [f"{direction['queued']} still under way"] if direction["queued"] else []

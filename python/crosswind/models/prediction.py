@@ -91,7 +91,8 @@ def _formula(model: Model, cell: Situation, packets: int) -> tuple[float | None,
 def _beyond_models(cell: Situation) -> list[str]:
     """What a path does that none of the models knows of."""
     return [
-        *(["losses come together, and the model takes each packet's to be independent"] if cell.clustered else []),
+        *(["losses depend on each other, and the model takes them to be independent"] if cell.clustered else []),
+        *(["delays differ at random, and the model takes them to be the same"] if cell.random_delay else []),
         *(["the path changes over time, and the model takes it to stay as it is"] if cell.changes else []),
         *(
             ["the queue may drop or mark packets before it is full, and the model waits until then"]

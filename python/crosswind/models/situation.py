@@ -34,8 +34,8 @@ class Situation:
         queue_packets: that wait at most before the link of the data direction, None for one in bytes or none.
         manages_queue: whether the queue drops or marks packets before it is full. bursts: whether a link sends some
         packets faster than at its rate.
-        clustered: whether losses come together. reorders: whether packets overtake each other.
-        changes: whether the path is another at other times.
+        clustered: whether losses depend on each other. random_delay: whether delays differ at random.
+        reorders: whether packets overtake each other. changes: whether the path is another at other times.
         mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
         window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
         notes: where a value is not the cell's own.
@@ -55,6 +55,7 @@ class Situation:
     manages_queue: bool
     bursts: bool
     clustered: bool
+    random_delay: bool
     reorders: bool
     changes: bool
     mss_bytes: int
@@ -120,7 +121,8 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         queue_packets=(data.queue or {}).get("packets"),
         manages_queue=data.manages_queue or back.manages_queue,
         bursts=data.bursts or back.bursts,
-        clustered=data.loss_after_loss > data.loss or back.loss_after_loss > back.loss,
+        clustered=data.is_clustered or back.is_clustered,
+        random_delay=data.random_delay or back.random_delay,
         reorders=data.reorders or back.reorders,
         changes=data.changes or back.changes,
         mss_bytes=mss,

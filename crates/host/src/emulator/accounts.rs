@@ -61,6 +61,11 @@ impl Accounts {
         self.recorder.sent(side, now, bytes, dropped);
     }
 
+    /// The path has made a copy of a packet.
+    pub fn handle_duplicate(&mut self, side: Side) {
+        self.ledger.handle_duplicate(side);
+    }
+
     /// A packet is about to be written to the receiver's device. The payload clock is set before the host has the packet,
     /// because the receiving thread may read it at once.
     pub fn handle_release(&self, side: Side, headers: Headers, now: Instant) {
@@ -88,6 +93,9 @@ impl Accounts {
         self.ledger.handle_delivery(side, packet.size);
         if packet.is_marked_since(headers.ecn) {
             self.ledger.handle_mark(side);
+        }
+        if packet.flipped_bit.is_some() {
+            self.ledger.handle_corruption(side);
         }
         self.recorder.received(side, actual, bytes);
         self.record(side, packet, headers, Some(actual), Verdict::Delivered);
@@ -123,6 +131,8 @@ impl Accounts {
         self.recorder.packet(PacketRecord {
             side,
             index: packet.index,
+            copy: packet.copy,
+            flipped_bit: packet.flipped_bit,
             size: packet.size,
             headers,
             entered: packet.entered,

@@ -43,7 +43,7 @@ pub struct ForwardingLoop {
     undeliverable: Option<[u64; 2]>,
     /// Empty between calls; kept for its memory.
     departures: Vec<Departure>,
-    /// Where the rest of a packet is read to that is larger than the hosts' devices were to take.
+    /// Where the rest of a packet is read to that is larger than the hosts' devices were to take, and a packet is changed.
     rest: Box<[u8]>,
 }
 
@@ -113,6 +113,10 @@ impl ForwardingLoop {
         for side in Side::BOTH {
             while let Some(departure) = self.path.poll_packet(side, Instant::from_nanos(u64::MAX)) {
                 let packet = departure.packet();
+                if matches!(departure, Departure::Duplicated(_)) {
+                    self.accounts.handle_duplicate(side);
+                    continue;
+                }
                 self.accounts.handle_rest(side, packet, self.slab.headers(packet.buffer));
             }
         }
@@ -176,7 +180,9 @@ impl ForwardingLoop {
         departures.extend(std::iter::from_fn(|| self.path.poll_packet(side, now)));
         if let Some(token) = entered {
             let verdict = departures.iter().find_map(|departure| match departure {
-                Departure::Dropped(packet, cause) if packet.buffer == token => Some(DropCause::Path(*cause)),
+                Departure::Dropped(packet, cause) if packet.buffer == token && packet.copy == 0 => {
+                    Some(DropCause::Path(*cause))
+                }
                 _ => None,
             });
             self.accounts.handle_entry(side, now, self.slab.bytes(token), verdict);
@@ -185,6 +191,11 @@ impl ForwardingLoop {
             match departure {
                 Departure::Forwarded(packet) => self.deliver(side, &packet),
                 Departure::Dropped(packet, cause) => self.drop_packet(side, &packet, DropCause::Path(cause)),
+                Departure::Duplicated(copy) => {
+                    self.slab.share(copy.buffer);
+                    self.accounts.handle_duplicate(side);
+                    continue;
+                }
             }
             self.slab.give_back(departure.packet().buffer);
         }
@@ -198,13 +209,25 @@ impl ForwardingLoop {
             self.accounts.handle_rest(side, packet, headers);
             return;
         }
-        if packet.is_marked_since(headers.ecn) {
-            mark(self.slab.bytes_mut(packet.buffer));
-        }
         self.backlog.wait_for_space();
         let actual = self.clock.now();
-        let bytes = self.slab.bytes(packet.buffer);
-        self.accounts.handle_release(side, headers, actual);
+        let mut bytes = self.slab.bytes(packet.buffer);
+        let is_marked = packet.is_marked_since(headers.ecn);
+        if is_marked || packet.flipped_bit.is_some() {
+            // In a copy of the bytes, which other packets may have too.
+            let changed = &mut self.rest[..bytes.len()];
+            changed.copy_from_slice(bytes);
+            if is_marked {
+                mark(changed);
+            }
+            if let Some(bit) = packet.flipped_bit {
+                changed[bit as usize / 8] ^= 0x80 >> (bit % 8);
+            }
+            bytes = changed;
+        }
+        if packet.flipped_bit.is_none() {
+            self.accounts.handle_release(side, headers, actual);
+        }
         // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
         let taken = self.devices.write(side, bytes);
         self.accounts.handle_departure(side, packet, actual);
@@ -269,9 +292,9 @@ mod tests {
     const PACKET: [u8; 40] = [0; 40];
 
     /// A loop between two hosts that are sockets here: a datagram is a packet.
-    fn emulator() -> (ForwardingLoop, [UnixDatagram; 2]) {
+    fn emulator(config: PathConfig) -> (ForwardingLoop, [UnixDatagram; 2]) {
         let setup = Setup {
-            config: PathConfig::default(),
+            config,
             seed: Seed(1),
             clock: Clock::start(),
             mtu: 1500,
@@ -296,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_arrives_after_the_path_has_run_empty_stays_in_it() {
-        let (mut emulator, [client, server]) = emulator();
+        let (mut emulator, [client, server]) = emulator(PathConfig::default());
         client.send(&PACKET).unwrap();
         emulator.forward().unwrap();
         assert_eq!(server.recv(&mut [0; 100]).unwrap(), PACKET.len());
@@ -311,5 +334,45 @@ mod tests {
         assert_eq!(balance.mismatches(), [""; 0]);
         assert_eq!((balance.forward.delivered, balance.reverse.queued), (1, 1));
         assert_eq!([balance.forward.dropped.total(), balance.reverse.dropped.total()], [0, 0]);
+    }
+
+    #[test]
+    fn a_copy_has_the_bytes_of_its_original_and_a_flipped_bit_is_in_one_of_them_alone() {
+        let settings = serde_json::json!({"forward": {"duplicate": 1, "corrupt": 0.5}});
+        let config = PathConfig::from_object(settings.as_object().unwrap()).unwrap();
+        let (mut emulator, [client, server]) = emulator(config);
+        server.set_nonblocking(true).unwrap();
+        let sent: Vec<[u8; 40]> = (0..100_u8).map(|number| [number; 40]).collect();
+        let mut received = Vec::new();
+        for packet in &sent {
+            client.send(packet).unwrap();
+            assert!(emulator.read_packet(Side::Forward).unwrap());
+            let mut bytes = [0; 100];
+            while let Ok(length) = server.recv(&mut bytes) {
+                received.push(bytes[..length].to_vec());
+            }
+        }
+        drop((client, server));
+        let report = emulator.report().unwrap();
+        let flipped = |(number, bytes): (usize, &Vec<u8>)| -> u32 {
+            sent[number / 2].iter().zip(bytes).map(|(sent, got)| (sent ^ got).count_ones()).sum()
+        };
+        let flipped: Vec<u32> = received.iter().enumerate().map(flipped).collect();
+        assert_eq!(flipped.len(), 200);
+        assert!(flipped.iter().all(|bits| *bits <= 1));
+        // Both of a pair, one of them, none: each occurs.
+        let of_pairs: std::collections::BTreeSet<u32> = flipped.chunks(2).map(|pair| pair[0] + pair[1]).collect();
+        assert_eq!(of_pairs.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+        let counters = |sent, received| DeviceCounters {
+            sent,
+            sent_bytes: sent * 40,
+            received,
+            received_bytes: received * 40,
+            ..DeviceCounters::default()
+        };
+        let balance = report.ledger.close(report.queued, counters(100, 0), counters(0, 200));
+        assert_eq!(balance.mismatches(), [""; 0]);
+        assert_eq!((balance.forward.entered, balance.forward.duplicated, balance.forward.delivered), (100, 100, 200));
+        assert_eq!(balance.forward.corrupted, flipped.iter().map(|bits| u64::from(*bits)).sum::<u64>());
     }
 }

@@ -14,6 +14,8 @@ struct Slot {
     bytes: Box<[u8]>,
     length: usize,
     headers: Headers,
+    /// Packets in the path that have these bytes, beyond the first.
+    copies: u32,
 }
 
 /// Buffers at the start: 1.5 MB at an MTU of 1500.
@@ -32,14 +34,23 @@ impl Slab {
     pub fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             let bytes = vec![0; self.size].into_boxed_slice();
-            self.slots.push(Slot { bytes, length: 0, headers: Headers::default() });
+            self.slots.push(Slot { bytes, length: 0, headers: Headers::default(), copies: 0 });
             (self.slots.len() - 1) as u32
         })
     }
 
-    /// Takes a buffer back for reuse.
+    /// One more packet has the bytes of the buffer.
+    pub fn share(&mut self, token: u32) {
+        self.slots[token as usize].copies += 1;
+    }
+
+    /// Takes a buffer back for reuse, once no packet has its bytes any more.
     pub fn give_back(&mut self, token: u32) {
         let slot = &mut self.slots[token as usize];
+        if slot.copies > 0 {
+            slot.copies -= 1;
+            return;
+        }
         if slot.bytes.len() > self.size {
             slot.bytes = vec![0; self.size].into_boxed_slice();
         }
@@ -67,12 +78,6 @@ impl Slab {
     pub fn bytes(&self, token: u32) -> &[u8] {
         let slot = &self.slots[token as usize];
         &slot.bytes[..slot.length]
-    }
-
-    /// The same, to be changed.
-    pub fn bytes_mut(&mut self, token: u32) -> &mut [u8] {
-        let slot = &mut self.slots[token as usize];
-        &mut slot.bytes[..slot.length]
     }
 
     /// The headers of the packet in the buffer.

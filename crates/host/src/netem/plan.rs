@@ -169,7 +169,7 @@ fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
 fn reason(key: &str) -> &'static str {
     match key {
         "link_mtu_bytes" | "mtu_black_hole" => "its devices take what the hosts' devices take",
-        _ => "it has no counterpart",
+        _ => "this backend does not set it",
     }
 }
 

@@ -34,18 +34,21 @@ class Dropped(ResultModel):
 
 
 class Direction(ResultModel):
-    """Packets of one direction, summed over repetitions: in = delivered + dropped + queued.
+    """Packets of one direction, summed over repetitions: in + duplicated = delivered + dropped + queued.
 
+    `corrupted`: of those delivered, the ones in which the path flipped a bit. The receiving host drops them.
     `marked` is the number of delivered packets that the path marked (ECN).
     """
 
     in_: int = Field(alias="in")
+    duplicated: int = 0
     delivered: int
     dropped: Dropped
     marked: int = 0
     queued: int
     in_bytes: int | None = None
     delivered_bytes: int | None = None
+    corrupted: int = 0
 
 
 class Ledger(ResultModel):

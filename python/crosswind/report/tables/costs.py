@@ -23,6 +23,12 @@ _DROPPED = (
     "intervals over repetitions (Clopper-Pearson, of the effective number of packets)."
 )
 
+_ALSO = {
+    "duplicated": "Duplicated: copies that the path made of packets, to the server and to the client.",
+    "corrupted": "Corrupted: packets in which the path flipped a bit, to the server and to the client. They reached "
+    "the host, which drops what a checksum shows.",
+}
+
 
 _MARKED = "Delivered packets that the path marked (ECN: congestion experienced), of those that entered it."
 
@@ -55,21 +61,25 @@ def _dropped_table(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if cell.ledger]
     rows, narrow = [], []
     naming = CellNames.of(cells)
-    dropped = 0
+    ways = [way for cell in cells if cell.ledger for way in (cell.ledger.forward, cell.ledger.reverse)]
+    # What else befell packets has columns where there is any.
+    also = [name for name in ("duplicated", "corrupted") if any(getattr(way, name) for way in ways)]
+    dropped = sum(way.dropped.total for way in ways)
     for cell in cells:
         if cell.ledger is None:
             continue
         forward, reverse = cell.ledger.forward, cell.ledger.reverse
-        dropped += forward.dropped.total + reverse.dropped.total
         shares = [_share(cell, "forward"), _share(cell, "reverse")]
-        rows.append([*naming.row(cell), _dropped(forward), shares[0], _dropped(reverse), shares[1]])
+        both = (f"{count(getattr(forward, name))} / {count(getattr(reverse, name))}" for name in also)
+        rows.append([*naming.row(cell), _dropped(forward), shares[0], _dropped(reverse), shares[1], *both])
         narrow.append([levels(cell.levels), *shares])
-    if not dropped:
+    if not dropped and not also:
         return []
-    marked, title = invalid_rows(cells), "Packets dropped"
-    small = Table(title, [*naming.joined, *numbers("to server", "to client")], narrow, marked, [_DROPPED])
-    columns = [*naming.columns, *numbers("to server", "share", "to client", "share")]
-    return [Table(title, columns, rows, marked, [_DROPPED], small)]
+    marked, title = invalid_rows(cells), " and ".join([", ".join(["Packets dropped", *also[:-1]]), *also[-1:]])
+    notes = [_DROPPED, *(_ALSO[name] for name in also)]
+    small = Table(title, [*naming.joined, *numbers("to server", "to client")], narrow, marked, notes)
+    columns = [*naming.columns, *numbers("to server", "share", "to client", "share", *also)]
+    return [Table(title, columns, rows, marked, notes, small)]
 
 
 def wire_tables(result: Result) -> list[Table]:

@@ -4,7 +4,7 @@ from crosswind.analysis.result import CellResult, Direction, Fidelity, Ledger, R
 from crosswind.report.tables.table import Shown, Table, grouped_by_wording, invalid_rows, names, numbers, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
 
-_LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
+_LEDGER_NOTE = "Each direction: packets in{copies} = delivered + dropped by {causes} + still queued."
 _DELAY_NOTE = (
     "Exchanges longer by: time that CPU contention added to the mean exchange, estimated from how long threads "
     "waited for a processor and how late packets left the path."
@@ -39,7 +39,11 @@ def trust_tables(result: Result) -> list[Table]:
         extra["kernel drops"] = [_kernel_drops(cell) for cell in result.cells]
     rows = [[*row, *(column[index] for column in extra.values())] for index, row in enumerate(rows)]
     causes = dict.fromkeys(cause for cell in result.cells for cause in _causes(cell)) or {"loss": None}
-    notes = [_LEDGER_NOTE.format(causes=", ".join(causes)), *([_PROBE_NOTE] if "hosts waited" in extra else [])]
+    copies = " + copies that the path made of them" if any(_makes_copies(cell.ledger) for cell in result.cells) else ""
+    notes = [
+        _LEDGER_NOTE.format(copies=copies, causes=", ".join(causes)),
+        *([_PROBE_NOTE] if "hosts waited" in extra else []),
+    ]
     notes += [_DELAY_NOTE] if "exchanges longer by" in extra else []
     notes += [f"{listed(cells)}: {text}" for text, cells in grouped_by_wording(_remarks(result)).items()]
     marked = invalid_rows(result.cells)
@@ -63,7 +67,12 @@ def _ledger(ledger: Ledger | None) -> list[str]:
 
 def _direction(direction: Direction) -> str:
     parts = (direction.delivered, *direction.dropped.by_cause.values(), direction.queued)
-    return f"{count(direction.in_)} = {' + '.join(map(count, parts))}"
+    entered = [direction.in_, *([direction.duplicated] if direction.duplicated else [])]
+    return f"{' + '.join(map(count, entered))} = {' + '.join(map(count, parts))}"
+
+
+def _makes_copies(ledger: Ledger | None) -> bool:
+    return ledger is not None and ledger.forward.duplicated + ledger.reverse.duplicated > 0
 
 
 def _causes(cell: CellResult) -> list[str]:

@@ -1,0 +1,62 @@
+//! A delay at random: the word of a packet, or of one before it, is its place in the distribution.
+
+use super::shape::Shape;
+use crate::Packet;
+use crosswind_units::{Duration, Probability, Seed};
+
+/// A delay with jitter.
+pub struct Jitter {
+    /// What every packet takes at least.
+    least: Duration,
+    /// What 1 of the shape stands for.
+    scale: Duration,
+    shape: Shape,
+    correlation: Probability,
+    words: Seed,
+    /// Decides who has the jitter of the packet before.
+    repeats: Seed,
+    /// The last packet that was asked for, and its word.
+    last: Option<(u64, u64)>,
+}
+
+impl Jitter {
+    /// Args: `delay` the mean, `jitter` what 1 of the shape stands for.
+    pub fn new(delay: Duration, jitter: Duration, shape: Shape, correlation: Probability, seed: Seed) -> Self {
+        let below = (-shape.least() * jitter.as_nanos() as f64).floor() as u64;
+        let least = Duration::from_nanos(delay.as_nanos().saturating_sub(below));
+        Self { least, scale: jitter, shape, correlation, words: seed, repeats: seed.child("repeats"), last: None }
+    }
+
+    /// The longest delay.
+    pub fn longest(&self) -> Duration {
+        self.least + self.above_least(u64::MAX)
+    }
+
+    /// The packet behind the delay: what every packet takes is propagation, the rest jitter.
+    pub fn delayed(&mut self, packet: Packet) -> Packet {
+        let word = self.word(&packet);
+        packet.after_propagation(self.least).after_jitter(self.above_least(word))
+    }
+
+    fn above_least(&self, word: u64) -> Duration {
+        Duration::from_nanos(((self.shape.at(word) - self.shape.least()) * self.scale.as_nanos() as f64) as u64)
+    }
+
+    fn word(&mut self, packet: &Packet) -> u64 {
+        if packet.copy != 0 && !self.correlation.happens(packet.word(self.repeats)) {
+            return packet.word(self.words);
+        }
+        let mut index = packet.index;
+        let word = loop {
+            if let Some((_, word)) = self.last.filter(|(known, _)| *known == index) {
+                break word;
+            }
+            if index == 0 || !self.correlation.happens(self.repeats.word(index)) {
+                break self.words.word(index);
+            }
+            index -= 1;
+        };
+        self.last = Some((packet.index, word));
+        word
+    }
+}

@@ -1,0 +1,153 @@
+//! The shape of a distribution, as a list of quantiles: the mean is 0, and the standard deviation 1 (uniform: the ends are -1 and 1).
+//!
+//! Between two quantiles all values are alike. So a distribution of measured values is of the same kind as those with a formula, a value
+//! takes one multiplication, and there is a largest one, after which a path has run empty.
+
+use super::Distribution;
+use std::f64::consts::{PI, SQRT_2};
+
+/// Quantiles of a distribution that has a formula.
+const INTERVALS: usize = 2048;
+/// What of it is cut off on either side; what is beyond the first and the last quantile goes to these.
+const CUT: f64 = 1.0 / 8192.0;
+/// The normal distribution is cut at so many standard deviations.
+const NORMAL_CUT: f64 = 4.0;
+
+/// Quantiles at equal distances in probability.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    quantiles: Vec<f64>,
+}
+
+impl Shape {
+    /// Args: `below` how many standard deviations there are below the mean, at which the normal distribution is cut.
+    pub fn of(distribution: Distribution, below: f64) -> Self {
+        let ends = |i: usize| (i as f64 / INTERVALS as f64).clamp(CUT, 1.0 - CUT);
+        let table = |quantile: &dyn Fn(f64) -> f64| (0..=INTERVALS).map(ends).map(quantile).collect();
+        match distribution {
+            Distribution::Uniform => Self { quantiles: vec![-1.0, 1.0] },
+            Distribution::Normal => Self { quantiles: cut_normal(below.min(NORMAL_CUT)) },
+            Distribution::Pareto => Self::standardised(table(&|u| (1.0 - u).powf(-1.0 / 3.0))),
+            Distribution::Lognormal => Self::standardised(table(&|u| normal_quantile(u).exp())),
+            // What is cut off makes its deviation smaller than its mean, by 0.4 %: a jitter as long as the delay stays possible.
+            Distribution::Exponential => {
+                let Self { quantiles } = Self::standardised(table(&|u| -(-u).ln_1p()));
+                let least = -quantiles[0];
+                Self { quantiles: quantiles.into_iter().map(|value| value / least).collect() }
+            }
+        }
+    }
+
+    /// That of values; none where they do not differ.
+    pub fn of_values(values: &[f64]) -> Option<Self> {
+        let mut quantiles = values.to_vec();
+        quantiles.sort_by(f64::total_cmp);
+        let (first, last) = (quantiles.first()?, quantiles.last()?);
+        (last - first > 0.0 && (last - first).is_finite()).then(|| Self::standardised(quantiles))
+    }
+
+    fn standardised(mut quantiles: Vec<f64>) -> Self {
+        let intervals = (quantiles.len() - 1) as f64;
+        let over_intervals = |of: &dyn Fn(f64, f64) -> f64, at: &[f64]| {
+            at.windows(2).map(|ends| of(ends[0], ends[1])).sum::<f64>() / intervals
+        };
+        let mean = over_intervals(&|a, b| f64::midpoint(a, b), &quantiles);
+        for value in &mut quantiles {
+            *value -= mean;
+        }
+        let variance = over_intervals(&|a, b| (a * a + a * b + b * b) / 3.0, &quantiles);
+        for value in &mut quantiles {
+            *value /= variance.sqrt();
+        }
+        Self { quantiles }
+    }
+
+    /// The smallest value.
+    pub fn least(&self) -> f64 {
+        self.quantiles[0]
+    }
+
+    /// The value of a uniform random word.
+    pub fn at(&self, word: u64) -> f64 {
+        let place = u128::from(word) * (self.quantiles.len() as u128 - 1);
+        let (number, within) = ((place >> 64) as usize, place as u64 as f64 / 18_446_744_073_709_551_616.0);
+        let [low, high] = [self.quantiles[number], self.quantiles[number + 1]];
+        low + (high - low) * within
+    }
+}
+
+/// The normal distribution between so many standard deviations below and above the mean.
+fn cut_normal(deviations: f64) -> Vec<f64> {
+    let below = normal_share(-deviations);
+    let place = |i: usize| below + (1.0 - 2.0 * below) * i as f64 / INTERVALS as f64;
+    (0..=INTERVALS)
+        .map(|i| match i {
+            0 => -deviations,
+            INTERVALS => deviations,
+            _ => normal_quantile(place(i)).clamp(-deviations, deviations),
+        })
+        .collect()
+}
+
+/// The share of the standard normal distribution below `x`, for |x| up to 6: its series at 0, whose terms all have one sign.
+fn normal_share(x: f64) -> f64 {
+    let (mut term, mut sum, mut n) = (x, x, 1.0);
+    while term.abs() > 1e-18 * sum.abs() {
+        n += 2.0;
+        term *= x * x / n;
+        sum += term;
+    }
+    0.5 + sum * density(x)
+}
+
+fn density(x: f64) -> f64 {
+    (-x * x / 2.0).exp() / (PI.sqrt() * SQRT_2)
+}
+
+/// Where the share `u` of the standard normal distribution is below, by Newton's method from 0, from where it converges on one side.
+fn normal_quantile(u: f64) -> f64 {
+    let mut x = 0.0;
+    for _ in 0..100 {
+        let step = (normal_share(x) - u) / density(x);
+        x -= step.clamp(-1.0, 1.0);
+        if step.abs() < 1e-13 {
+            break;
+        }
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_tables() {
+        // NIST/SEMATECH e-Handbook, 1.3.6.7.1, and further digits by scipy.stats.norm.ppf.
+        for (share, quantile) in [(0.5, 0.0), (0.975, 1.959_963_984_540_054), (1.0 / 8192.0, -3.668_329_285_121_323)] {
+            assert!((normal_quantile(share) - quantile).abs() < 1e-9, "{}", normal_quantile(share));
+        }
+    }
+
+    #[test]
+    fn shapes_have_mean_0_and_standard_deviation_1_and_no_delay_is_negative() {
+        let all = [Distribution::Normal, Distribution::Pareto, Distribution::Lognormal, Distribution::Exponential];
+        for distribution in all {
+            let shape = Shape::of(distribution, 4.0);
+            let values: Vec<f64> = (0..1 << 16).map(|i| shape.at((2 * i + 1) << 47)).collect();
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let deviation = (values.iter().map(|value| value * value).sum::<f64>() / n).sqrt();
+            assert!(mean.abs() < 1e-4, "{distribution:?} {mean}");
+            // A normal distribution that is cut at 4 has 0.9995 of its deviation, an exponential one that is cut at 1/8192 0.996.
+            let smaller = if distribution == Distribution::Exponential { 5e-3 } else { 1e-3 };
+            assert!((1.0 - smaller..1.0 + 1e-4).contains(&deviation), "{distribution:?} {deviation}");
+            assert!(distribution == Distribution::Normal || shape.least() >= -1.0);
+            assert!(Shape::of(distribution, 1.0).least() >= -1.0);
+        }
+        assert_eq!(Shape::of_values(&[3.0, 3.0]), None);
+        assert_eq!(Shape::of_values(&[]), None);
+        let two = Shape::of_values(&[7.0, 1.0]).unwrap_or_else(|| unreachable!());
+        assert!((two.at(0) + 3.0_f64.sqrt()).abs() < 1e-12 && two.at(1 << 63).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,38 @@
+//! Duplication: a copy follows a packet at once, and from there on is a packet of its own. It has the index of its original; its own
+//! words decide what becomes of it.
+
+use crate::filter::passing;
+use crate::{Departure, Element, ElementSettings, Schedule};
+use crosswind_units::{Probability, Seed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Duplication of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DuplicateSettings {
+    /// Probability that a packet is duplicated: the copy enters the link right behind it.
+    #[schemars(with = "f64", range(min = 0, max = 1), extend("unit" = "probability"))]
+    pub duplicate: Probability,
+}
+
+impl ElementSettings for DuplicateSettings {
+    fn element(settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
+        settings.ever(Self::is_random).then(|| duplication(settings, seed))
+    }
+
+    fn is_random(&self) -> bool {
+        self.duplicate > Probability::ZERO
+    }
+}
+
+/// Duplicates packets at random.
+pub fn duplication(mut settings: Schedule<DuplicateSettings>, seed: Seed) -> Box<dyn Element> {
+    passing(move |packet| {
+        if settings.at(packet.at).duplicate.happens(packet.word(seed)) {
+            Departure::Duplicated(packet)
+        } else {
+            Departure::Forwarded(packet)
+        }
+    })
+}
