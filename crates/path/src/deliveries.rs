@@ -54,8 +54,12 @@ impl DeliverySettings {
 
 impl ElementSettings for DeliverySettings {
     fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
-        let trace = settings.phases().find_map(|settings| settings.trace.clone())?;
+        let trace = settings.phases().next()?.trace.clone()?;
         Some(Box::new(Deliveries::new(trace, settings)))
+    }
+
+    fn fixed_keys() -> &'static [&'static str] {
+        &["delivery_trace", "delivery_once"]
     }
 
     fn drop_causes(&self) -> &'static [Cause] {

@@ -171,6 +171,8 @@ fn what_is_no_trace_of_deliveries_is_refused() {
     ] {
         assert_eq!(deliveries(&settings).unwrap_err(), format!("forward.delivery_trace {message}"));
     }
+    let changing = json!({"forward": {"delivery_trace": [1]}, "changes": [{"forward": {"delivery_trace": [2]}}]});
+    assert!(read(&changing, "").unwrap_err().contains("delivery_trace cannot change over time"));
     let alone = deliveries(&json!({"delivery_queue": {"packets": 2}})).unwrap_err();
     assert_eq!(alone, "forward.delivery_queue is set but delivery_trace is not");
 }
