@@ -35,7 +35,8 @@ def test_an_echo_from_options_is_accounted_for_to_the_last_packet(
             assert ledger["in"] == ledger["delivered"] + sum(ledger["dropped"].values()) + ledger["queued"]
             assert ledger["in"] > 0
             if loss == "0%":
-                assert ledger["dropped"] == {"loss": 0, "mtu": 0, "queue": 0, "device": 0}
+                assert {"loss", "mtu", "queue", "device"} <= ledger["dropped"].keys()
+                assert not any(ledger["dropped"].values())
         # No reply can be back before it has travelled both ways.
         assert cell["estimates"]["rtt"]["median"]["value"] >= 10_000_000
         # UDP repairs nothing: an exchange is lost when its request or its reply was.

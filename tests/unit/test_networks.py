@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cells import checked
+from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -75,9 +76,15 @@ def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
     assert dict(written.parameters["path"]) == path_of(name)
 
 
+def defaults() -> dict[str, object]:
+    """What a direction is of which a network says nothing."""
+    known = {key.name: key.default for key in catalog().direction_keys if key.default is not None}
+    return known | {"rate_bps": None, "queue": None}
+
+
 def test_a_network_gives_both_directions() -> None:
-    usual = {"mtu_black_hole": False, "loss": 0.0, "count": "ip", "discipline": "fifo", "delivery_once": False}
-    assert path_of("localhost")["forward"] == usual | {"delay_ns": 0, "rate_bps": None, "queue": None}
+    usual = defaults()
+    assert path_of("localhost")["forward"] == usual
     wan = path_of("wan")
     # 100 ms of each link: 5 Mbit/s up, 20 Mbit/s down
     assert wan["forward"] == usual | {"delay_ns": 20_000_000, "rate_bps": 5_000_000, "queue": {"bytes": 62_500}}
@@ -89,10 +96,7 @@ def test_a_network_gives_both_directions() -> None:
 
 def test_a_network_may_lose_packets() -> None:
     assert [path_of("wifi-lossy")[way]["loss"] for way in ("forward", "reverse")] == [0.02, 0.02]
-    assert path_of("thesis-lo")["reverse"] == {
-        "delay_ns": 0, "loss": 0.1, "rate_bps": None, "queue": None, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
-    }  # fmt: skip
+    assert path_of("thesis-lo")["reverse"] == defaults() | {"loss": 0.1}
     assert path_of("thesis-lo", 'loss = "20%"')["forward"]["loss"] == 0.2
     lossy = path_of("thesis-lo", 'forward.loss = "0%"')
     assert (lossy["forward"]["loss"], lossy["reverse"]["loss"]) == (0.0, 0.1)
@@ -100,14 +104,9 @@ def test_a_network_may_lose_packets() -> None:
 
 def test_a_key_beside_a_network_overrides_it() -> None:
     both = path_of("hsdpa+", 'loss = "1%"\nqueue = "50p"\nforward.delay = "1ms"')
-    assert both["forward"] == {
-        "delay_ns": 1_000_000, "loss": 0.01, "rate_bps": 2_000_000, "queue": {"packets": 50}, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
-    }  # fmt: skip
-    assert both["reverse"] == {
-        "delay_ns": 35_000_000, "loss": 0.01, "rate_bps": 8_000_000, "queue": {"packets": 50}, "count": "ip",
-        "mtu_black_hole": False, "discipline": "fifo", "delivery_once": False,
-    }  # fmt: skip
+    set_beside = defaults() | {"loss": 0.01, "queue": {"packets": 50}}
+    assert both["forward"] == set_beside | {"delay_ns": 1_000_000, "rate_bps": 2_000_000}
+    assert both["reverse"] == set_beside | {"delay_ns": 35_000_000, "rate_bps": 8_000_000}
     assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
     # A machine without a link has no queue; the link that a study gives it has the usual one.
     assert path_of("localhost", 'rate = "1mbit"')["forward"]["queue"] == {"packets": 1000}
