@@ -365,24 +365,26 @@ impl PathConfig {
         hops
     }
 
-    /// What each hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
-    fn variants(&self, side: Side) -> impl Iterator<Item = (&Hop, DirectionConfig)> {
-        self.hops.iter().flat_map(move |hop| {
-            let base = hop.side(side);
-            let changed = self.changes.iter().filter(|change| change.is_of(hop)).flat_map(move |change| {
-                let rows = if change.has_trace(side) { table::extremes(&change.rows) } else { Vec::new() };
-                let of_rows = rows.into_iter().filter_map(move |row| base.with(&change.with_row(side, row)).ok());
-                of_rows.chain(base.with(change.side(side)).ok())
-            });
-            changed.chain([base.clone()]).map(move |config| (hop, config))
-        })
+    /// What a hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
+    fn variants_of(&self, hop: &Hop, side: Side) -> impl Iterator<Item = DirectionConfig> {
+        let base = hop.side(side);
+        let changed = self.changes.iter().filter(|change| change.is_of(hop)).flat_map(move |change| {
+            let rows = if change.has_trace(side) { table::extremes(&change.rows) } else { Vec::new() };
+            let of_rows = rows.into_iter().filter_map(move |row| base.with(&change.with_row(side, row)).ok());
+            of_rows.chain(base.with(change.side(side)).ok())
+        });
+        changed.chain([base.clone()])
+    }
+
+    /// The same of all hops.
+    fn variants(&self, side: Side) -> impl Iterator<Item = DirectionConfig> {
+        self.hops.iter().flat_map(move |hop| self.variants_of(hop, side))
     }
 
     /// The longest that a packet takes in one direction without the time on the wire, or behind other packets.
     pub fn longest_delay(&self, side: Side) -> Duration {
         self.hops.iter().fold(Duration::ZERO, |sum, hop| {
-            let own = self.variants(side).filter(|(of, _)| of.name == hop.name);
-            sum + own.map(|(_, config)| config.longest_delay()).max().unwrap_or_default()
+            sum + self.variants_of(hop, side).map(|config| config.longest_delay()).max().unwrap_or_default()
         })
     }
 
@@ -411,12 +413,12 @@ impl PathConfig {
 
     /// The smallest MTU that there is at some time in one direction.
     pub fn least_mtu(&self, side: Side) -> Option<u32> {
-        self.variants(side).filter_map(|(_, config)| config.effect().mtu_bytes).min()
+        self.variants(side).filter_map(|config| config.effect().mtu_bytes).min()
     }
 
     /// Whether the path does something else to the same packets with another seed.
     pub fn is_random(&self) -> bool {
-        let draws = |side| self.variants(side).any(|(_, config)| config.is_random());
+        let draws = |side| self.variants(side).any(|config| config.is_random());
         self.changes.iter().any(|change| change.keys.spread > Duration::ZERO) || Side::BOTH.into_iter().any(draws)
     }
 }

@@ -2,7 +2,7 @@
 //! record-and-replay for HTTP", USENIX ATC 2015, section 4): each number is a time in ms at which the link can deliver 1500 bytes.
 //! Packets share an opportunity until its bytes are used, a packet may take several, and what is left of one when nothing waits is lost.
 
-use crate::queue::QueueLimit;
+use crate::queue::{Limit, QueueLimit};
 use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Duration, Instant, Seed};
@@ -54,8 +54,7 @@ impl DeliverySettings {
 
 impl ElementSettings for DeliverySettings {
     fn element(settings: Schedule<Self>, _seed: Seed) -> Option<Box<dyn Element>> {
-        let trace = settings.phases().next()?.trace.clone()?;
-        Some(Box::new(Deliveries::new(trace, settings)))
+        Some(Box::new(Deliveries::new(settings)?))
     }
 
     fn fixed_keys() -> &'static [&'static str] {
@@ -118,6 +117,8 @@ impl ElementSettings for DeliverySettings {
 pub struct Deliveries {
     /// In ms.
     trace: Vec<u64>,
+    once: bool,
+    mean_rate: Option<BitRate>,
     settings: Schedule<DeliverySettings>,
     waiting: VecDeque<Packet>,
     waiting_bytes: u64,
@@ -129,25 +130,23 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// A link with nothing in it, whose trace `complete` has checked.
-    pub fn new(trace: Vec<u64>, settings: Schedule<DeliverySettings>) -> Self {
+    /// A link with nothing in it, whose trace `complete` has checked; none without a trace.
+    pub fn new(settings: Schedule<DeliverySettings>) -> Option<Self> {
+        let first = settings.phases().next()?;
+        let (trace, once, mean_rate) = (first.trace.clone()?, first.once, first.mean_rate());
         let (waiting, out) = (VecDeque::new(), VecDeque::new());
-        Self { trace, settings, waiting, waiting_bytes: 0, left: 0, next: 0, out }
+        Some(Self { trace, once, mean_rate, settings, waiting, waiting_bytes: 0, left: 0, next: 0, out })
     }
 
     /// When a delivery is; none after the end of a trace that is replayed once.
     fn time(&self, delivery: u64) -> Option<Instant> {
         let count = self.trace.len() as u64;
         let (turn, number) = (delivery / count, (delivery % count) as usize);
-        if turn > 0 && self.once() {
+        if turn > 0 && self.once {
             return None;
         }
         let turns = turn * self.trace[self.trace.len() - 1];
         Some(Instant::ZERO + Duration::from_millis(turns + self.trace[number]))
-    }
-
-    fn once(&self) -> bool {
-        self.settings.phases().any(|settings| settings.once)
     }
 
     /// The first delivery after `now`.
@@ -183,12 +182,8 @@ impl Deliveries {
     }
 
     fn has_room(&mut self, now: Instant, size: u64) -> bool {
-        let settings = self.settings.at(now);
-        match settings.queue.unwrap_or_default().at_rate(settings.mean_rate()) {
-            QueueLimit::Packets(packets) => (self.waiting.len() as u64) < packets,
-            QueueLimit::Bytes(bytes) => self.waiting_bytes + size <= bytes,
-            QueueLimit::Time(_) => true,
-        }
+        let queue = self.settings.at(now).queue;
+        Limit::at_rate(queue, self.mean_rate).takes(self.waiting.len(), self.waiting_bytes, size)
     }
 }
 

@@ -6,7 +6,7 @@
 //! nothing waits is lost. Without a size, a grant takes all that waits: one aggregate of frames, as Wi-Fi sends (A-MPDU, IEEE 802.11-2020,
 //! section 9.7).
 
-use crate::queue::QueueLimit;
+use crate::queue::{Limit, QueueLimit};
 use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
@@ -183,11 +183,7 @@ impl Slots {
     }
 
     fn has_room(&self, packet: &Packet) -> bool {
-        match self.now.queue.unwrap_or_default().at_rate(self.now.rate()) {
-            QueueLimit::Packets(packets) => (self.waiting.len() as u64) < packets,
-            QueueLimit::Bytes(bytes) => self.bytes + packet.size.0 <= bytes,
-            QueueLimit::Time(_) => true,
-        }
+        Limit::at_rate(self.now.queue, self.now.rate()).takes(self.waiting.len(), self.bytes, packet.size.0)
     }
 }
 

@@ -59,7 +59,7 @@ def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
 
 
 def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
-    """Everything that changes over time. A change that sets nothing in one direction is told of the other alone."""
+    """The changes of the path over time, one for each direction that a change sets, or one for both."""
     keys = catalog().changes.keys
     changes = [own.get("changes") or [] for own in paths]
     found = []

@@ -91,7 +91,7 @@ class CellSettings:
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether a path delays packets otherwise at times. A network that is really there does: others use it too."""
+        """Whether delays differ from packet to packet, as on a network that is really there: others use it too."""
         ways = (self.path.forward, self.path.reverse)
         return self.is_over_network or any(way.random_delay or way.changes for way in ways)
 

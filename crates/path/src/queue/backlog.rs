@@ -3,7 +3,7 @@
 use super::QueueLimit;
 use crate::link::LinkSettings;
 use crate::{Counting, Packet};
-use crosswind_units::Instant;
+use crosswind_units::{BitRate, Instant};
 use std::collections::VecDeque;
 
 /// Packets in the order in which they arrived.
@@ -62,9 +62,14 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// That of `settings`; a limit in time is what the link sends in it at its rate.
+    /// That of `settings`.
     pub fn of(settings: &LinkSettings) -> Self {
-        match settings.queue.unwrap_or_default().at_rate(settings.rate) {
+        Self::at_rate(settings.queue, settings.rate)
+    }
+
+    /// That of `queue`; a limit in time is what is sent in it at the rate.
+    pub fn at_rate(queue: Option<QueueLimit>, rate: Option<BitRate>) -> Self {
+        match queue.unwrap_or_default().at_rate(rate) {
             QueueLimit::Packets(packets) => Self { packets, bytes: u64::MAX },
             QueueLimit::Bytes(bytes) => Self { packets: u64::MAX, bytes },
             QueueLimit::Time(_) => Self { packets: u64::MAX, bytes: u64::MAX },

@@ -360,7 +360,7 @@ assert set(NUMBERS) == set(get_args(Scale))
 
 
 def _over_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """None of a document's number, which that of another network says nothing of, and of a model's."""
+    """The table over a real network; None of a model, and of a document's number, which holds for its network alone."""
     is_of_levels = "factor" in table and table.get("scale") != "slope"
     return None if "model" in table or ("says" in table and not is_of_levels) else table
 
