@@ -12,12 +12,13 @@ from conftest import requires
 from e2e_cli import Cli
 from terminals import Terminals
 
-# It starts no process: a shell that is stopped while it starts one may never say so (vfork).
+# It starts no process: a shell that is stopped while it starts one may never say so (vfork). It writes without
+# Python's buffer, which may not be used in a handler while it is being written: the job may be stopped right there.
 JOB = """
-import signal
+import os, signal
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-signal.signal(signal.SIGCONT, lambda *_: print("going on", flush=True))
-print("started", flush=True)
+signal.signal(signal.SIGCONT, lambda *_: os.write(1, b"going on\\n"))
+os.write(1, b"started\\n")
 while True: signal.pause()
 """
 
