@@ -10,8 +10,7 @@ from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
-from crosswind.study.networks import NETWORKS
-from crosswind.study.networks.network import ROUND_QUEUE
+from crosswind.study.networks import NETWORKS, Network, Source
 from fixture_types import Crosswind
 from study_texts import ECHO, study
 
@@ -42,13 +41,19 @@ FROM_THEIR_FILES = {
 }  # fmt: skip
 
 
+def number(network: Network, way: str, key: str) -> int:
+    value = network.directions[way][key].value
+    assert isinstance(value, int)
+    return value
+
+
 def test_the_profiles_of_other_tools_are_theirs() -> None:
     prefixes = ("wpt-", "chrome-", "firefox-")
     found = {
         name: (
-            (network.forward.delay_ns + network.reverse.delay_ns) / 1e6,
-            (network.reverse.rate_bps or 0) / 1000,
-            (network.forward.rate_bps or 0) / 1000,
+            number(network, "forward", "delay") / 1e6 + number(network, "reverse", "delay") / 1e6,
+            number(network, "reverse", "rate") / 1000,
+            number(network, "forward", "rate") / 1000,
         )
         for name, network in NETWORKS.items()
         if name.startswith(prefixes)
@@ -65,7 +70,7 @@ def test_the_networks_that_were_asked_for_are_there() -> None:
 def test_every_number_of_a_network_has_a_source(name: str) -> None:
     network = NETWORKS[name]
     sourced = [key for source in network.sources for key in source.of.split(", ")]
-    assert sorted(sourced) == sorted({*network.forward.settings, *network.reverse.settings})
+    assert sorted(sourced) == sorted(network.settings)
     assert all(source.text and not source.text.endswith(".") for source in network.sources)
 
 
@@ -91,7 +96,7 @@ def test_a_network_gives_both_directions() -> None:
     assert wan["reverse"] == usual | {"delay_ns": 20_000_000, "rate_bps": 20_000_000, "queue": {"bytes": 250_000}}
     # Never less than ten full packets: 100 ms of 384 kbit/s would be 4800 bytes.
     assert path_of("dsl")["forward"]["queue"] == {"bytes": 15_000}
-    assert ROUND_QUEUE in NETWORKS["dsl"].sources
+    assert NETWORKS["dsl"].source(["queue"]).endswith("at least ten packets")
 
 
 def test_a_network_may_lose_packets() -> None:
@@ -110,6 +115,59 @@ def test_a_key_beside_a_network_overrides_it() -> None:
     assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
     # A machine without a link has no queue; the link that a study gives it has the usual one.
     assert path_of("localhost", 'rate = "1mbit"')["forward"]["queue"] == {"packets": 1000}
+
+
+def moving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes 4g a network that sets keys which no other does, and changes over time."""
+    handover = {"name": "handover", "every": "15s", "for": "1s", "delay": "90ms", "reverse": {"loss": "5%"}}
+    path = {"delay": "20ms", "jitter": "3ms", "reverse": {"loss_burst": 4, "loss": "1%"}, "at": [handover]}
+    monkeypatch.setitem(NETWORKS, "4g", Network("4g", "a moving network", path, (Source("delay", "nowhere"),)))  # type: ignore[misc]
+
+
+def test_a_network_may_set_any_key_and_change_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moving(monkeypatch)
+    path = path_of("4g")
+    assert path["forward"] == defaults() | {"delay_ns": 20_000_000, "jitter_ns": 3_000_000}
+    assert (path["reverse"]["loss"], path["reverse"]["loss_burst"]) == (0.01, 4)
+    (change,) = path["changes"]
+    assert (change["name"], change["every_ns"], change["for_ns"]) == ("4g handover", 15_000_000_000, 1_000_000_000)
+    assert (change["forward"], change["reverse"]) == ({"delay_ns": 90_000_000}, {"delay_ns": 90_000_000, "loss": 0.05})
+    # A key of the study's own counts at all times.
+    (change,) = path_of("4g", 'delay = "4ms"')["changes"]
+    assert (change["forward"], change["reverse"]) == ({}, {"loss": 0.05})
+    assert "changes" not in path_of("4g", 'delay = "4ms"\nloss = "0%"')
+    assert note_of('"4g"', 'delay = "4ms"').startswith(
+        "Network 4g (a moving network) sets path.jitter = 3ms, path.reverse.loss_burst = 4, path.reverse.loss = 1% and "
+        "path.at.handover = (for 1s, every 15s, reverse.loss 5%); the study itself sets path.delay."
+    )
+
+
+def test_a_hop_has_the_changes_of_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    moving(monkeypatch)
+    hops = '[[path.hop]]\nname = "air"\nnetwork = "4g"\n[[path.hop]]\nname = "line"\nnetwork = "lan"\n'
+    own = '[[path.at]]\nname = "outage"\nhop = "line"\nfor = "1s"\nloss = "100%"\n'
+    (cell,) = checked(study(hops + own + ECHO))
+    changes = cell.parameters["path"]["changes"]
+    assert [(change["name"], change["hop"]) for change in changes] == [("outage", "line"), ("air 4g handover", "air")]
+    # Both lose packets at the same time: crosswind-cell names the study's key, which sets the network.
+    overlapping = own.replace('"line"', '"air"')
+    with pytest.raises(StudyError, match=r"path\.hop\.air\.network \(4g\)"):
+        checked(study(hops + overlapping + ECHO))
+
+
+def test_the_keys_of_a_network_that_changes_are_a_study(monkeypatch: pytest.MonkeyPatch, crosswind: Crosswind) -> None:
+    moving(monkeypatch)
+    out = crosswind("networks", "4g")[1]
+    (written,) = checked(study(out[out.index("[path]") :] + ECHO))
+    named = path_of("4g")
+    assert written.parameters["path"] == named | {"changes": [named["changes"][0] | {"name": "handover"}]}
+    (listed,) = json.loads(crosswind("networks", "4g", "--json")[1])["networks"]
+    assert listed["changes"] == [
+        {"name": "handover", "keys": {"for": "1s", "every": "15s", "delay": "90ms", "reverse.loss": "5%"}}
+    ]
+    assert "a moving network; jitter 3ms, reverse.loss_burst 4, handover (for 1s, every 15s," in " ".join(
+        crosswind("networks")[1].split()
+    )
 
 
 def test_a_note_says_key_by_key_what_was_applied_and_what_the_study_sets() -> None:

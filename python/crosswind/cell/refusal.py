@@ -13,9 +13,9 @@ from crosswind.effect import DIRECTIONS
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import CHANGE, HOP, names_of
+from crosswind.study.keys import HOP, names_of
 from crosswind.study.parts import Part
-from crosswind.study.resolve import resolve
+from crosswind.study.resolve import changes_of, network_behind, resolve
 
 _DOTTED = re.compile(
     r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|host|workload|budget)\.([a-z0-9_]+)\b"
@@ -81,6 +81,8 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
     key = _keys_of(group, cell).get(name)
     if key is None:
         return None
+    if (network := network_behind(group, cell.settings)) is not None:
+        return network
     given = (setting.source for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name)
     section = group.rpartition(".")[0] if _is_direction(group) else group
     return next(given, f"{section}.{key.study}")
@@ -88,10 +90,10 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
 
 def _owner(found: re.Match[str], cell: Cell) -> str:
     """The study's name of a hop or a change of the cell: `path.hop.wifi` of `path.hops.0`."""
-    table = HOP if found[1] == "hops" else CHANGE
-    names = names_of(table, cell.settings)
+    hops = [f"{HOP}.{name}" for name in names_of(HOP, cell.settings)]
+    owners = hops if found[1] == "hops" else list(changes_of(cell.settings))
     number = int(found[2])
-    return f"{table}.{names[number]}" if number < len(names) else found[0]
+    return owners[number] if number < len(owners) else found[0]
 
 
 def _is_direction(group: str) -> bool:
@@ -103,7 +105,7 @@ def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
     known = catalog()
     if _is_direction(group):
         keys = known.direction_keys
-    elif group.startswith(f"{CHANGE}."):
+    elif group in changes_of(cell.settings):
         keys = known.changes.keys
     elif group == "workload":
         keys = known.workloads[cell.kind].keys

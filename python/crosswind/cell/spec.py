@@ -11,9 +11,9 @@ from typing import Any
 from crosswind.catalog import KeyType, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
-from crosswind.study.keys import CHANGE, HOP, default_transport, names_of
+from crosswind.study.keys import HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
-from crosswind.study.resolve import Resolved, resolve
+from crosswind.study.resolve import Resolved, changes_of, resolve
 from crosswind.units import Queue
 
 SCHEMA = "crosswind.cell/1"
@@ -38,9 +38,8 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
         path["hops"] = [{"name": name, **_both(groups, f"{HOP}.{name}")} for name in names]
     else:
         path |= _both(groups, "path")
-    if names := names_of(CHANGE, cell.settings):
-        owners = {name: f"{CHANGE}.{name}" for name in names}
-        path["changes"] = [{"name": name, **groups[key], **_both(groups, key)} for name, key in owners.items()]
+    if changes := changes_of(cell.settings):
+        path["changes"] = [{"name": name, **groups[key], **_both(groups, key)} for key, name in changes.items()]
     return {
         "schema": SCHEMA,
         "path": path,

@@ -2,16 +2,18 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from crosswind.catalog import catalog
 from crosswind.cli.output import plain_console
 from crosswind.errors import UsageError, did_you_mean
+from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network
-from crosswind.study.networks.network import ROUND_QUEUE, NetworkDirection, numbers_of
 from crosswind.terminal_table import Cell, Column, numbers, print_table
 
 SCHEMA = "crosswind.networks/1"
@@ -47,15 +49,17 @@ def _named(name: str) -> Network:
 
 def _print_all(console: Console) -> None:
     wide = not sys.stdout.isatty() or console.width >= _WIDE
-    heads = ("round trip", "down", "up", *(["queue down / up"] if wide else []), "loss")
+    columns = [column for column in network_columns() if wide or column.narrow]
+    heads = [title for column in columns for title in column.titles]
     rows: list[list[Cell]] = []
     for network in NETWORKS.values():
-        rtt, down, up, queues, loss = numbers_of(network)
-        said = Text(f"{network.what}. ").append(f"{network.own_source}.", style="dim")
-        rows.append([network.name, rtt, down, up, *([queues] if wide else []), loss, said])
+        what = "; ".join(filter(None, [network.what, besides(network)]))
+        said = Text(f"{what}. ").append(f"{network.own_source}.", style="dim")
+        rows.append([network.name, *(text for column in columns for text in column.texts(network)), said])
     print_table(console, [Column("network"), *numbers(*heads), Column("description and source")], rows)
-    queues = f"Queues without a source are round numbers: {ROUND_QUEUE.text.partition(': ')[2]}."
-    console.print(Text(f"\n{queues} `crosswind networks NAME` has the keys of one of them.", style="dim"))
+    notes = dict.fromkeys(source.note for network in NETWORKS.values() for source in network.sources if source.note)
+    text = " ".join([*notes, "`crosswind networks NAME` has the keys of one of them."])
+    console.print(Text(f"\n{text}", style="dim"))
 
 
 def _print_one(console: Console, network: Network) -> None:
@@ -64,26 +68,25 @@ def _print_one(console: Console, network: Network) -> None:
         console.print(f"{source.of}: {source.text}", style="dim")
     console.print()
     console.print("In a study this is the same as:", style="dim")
-    lines = ["[path]", *(f'{key} = "{text}"' for key, text in network.keys.items())]
-    console.print("\n".join(lines), soft_wrap=True)
+    console.print("\n".join(_as_study(network)), soft_wrap=True, markup=False, highlight=False)
+
+
+def _as_study(network: Network) -> Iterator[str]:
+    yield "[path]"
+    yield from (f'{key} = "{text}"' for key, text in network.keys.items())
+    for change in network.changes:
+        yield "\n[[path.at]]"
+        yield from (f'{key} = "{text}"' for key, text in {"name": change.name, **change.keys}.items())
 
 
 def _as_dict(network: Network) -> dict[str, Any]:
+    names = {key.study: key.name for key in catalog().direction_keys}
+    changes = [{"name": change.name, "keys": change.keys} for change in network.changes]
     return {
         "name": network.name,
         "what": network.what,
         "keys": network.keys,
-        "forward": _direction(network.forward),
-        "reverse": _direction(network.reverse),
+        **{way: direction_as_json(settings, names) for way, settings in network.directions.items()},
+        **({"changes": changes} if changes else {}),
         "sources": [{"of": source.of, "text": source.text} for source in network.sources],
-    }
-
-
-def _direction(direction: NetworkDirection) -> dict[str, Any]:
-    queue = direction.queue
-    return {
-        "delay_ns": direction.delay_ns,
-        "rate_bps": direction.rate_bps,
-        "queue_bytes": None if queue is None else queue.size_bytes,
-        "loss": None if direction.loss is None else float(direction.loss),
     }

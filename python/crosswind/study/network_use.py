@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from crosswind.effect import DIRECTIONS
 from crosswind.study.keys import direction_keys
 from crosswind.study.levels import Level, Values
-from crosswind.study.networks import NETWORKS, Network
-from crosswind.study.networks.network import merged, text_of
-from crosswind.study.resolve import hops_of, resolve
+from crosswind.study.networks import NETWORKS, Direction, Network, merged
+from crosswind.study.resolve import Resolved, hops_of, resolve
 
 
 @dataclass(frozen=True)
@@ -92,23 +91,41 @@ def _ways_of(hop: str) -> tuple[str, ...]:
 def _applied(chosen: Mapping[str, Level], hop: str) -> tuple[tuple[str, str], ...]:
     groups = resolve(chosen)
     network = NETWORKS[chosen[f"{hop}.network"].text]
-    both = {
-        direction: {
-            given.key.study: text_of(given.key.study, network.direction(direction).settings[given.key.study])
-            for given in groups[f"{hop}.{direction}"]
-            if given.source == f"{hop}.network"
-        }
+    keys = _texts(groups, hop, hop, network.directions)
+    changes = []
+    for change in network.changes:
+        group = f"{hop}.network.{change.name}"
+        if group in groups:
+            of_change = {
+                **{key: level.text for key, level in change.when.items()},
+                **_texts(groups, group, hop, change.directions),
+            }
+            changes.append(
+                (f"{hop}.at.{change.name}", f"({', '.join(f'{key} {text}' for key, text in of_change.items())})")
+            )
+    return (*((f"{hop}.{key}", text) for key, text in keys.items()), *changes)
+
+
+def _texts(
+    groups: Mapping[str, tuple[Resolved, ...]], group: str, hop: str, directions: Mapping[str, Direction]
+) -> dict[str, str]:
+    """What a group of a cell has from the network of a hop, in the order in which that has it."""
+    given = {
+        direction: {each.key.study for each in groups[f"{group}.{direction}"] if each.source == f"{hop}.network"}
         for direction in DIRECTIONS
     }
-    order = list(network.forward.settings)
-    keys = sorted(merged(both).items(), key=lambda item: order.index(item[0].rpartition(".")[2]))
-    return tuple((f"{hop}.{key}", text) for key, text in keys)
+    return merged(
+        {
+            direction: {key: level.text for key, level in own.items() if key in given[direction]}
+            for direction, own in directions.items()
+        }
+    )
 
 
 def _own(name: str, settings: Mapping[str, Values], hop: str) -> tuple[str, ...]:
     """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
     keys = []
-    for key in dict.fromkeys(key for way in DIRECTIONS for key in NETWORKS[name].direction(way).settings):
+    for key in NETWORKS[name].settings:
         one_way = [f"{group}.{key}" for group in _ways_of(hop)]
         if f"{hop}.{key}" in settings or all(dotted in settings for dotted in one_way):
             keys.append(f"{hop}.{key}")

@@ -17,8 +17,8 @@ from crosswind.findings.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOU
 from crosswind.peers.registry import names
 from crosswind.sections import fill_sections
 from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
+from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
-from crosswind.study.networks.network import numbers_of
 from crosswind.units import format_duration, format_probability, format_rate, format_size
 
 
@@ -124,12 +124,11 @@ def network_table() -> str:
     """The networks with a name."""
     rows = []
     for network in NETWORKS.values():
-        rtt, down, up, queues, loss = numbers_of(network)
-        rate = down if down == up else f"{down} / {up}"
-        rows.append((f"`{network.name}`", network.what, rtt, rate, queues, loss, network.own_source))
-    return _table(
-        ("`network`", "stands for", "round trip", "down / up", "queue down / up", "loss each way", "numbers from"), rows
-    )
+        what = "; ".join(filter(None, [network.what, besides(network)]))
+        numbers = [column.doc_text(network) for column in network_columns()]
+        rows.append((f"`{network.name}`", what, *numbers, network.own_source))
+    titles = [column.title_of_docs or " / ".join(column.titles) for column in network_columns()]
+    return _table(("`network`", "stands for", *titles, "numbers from"), rows)
 
 
 TABLES: Mapping[str, Callable[[], str]] = {

@@ -13,7 +13,7 @@ from crosswind.catalog import Key, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, HOP, names_of
 from crosswind.study.levels import Level, Value
-from crosswind.study.networks import NETWORKS
+from crosswind.study.networks import NETWORKS, Network
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,77 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
     # What a change sets has an effect beside what the hop has, whatever that is.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
-    return resolved | {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
+    resolved |= {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
+    for change in _changes_of_networks(settings):
+        resolved |= change.groups
+    return resolved
+
+
+def changes_of(settings: Mapping[str, Level]) -> dict[str, str]:
+    """The changes of the path in a cell: the name of each by its group, the study's own first, then the networks'."""
+    own = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, settings)}
+    return own | {change.group: change.name for change in _changes_of_networks(settings)}
+
+
+def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
+    """The key of a study that names the network to which a change belongs; None for a group of another kind.
+
+    Args: group: the change's, or that of one of its directions.
+    """
+    changes = _changes_of_networks(settings)
+    return next((change.source for change in changes if group in change.groups), None)
+
+
+def network_of(group: str, settings: Mapping[str, Level]) -> Network | None:
+    """The network of a hop, as `path.hop.wifi`; None where it has none."""
+    level = settings.get(f"{group}.network")
+    return None if level is None else NETWORKS[str(level.value)]
+
+
+@dataclass(frozen=True)
+class _ChangeOfNetwork:
+    """A change that a hop has from its network.
+
+    Attributes: source: the key of the study that names it. groups: what it sets, by group; `group`: the first of them.
+    """
+
+    name: str
+    source: str
+    group: str
+    groups: Mapping[str, tuple[Resolved, ...]]
+
+
+def _changes_of_networks(settings: Mapping[str, Level]) -> Iterator[_ChangeOfNetwork]:
+    """What networks change at some times, without keys that the study sets itself: these count at all times."""
+    known = catalog()
+    when_keys = {key.study: key for key in known.changes.keys}
+    for hop in hops_of(settings):
+        network, source = network_of(hop, settings), f"{hop}.network"
+        if network is None:
+            continue
+        hop_name = hop.removeprefix(f"{HOP}.") if hop != "path" else ""
+        for change in network.changes:
+            group = f"{source}.{change.name}"
+            of_hop = (Resolved(when_keys["hop"], hop_name, source),) if hop_name else ()
+            groups = {
+                group: (*(Resolved(when_keys[key], level.value, source) for key, level in change.when.items()), *of_hop)
+            }
+            for direction in DIRECTIONS:
+                own = change.directions[direction]
+                groups[f"{group}.{direction}"] = tuple(
+                    Resolved(key, own[key.study].value, source)
+                    for key in known.direction_keys
+                    if key.study in own and not _is_set(f"{hop}.{direction}", key.study, settings)
+                )
+            sets_something = "trace" in change.when or any(groups[f"{group}.{direction}"] for direction in DIRECTIONS)
+            if sets_something:
+                name = " ".join(filter(None, [hop_name, network.name, change.name]))
+                yield _ChangeOfNetwork(name, source, group, groups)
+
+
+def _is_set(group: str, name: str, settings: Mapping[str, Level]) -> bool:
+    """Whether a study sets a key of a direction itself, beside a network."""
+    return any(source in settings for source in sources_of(group, name) if not source.endswith(".network"))
 
 
 def hops_of(settings: Iterable[str]) -> tuple[str, ...]:
@@ -78,7 +148,7 @@ def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | No
             continue
         if not source.endswith(".network"):
             return Resolved(key, level.value, source)
-        values = NETWORKS[str(level.value)].direction(group.rpartition(".")[2]).settings
-        if key.study in values:
-            return Resolved(key, values[key.study], source)
+        given = NETWORKS[str(level.value)].directions[group.rpartition(".")[2]].get(key.study)
+        if given is not None:
+            return Resolved(key, given.value, source)
     return None

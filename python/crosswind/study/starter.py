@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 
-from crosswind.catalog import catalog
+from crosswind.catalog import Unit, catalog
 from crosswind.errors import StudyError
 from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
+from crosswind.study.network_columns import round_trip_ns
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
@@ -146,9 +147,10 @@ def _size(answers: Answers) -> int:
 
 def _seconds(size: int, network: Network) -> float:
     """Roughly how long so many bytes take in the slower direction, with some round trips."""
-    rates = [way.rate_bps for way in (network.forward, network.reverse) if way.rate_bps is not None]
-    round_trip_s = (network.forward.delay_ns + network.reverse.delay_ns) / 1e9
-    return 8 * size / min(rates, default=10**9) + 5 * round_trip_s
+    of_rates = [key.study for key in catalog().direction_keys if key.unit is Unit.BITS_PER_SECOND]
+    levels = [way[key] for way in network.directions.values() for key in of_rates if key in way]
+    rates = [level.value for level in levels if isinstance(level.value, int)]
+    return 8 * size / min(rates, default=10**9) + 5 * round_trip_ns(network) / 1e9
 
 
 def _settings_of(kind: str) -> set[str]:

@@ -1,0 +1,90 @@
+"""What `crosswind networks` and docs/study.md show of each network: network_columns.toml says which columns."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from crosswind.effect import DIRECTIONS
+from crosswind.study.levels import Level, Value
+from crosswind.study.networks import Network, NetworkChange
+from crosswind.units import Queue, format_duration
+
+_DOWN_AND_UP = tuple(reversed(DIRECTIONS))
+
+
+@dataclass(frozen=True)
+class NetworkColumn:
+    """One key, or two columns of it. `narrow`: whether a narrow terminal has it too; the rest is in the file."""
+
+    key: str
+    titles: tuple[str, ...]
+    json: str
+    title_of_docs: str = ""
+    sum: bool = False
+    narrow: bool = True
+
+    def texts(self, network: Network) -> tuple[str, ...]:
+        """The texts of a network, one for each title; empty where it sets nothing."""
+        if self.sum:
+            return (format_duration(round_trip_ns(network, self.key)),)
+        values = [level.text for way in _DOWN_AND_UP if (level := network.directions[way].get(self.key)) is not None]
+        if len(self.titles) == 2:
+            return (*values, "", "")[:2]
+        return (" / ".join(dict.fromkeys(values)),)
+
+    def doc_text(self, network: Network) -> str:
+        """The same in one column."""
+        return " / ".join(dict.fromkeys(filter(None, self.texts(network))))
+
+
+@cache
+def network_columns() -> tuple[NetworkColumn, ...]:
+    """The columns, in their order."""
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return tuple(NetworkColumn(**{**column, "titles": tuple(column["titles"])}) for column in table["column"])
+
+
+def round_trip_ns(network: Network, key: str | None = None) -> int:
+    """The time there and back, without waiting. Args: key: that of the column, where it is known."""
+    keys = [key] if key is not None else [column.key for column in network_columns() if column.sum]
+    values = [
+        network.directions[way][name].value for way in DIRECTIONS for name in keys if name in network.directions[way]
+    ]
+    return sum(value for value in values if isinstance(value, int))
+
+
+def besides(network: Network) -> str:
+    """What a network sets that no column has: keys, and changes over time; empty where there is nothing."""
+    columns = {column.key for column in network_columns()}
+    keys = [f"{key} {text}" for key, text in network.keys.items() if key.rpartition(".")[2] not in columns]
+    return ", ".join([*keys, *map(text_of_change, network.changes)])
+
+
+def text_of_change(change: NetworkChange) -> str:
+    """A change as a clause: its name and all its keys."""
+    return f"{change.name} ({', '.join(f'{key} {text}' for key, text in change.keys.items())})"
+
+
+def direction_as_json(settings: Mapping[str, Level], names: Mapping[str, str]) -> dict[str, object]:
+    """Keys of one direction as JSON, by the names of a cell; those of columns are there in any case, as null.
+
+    Args: names: of all keys in a cell, by those of a study.
+    """
+    of_columns = {column.key: column.json for column in network_columns()}
+    found: dict[str, object] = dict.fromkeys(of_columns.values())
+    for key, level in settings.items():
+        if isinstance(level.value, Queue):
+            limits = {"packets": level.value.packets, "bytes": level.value.size_bytes, "time_ns": level.value.time_ns}
+            found |= {f"{names[key]}_{unit}": limit for unit, limit in limits.items() if limit is not None}
+        else:
+            found[of_columns.get(key) or names[key]] = _json(level.value)
+    return found
+
+
+def _json(value: Value) -> object:
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
+    return float(value) if isinstance(value, Decimal) else value
