@@ -1,5 +1,6 @@
 """Networks with a name: what each sets, what a study says of it, and how they are listed."""
 
+import itertools
 import json
 from typing import Any
 
@@ -61,6 +62,25 @@ def test_the_profiles_of_other_tools_are_theirs() -> None:
     assert found == FROM_THEIR_FILES
 
 
+# Mbit/s, ms of round trip and jitter, % of loss, packets of a burst: iroh's DEGRADE_LEVELS, typed a second time.
+LADDER = (
+    (100, 16, 0, 0.1, 5), (25, 40, 12, 1, 6), (8, 90, 15, 2, 8),
+    (3, 200, 30, 3, 10), (1.5, 300, 40, 5, 12), (0.8, 450, 60, 8, 20),
+)  # fmt: skip
+
+
+def test_the_ladder_is_that_of_iroh_and_each_rung_is_worse() -> None:
+    for rung, (rate, rtt, jitter, loss, burst) in enumerate(LADDER):
+        path = path_of(f"ladder-{rung}")
+        assert path["forward"] == path["reverse"] == defaults() | {
+            "delay_ns": rtt * 500_000, "rate_bps": rate * 1_000_000, "queue": {"time_ns": rtt * 1_000_000},
+            "jitter_ns": jitter * 1_000_000, "loss": loss / 100, "loss_burst": burst,
+        }  # fmt: skip
+    for before, after in itertools.pairwise(LADDER):
+        assert before[0] > after[0]
+        assert all(less < more for less, more in zip(before[1:], after[1:], strict=True))
+
+
 def test_the_networks_that_were_asked_for_are_there() -> None:
     asked = "lan wifi wifi-lossy dsl cable fibre 2g 3g hspa 4g 5g satellite-geo satellite-leo transatlantic thesis-lo"
     assert set(asked.split()) | {"localhost", "wan", "hsdpa+"} <= NETWORKS.keys()
@@ -69,7 +89,9 @@ def test_the_networks_that_were_asked_for_are_there() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_number_of_a_network_has_a_source(name: str) -> None:
     network = NETWORKS[name]
-    sourced = [key for source in network.sources for key in source.of.split(", ")]
+    of_family = [key for source in network.family_sources for key in source.keys if key in network.settings]
+    own = [key for source in network.own_sources for key in source.keys]
+    sourced = [*own, *(key for key in of_family if key not in own)]
     assert sorted(sourced) == sorted(network.settings)
     assert all(source.text and not source.text.endswith(".") for source in network.sources)
 
@@ -78,7 +100,8 @@ def test_every_number_of_a_network_has_a_source(name: str) -> None:
 def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
     keys = "\n".join(f'{key} = "{text}"' for key, text in NETWORKS[name].keys.items())
     (written,) = checked(study(f"[path]\n{keys}\n{ECHO}"))
-    assert dict(written.parameters["path"]) == path_of(name)
+    # A change has a name of its own there: the test of a network that changes looks at it.
+    assert dict(written.parameters["path"]) == {key: own for key, own in path_of(name).items() if key != "changes"}
 
 
 def defaults() -> dict[str, object]:

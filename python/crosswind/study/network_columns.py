@@ -24,12 +24,13 @@ class NetworkColumn:
     json: str
     title_of_docs: str = ""
     sum: bool = False
+    means: str = ""
     narrow: bool = True
 
     def texts(self, network: Network) -> tuple[str, ...]:
         """The texts of a network, one for each title; empty where it sets nothing."""
         if self.sum:
-            return (format_duration(round_trip_ns(network, self.key)),)
+            return (format_duration(round(sum(values_of(network, self.means)))),)
         values = [level.text for way in _DOWN_AND_UP if (level := network.directions[way].get(self.key)) is not None]
         if len(self.titles) == 2:
             return (*values, "", "")[:2]
@@ -47,13 +48,11 @@ def network_columns() -> tuple[NetworkColumn, ...]:
     return tuple(NetworkColumn(**{**column, "titles": tuple(column["titles"])}) for column in table["column"])
 
 
-def round_trip_ns(network: Network, key: str | None = None) -> int:
-    """The time there and back, without waiting. Args: key: that of the column, where it is known."""
-    keys = [key] if key is not None else [column.key for column in network_columns() if column.sum]
-    values = [
-        network.directions[way][name].value for way in DIRECTIONS for name in keys if name in network.directions[way]
-    ]
-    return sum(value for value in values if isinstance(value, int))
+def values_of(network: Network, means: str) -> list[float]:
+    """What a network has in its directions of what a column means, as numbers; nothing where it sets nothing."""
+    keys = [column.key for column in network_columns() if column.means == means]
+    levels = [own[key] for own in network.directions.values() for key in keys if key in own]
+    return [float(level.value) for level in levels if isinstance(level.value, int | Decimal)]
 
 
 def besides(network: Network) -> str:

@@ -4,15 +4,16 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import sqrt
 from pathlib import Path
 from string import Template
 
-from crosswind.catalog import Unit, catalog
+from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
-from crosswind.study.network_columns import round_trip_ns
+from crosswind.study.network_columns import values_of
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
@@ -24,6 +25,7 @@ _USUAL_FILE = "study.toml"
 _PATIENCE_S = 15
 """An exchange that takes longer than this gets a longer timeout; the usual one is a minute."""
 _LEAST_TRANSFER = 10_000
+_SEGMENT = 1460
 
 
 def starter(answers: Answers, *, file: str = _USUAL_FILE) -> str:
@@ -146,11 +148,16 @@ def _size(answers: Answers) -> int:
 
 
 def _seconds(size: int, network: Network) -> float:
-    """Roughly how long so many bytes take in the slower direction, with some round trips."""
-    of_rates = [key.study for key in catalog().direction_keys if key.unit is Unit.BITS_PER_SECOND]
-    levels = [way[key] for way in network.directions.values() for key in of_rates if key in way]
-    rates = [level.value for level in levels if isinstance(level.value, int)]
-    return 8 * size / min(rates, default=10**9) + 5 * round_trip_ns(network) / 1e9
+    """Roughly how long so many bytes take in the slower direction, with some round trips.
+
+    Source: for losses, Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 1997.
+    """
+    round_trip_s = sum(values_of(network, "round trip")) / 1e9
+    rate = min(values_of(network, "rate"), default=1e9)
+    loss = max(values_of(network, "loss"), default=0.0)
+    if loss and round_trip_s:
+        rate = min(rate, 8 * _SEGMENT * sqrt(1.5 / loss) / round_trip_s)
+    return 8 * size / rate + 5 * round_trip_s
 
 
 def _settings_of(kind: str) -> set[str]:
