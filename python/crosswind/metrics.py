@@ -18,6 +18,8 @@ class Per(Enum):
     """One for each exchange that went well. The formula is about one row of the samples table."""
     REPETITION = "repetition"
     """One for each repetition. The formula sums up the samples table of a repetition."""
+    COUNTED = "counted"
+    """One for each repetition. The formula is about what was counted in the repetition."""
     MESSAGE = "message"
     """One for each repetition, a mean over its messages. The formula is about what was counted in the repetition."""
     REPORTED = "reported"
@@ -79,6 +81,7 @@ class Metric:
         is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
         is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
         is_difference: whether it is the difference of two numbers, which may be below 0.
+        of_failed: whether exchanges that failed have it, and no others.
         part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
             that it shares. axis: how charts draw it.
     """
@@ -94,6 +97,7 @@ class Metric:
     is_share: bool = False
     is_whole: bool = False
     is_difference: bool = False
+    of_failed: bool = False
     part_of: str | None = None
     place: Place = Place.MAIN
     column: str = ""
@@ -124,7 +128,7 @@ class Metric:
     @property
     def is_wait(self) -> bool:
         """Whether it is a time in which retransmissions are waited for, where there are any."""
-        return self.unit is TIME and self.per is not Per.MESSAGE
+        return self.unit is TIME and self.per not in (Per.MESSAGE, Per.COUNTED)
 
     @property
     def is_of_connecting(self) -> bool:
@@ -223,6 +227,21 @@ _ALL_METRICS = (
     Metric("transfer_time_app", "Transfer time of the application", TIME,
            "From asking for the transfer to having its last byte.",
            _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, is_whole=True, place=Place.DETAIL),
+    Metric("failure_time", "Time until a failure is known", TIME,
+           "From sending to being told that it failed, of exchanges that failed once they were sent.",
+           "failed_ns - sent_ns", of_failed=True, place=Place.DETAIL),
+    Metric("queueing_forward", "Median queueing delay to the server", TIME,
+           "Median time that packets to the server waited in the queues of the path.",
+           "queueing_p50_forward_ns", per=Per.COUNTED, place=Place.DETAIL),
+    Metric("queueing_reverse", "Median queueing delay to the client", TIME,
+           "Median time that packets to the client waited in the queues of the path.",
+           "queueing_p50_reverse_ns", per=Per.COUNTED, place=Place.DETAIL),
+    Metric("queueing_p99_forward", "99th percentile of queueing delay to the server", TIME,
+           "99th percentile of the time that packets to the server waited in the queues of the path.",
+           "queueing_p99_forward_ns", per=Per.COUNTED, place=Place.DETAIL),
+    Metric("queueing_p99_reverse", "99th percentile of queueing delay to the client", TIME,
+           "99th percentile of the time that packets to the client waited in the queues of the path.",
+           "queueing_p99_reverse_ns", per=Per.COUNTED, place=Place.DETAIL),
     Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
            "IP bytes that the client sent for each message.",
            "bytes_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="bytes to server"),

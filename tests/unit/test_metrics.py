@@ -10,6 +10,7 @@ import pytest
 
 from conftest import ROOT
 from crosswind.analysis.counters import counters_of
+from crosswind.analysis.samples import read_samples
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place, Statistic, metrics_at, phases_of
@@ -30,8 +31,10 @@ ADDED_BY_ANALYSIS = {"undisturbed_ns", "setup_ns", "extra_ns", "blocked"}
 def test_formulas_are_about_columns_that_exist(metric: Metric) -> None:
     columns = set(pl.sql_expr(metric.formula).meta.root_names())
     known = {*SAMPLE_SCHEMA, *ADDED_BY_ANALYSIS}
-    if metric.per in (Per.MESSAGE, Per.REPORTED):
-        known = set(counters_of([]).columns) if metric.per is Per.MESSAGE else {"time_s"}
+    if metric.per in (Per.MESSAGE, Per.COUNTED):
+        known = set(counters_of([]).columns)
+    elif metric.per is Per.REPORTED:
+        known = {"time_s"}
     assert columns
     assert columns <= known
 
@@ -98,6 +101,15 @@ def test_a_unit_is_written_in_one_way_only() -> None:
 
 def test_the_method_of_a_quantile_is_that_of_its_estimate() -> None:
     assert {statistic.method for statistic in STATISTICS.values() if statistic.quantile is not None} == {WOODRUFF}
+
+
+def test_the_time_until_a_failure_is_that_of_failures_alone() -> None:
+    table = echoes([20 * MS, None, 30 * MS]).with_columns(
+        failed_ns=pl.when(pl.col("received_ns").is_null()).then(pl.col("sent_ns") + 900 * MS)
+    )
+    units = read_samples([run(0, table, parameters=KEPT)], undisturbed_ns=None)
+    assert units["failure_time"].values.tolist() == [900 * MS]
+    assert units["rtt"].values.tolist() == [20 * MS, 30 * MS]
 
 
 KEPT = {"workload": {"kind": "echo", "transport": "tcp"}}

@@ -277,7 +277,8 @@ impl Cell {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
         let alone = self.host.of_sockets();
         if alone != self.host {
-            let hint = "of host, leave only congestion_control, nodelay, send_buffer and receive_buffer";
+            let hint = "of host, leave what is set on sockets and on QUIC connections: congestion_control, nodelay, send_buffer, receive_buffer, \
+                        tcp_user_timeout, tcp_keep_alive and quic_*";
             return refuse("host", "changes more than sockets, and the machines of a network stay as they are", hint);
         }
         if self.path.mtu_bytes != default_mtu() {

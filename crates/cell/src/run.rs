@@ -11,7 +11,7 @@ use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Payload, Resumption, Settings, SocketSettings};
+use crosswind_transport::{Payload, QuicSettings, Resumption, Settings, SocketSettings};
 use crosswind_units::Instant;
 use crosswind_workload::{Context, Measured};
 use std::fs::File;
@@ -260,6 +260,15 @@ impl Cell {
                 nodelay: self.host.nodelay,
                 send_buffer: self.host.send_buffer_bytes,
                 receive_buffer: self.host.receive_buffer_bytes,
+                user_timeout: some_time(self.host.tcp_user_timeout_ns),
+                keep_alive: some_time(self.host.tcp_keep_alive_ns),
+            },
+            quic: QuicSettings {
+                idle_timeout: some_time(self.host.quic_idle_timeout_ns),
+                keep_alive: some_time(self.host.quic_keep_alive_ns),
+                mtu_discovery: self.host.quic_mtu_discovery,
+                packet_threshold: self.host.quic_packet_threshold,
+                time_threshold: self.host.quic_time_threshold,
             },
             resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
             polling: needs.is_some_and(|needs| needs.polling),
@@ -271,4 +280,9 @@ impl Cell {
             ..Settings::default()
         }
     }
+}
+
+/// A time that 0 leaves out.
+fn some_time(ns: Option<u64>) -> Option<Duration> {
+    ns.filter(|&ns| ns > 0).map(Duration::from_nanos)
 }

@@ -14,7 +14,7 @@ pub enum Outcome {
     Timeout,
     /// The other end refused the connection.
     Refused,
-    /// The connection was torn down.
+    /// The connection was torn down, by the other end or because that was silent for too long.
     Reset,
     /// The other end closed in an orderly way, but too early.
     Closed,
@@ -60,6 +60,8 @@ pub struct TransportError {
 impl TransportError {
     pub(crate) fn new(what: &'static str, cause: &io::Error) -> Self {
         let outcome = match cause.kind() {
+            // The kernel's own: it has ended the connection, of which nobody can expect anything any more.
+            io::ErrorKind::TimedOut if cause.raw_os_error().is_some() => Outcome::Reset,
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Outcome::Timeout,
             io::ErrorKind::ConnectionRefused => Outcome::Refused,
             io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {

@@ -32,5 +32,5 @@ pub use runtime::call::Call;
 pub use runtime::driver::Driver;
 pub use runtime::{driver, serving};
 pub use security::Resumption;
-pub use settings::{Payload, Settings, SocketReadback, SocketSettings};
+pub use settings::{Payload, QuicSettings, Settings, SocketReadback, SocketSettings};
 pub use tcp::totals::{TcpReport, TcpTotals};

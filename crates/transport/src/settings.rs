@@ -5,10 +5,11 @@ use crate::security::{Resumption, Security};
 use crate::tcp::totals::TcpTotals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What both ends of every connection are set to.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub struct Settings {
     pub path: String,
     /// Certificate, keys and trust of secure transports.
     pub security: Option<Arc<Security>>,
+    /// What QUIC connections are set to.
+    pub quic: QuicSettings,
     /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
     /// A server answers this address alone, if one is given.
@@ -48,6 +51,21 @@ pub enum Payload {
     Text,
 }
 
+/// What QUIC connections are set to. quinn chooses what is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QuicSettings {
+    /// How long nothing may arrive from the other end; none: for as long as it likes.
+    pub idle_timeout: Option<Duration>,
+    /// After how much idle time a packet is sent; none: never.
+    pub keep_alive: Option<Duration>,
+    /// Whether to search for the largest packet that passes.
+    pub mtu_discovery: Option<bool>,
+    /// How many later packets have to arrive before one is lost.
+    pub packet_threshold: Option<u32>,
+    /// After how many round trips a packet is lost.
+    pub time_threshold: Option<f64>,
+}
+
 /// What is set on every socket. The kernel chooses what is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketSettings {
@@ -59,6 +77,10 @@ pub struct SocketSettings {
     pub send_buffer: Option<u32>,
     /// `SO_RCVBUF`, bytes.
     pub receive_buffer: Option<u32>,
+    /// `TCP_USER_TIMEOUT`; of whole milliseconds, at least one.
+    pub user_timeout: Option<Duration>,
+    /// `SO_KEEPALIVE`: the idle time before a probe, and the time between probes. Whole seconds.
+    pub keep_alive: Option<Duration>,
 }
 
 /// The settings of a socket, as the kernel has them.
@@ -118,6 +140,14 @@ impl SocketSettings {
         }
         if let Some(on) = self.nodelay {
             socket.set_tcp_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
+        }
+        // Linux hands both down from the listener.
+        if let Some(timeout) = self.user_timeout {
+            socket.set_tcp_user_timeout(Some(timeout)).map_err(failed("cannot set TCP_USER_TIMEOUT"))?;
+        }
+        if let Some(interval) = self.keep_alive {
+            let keep_alive = TcpKeepalive::new().with_time(interval).with_interval(interval);
+            socket.set_tcp_keepalive(&keep_alive).map_err(failed("cannot set SO_KEEPALIVE"))?;
         }
         Ok(())
     }

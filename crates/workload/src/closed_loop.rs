@@ -101,6 +101,7 @@ impl Client<'_> {
             if self.reply[..length] == self.expected[..] { Ok(()) } else { Err(message::changed()) }
         });
         let ok = result.is_ok();
+        sample.failed = (!ok).then_some(after);
         lane.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
         let mut exchange = Exchange::new(sample, result);
         let client_port = open.connection.client_port();

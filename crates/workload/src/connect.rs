@@ -113,7 +113,10 @@ async fn set_up(lane: &Lane<'_>, number: u64) -> Exchange {
             lane.close(opened.connection.as_mut()).await;
             Ok(())
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            sample.failed = Some(lane.context.clock().now());
+            Err(error)
+        }
     };
     lane.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
     Exchange::new(sample, result)

@@ -117,6 +117,7 @@ async fn request(lane: &Lane<'_>, schedule: Schedule, connection: &dyn Connectio
         sample.received_bytes = length as u64;
         if reply[..length] == message[..] { Ok(()) } else { Err(message::changed()) }
     });
+    sample.failed = result.is_err().then_some(after);
     lane.context.progress.exchange_done(result.is_ok().then(|| (after - before).as_nanos()));
     let mut exchange = Exchange::new(sample, result);
     let tag = Some(message::read(&message));

@@ -189,6 +189,7 @@ impl Loading<'_> {
         sample.sent = Some(begin);
         let result = self.lane.within("cannot load a page", self.everything(&mut sample)).await;
         let objects = self.objects.into_inner().unwrap_or_default();
+        sample.failed = result.is_err().then(|| clock.now());
         sample.received_bytes = objects.iter().map(|object| object.bytes).sum();
         if result.is_ok() {
             sample.received = objects.iter().filter_map(|object| object.received).max();

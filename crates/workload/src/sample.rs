@@ -18,6 +18,8 @@ pub struct Sample {
     pub sent: Option<Instant>,
     /// When the reply, or the last byte, was received.
     pub received: Option<Instant>,
+    /// When the client was told that it had failed, where it waited for that.
+    pub failed: Option<Instant>,
     /// How long setting up the connection took that this exchange opened.
     pub setup: Option<SetupTimes>,
     /// Stream or channel of a multiplex, else 0.
@@ -47,6 +49,7 @@ impl Sample {
             intended: None,
             sent: None,
             received: None,
+            failed: None,
             setup: None,
             stream: 0,
             own_drops: None,
@@ -73,6 +76,7 @@ impl Row for Sample {
         Column::optional("intended_ns", Time(|row| row.intended), "When it was due to be sent, of messages at a rate."),
         Column::optional("sent_ns", Time(|row| row.sent), "When sending began."),
         Column::optional("received_ns", Time(|row| row.received), "When the answer, or the last byte, was received."),
+        Column::optional("failed_ns", Time(|row| row.failed), "When its client was told that it had failed."),
         Column::optional(
             "connect_ns",
             Length(|row| row.setup.map(|setup| setup.total_ns as i64)),

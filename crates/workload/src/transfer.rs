@@ -187,7 +187,9 @@ impl ClientServer for Transfer {
                 if self.duration_ns.is_some() {
                     sample.sent = Some(seen.first);
                     // The receiver drops the connection, which is an error to the sender alone.
-                    sample.outcome = if seen.bytes > 0 { Outcome::Ok } else { sample.outcome };
+                    if seen.bytes > 0 {
+                        (sample.outcome, sample.failed) = (Outcome::Ok, None);
+                    }
                 } else if Some(seen.bytes) != self.size_bytes && sample.outcome == Outcome::Ok {
                     let cause = format!("the server received {} bytes", seen.bytes);
                     return Err(TransportError::with("cannot transfer", Outcome::Closed, cause));
@@ -275,6 +277,7 @@ impl End {
         let connection = opened.connection.as_mut();
         let client_port = connection.client_port();
         let result = self.transfer(lane, &*connection, &mut sample, open).await;
+        sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
             let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
             let clock = &lane.context.testbed.payload_clock;

@@ -20,6 +20,8 @@ _COLUMNS = (
     "payload_forward", "payload_reverse",
     "cpu_client_ns", "cpu_server_ns",
     "program_ns", "program_messages",
+    "queueing_p50_forward_ns", "queueing_p50_reverse_ns",
+    "queueing_p99_forward_ns", "queueing_p99_reverse_ns",
 )  # fmt: skip
 
 
@@ -27,7 +29,8 @@ def counters_of(runs: Sequence[CellRun]) -> pl.DataFrame:
     """A row for each repetition, in the order given; null is what was not counted.
 
     Columns: `messages` that were sent (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in
-    each direction, processor time of both hosts, and of a client program's report its time and its messages.
+    each direction, processor time of both hosts, of a client program's report its time and its messages, and how long
+    packets waited in queues.
     """
     return pl.DataFrame([_row(run) for run in runs], schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
@@ -48,6 +51,14 @@ def _row(run: CellRun) -> dict[str, float | None]:
         carried = finished.traffic.exchanges
         for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
             row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
+    if finished and finished.queueing_ns:
+        waits, effect = finished.queueing_ns, run.effect
+        ways = (("forward", waits.forward, effect.forward), ("reverse", waits.reverse, effect.reverse))
+        for direction, waited, way in ways:
+            # Where there is no queue, nothing waits in one.
+            if way.rate_bps is None and not waited.max:
+                continue
+            row |= {f"queueing_p50_{direction}_ns": waited.p50, f"queueing_p99_{direction}_ns": waited.p99}
     # The threads of a cell that runs programs only wait for them.
     if finished and finished.cpu and workload.get("kind") != "program":
         row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}

@@ -42,12 +42,14 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
     wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
     rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     counted = counters_of(used)
-    exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE]
-    units = _of_exchanges(exchanges, used, rows, settings)
+    units: dict[str, Units] = {}
+    for of_failed in (False, True):
+        exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE and metric.of_failed is of_failed]
+        units |= _of_exchanges(exchanges, used, rows, settings, of_failed=of_failed)
     for metric in wanted:
         if metric.per is Per.REPETITION:
             units[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
-        elif metric.per is Per.MESSAGE:
+        elif metric.per in (Per.MESSAGE, Per.COUNTED):
             units[metric.name] = _of_repetitions(counted.select(_value(metric)).to_series().to_list(), used)
         elif metric.per is Per.REPORTED:
             units[metric.name] = _of_reports(metric, used)
@@ -72,12 +74,12 @@ def _value(metric: Metric) -> pl.Expr:
 
 
 def _of_exchanges(
-    wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, settings: CellSettings
+    wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, settings: CellSettings, *, of_failed: bool
 ) -> dict[str, Units]:
-    """Values of the exchanges that went well, and of metrics that last to their end how many timed out."""
+    """Values of the exchanges that went well, or of those that failed; of whole exchanges, how many timed out."""
     timed_out = np.bincount(rows.filter(pl.col("outcome") == "timeout")["run"].to_numpy(), minlength=len(used))
     rows = (
-        rows.filter(_OK)
+        rows.filter(~_OK if of_failed else _OK)
         .sort("run", "intended_ns", "exchange", nulls_last=True)
         .select("run", pl.col("connection").cast(pl.Int64), *(_value(metric) for metric in wanted))
     )

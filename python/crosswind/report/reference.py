@@ -20,6 +20,7 @@ from crosswind.sections import fill_sections
 _PER = {
     Per.EXCHANGE: "exchange",
     Per.REPETITION: "repetition",
+    Per.COUNTED: "repetition",
     Per.MESSAGE: "repetition, by message",
     Per.REPORTED: "time that the client printed",
 }

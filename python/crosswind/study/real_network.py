@@ -22,7 +22,10 @@ from crosswind.study.selection import with_parts
 from crosswind.study.server_address import server_address
 from crosswind.study.toml_text import Location
 
-KEPT_OF_HOSTS = ("congestion_control", "nodelay", "send_buffer", "receive_buffer")
+KEPT_OF_HOSTS = (
+    "congestion_control", "nodelay", "send_buffer", "receive_buffer", "tcp_user_timeout", "tcp_keep_alive",
+    "quic_idle_timeout", "quic_keep_alive", "quic_mtu_discovery", "quic_packet_threshold", "quic_time_threshold",
+)  # fmt: skip
 """Settings of single connections, which take no privilege and no namespace."""
 
 _AMOUNTS = ("messages", "count", "duration")

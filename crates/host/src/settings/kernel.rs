@@ -1,6 +1,6 @@
 //! Sets a host's settings in the kernel, in the host's namespace, and reads them back.
 
-use super::HostConfig;
+use super::{HostConfig, MtuProbing};
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
 use crate::netlink::Netlink;
@@ -41,6 +41,16 @@ impl HostConfig {
         for (name, value) in flags {
             if let Some(on) = value {
                 sysctl::set(&format!("net.ipv4.{name}"), if on { "1" } else { "0" })?;
+            }
+        }
+        let numbers = [
+            ("tcp_retries2", self.tcp_retries2),
+            ("tcp_recovery", self.tcp_recovery),
+            ("tcp_mtu_probing", self.tcp_mtu_probing.map(MtuProbing::number)),
+        ];
+        for (name, value) in numbers {
+            if let Some(number) = value {
+                sysctl::set(&format!("net.ipv4.{name}"), &number.to_string())?;
             }
         }
         if let Some(on) = self.tail_loss_probe {
@@ -109,7 +119,7 @@ impl HostConfig {
 }
 
 /// Settings that change what TCP and UDP do. They are recorded with every cell, whether or not the cell set them.
-const RECORDED: [&str; 22] = [
+const RECORDED: [&str; 24] = [
     "net.core.rmem_default",
     "net.core.rmem_max",
     "net.core.wmem_default",
@@ -119,11 +129,13 @@ const RECORDED: [&str; 22] = [
     "net.ipv4.tcp_early_retrans",
     "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_keepalive_probes",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_notsent_lowat",
     "net.ipv4.tcp_recovery",
     "net.ipv4.tcp_reordering",
+    "net.ipv4.tcp_retries2",
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_rto_min_us",
     "net.ipv4.tcp_sack",

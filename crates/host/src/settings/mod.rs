@@ -3,11 +3,13 @@
 mod clock;
 mod host_profile;
 mod kernel;
+mod mtu_probing;
 mod qdisc;
 
 pub use clock::HostClock;
 pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
+pub use mtu_probing::MtuProbing;
 pub use qdisc::Qdisc;
 
 use crosswind_settings::{Group, SettingError};
@@ -18,8 +20,20 @@ use serde_json::{Map, Value};
 const MIN_BUFFER: u32 = 4096;
 const MAX_BUFFER: u32 = 1 << 30;
 
+/// Keys of what a program sets itself, and what that is.
+const OF_PROGRAMS: [(&str, &str); 8] = [
+    ("nodelay", "TCP_NODELAY on its sockets"),
+    ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
+    ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
+    ("quic_idle_timeout_ns", "the idle timeout of its connections"),
+    ("quic_keep_alive_ns", "when its connections send keep-alives"),
+    ("quic_mtu_discovery", "the size of its packets"),
+    ("quic_packet_threshold", "when a packet is lost"),
+    ("quic_time_threshold", "when a packet is lost"),
+];
+
 /// The two hosts. A key that is set overrides the profile's value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("default_help" = "as the profile has it, else the kernel's default"))]
 pub struct HostConfig {
@@ -74,6 +88,46 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000_000_u64, max = 120_000_000_000_u64))]
     pub min_rto_ns: Option<u64>,
+    /// How often TCP retransmits before it ends a connection, counted as Linux does: 15 take 924.6 s, and more after long round trips (`net.ipv4.tcp_retries2`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255))]
+    pub tcp_retries2: Option<u32>,
+    /// How long sent data may be unacknowledged before TCP ends the connection (`TCP_USER_TIMEOUT`); 0 leaves that to `tcp_retries2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64))]
+    pub tcp_user_timeout_ns: Option<u64>,
+    /// After how much idle time TCP probes the other end, and again until there is an answer: nine probes without one end the connection (`SO_KEEPALIVE`, whole seconds). 0 probes never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 32_767_000_000_000_u64))]
+    pub tcp_keep_alive_ns: Option<u64>,
+    /// When TCP searches for the largest packet that passes, without ICMP: never, after a black hole, or always (`net.ipv4.tcp_mtu_probing`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<MtuProbing>")]
+    pub tcp_mtu_probing: Option<MtuProbing>,
+    /// How TCP detects losses, a sum of 1 (RACK), 2 (its window for reordering stays at a quarter of the round trip) and 4 (it does not count packets) (`net.ipv4.tcp_recovery`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 7))]
+    pub tcp_recovery: Option<u32>,
+    /// After how long without a packet from the other end QUIC ends a connection (RFC 9000, section 10.1); 0 is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("default_help" = "0"))]
+    pub quic_idle_timeout_ns: Option<u64>,
+    /// After how much idle time QUIC sends a packet, so that the idle timeout of either end does not pass; 0 is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("default_help" = "0"))]
+    pub quic_keep_alive_ns: Option<u64>,
+    /// Whether QUIC searches for the largest packet that passes (RFC 8899); otherwise its packets keep 1200 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "true"))]
+    pub quic_mtu_discovery: Option<bool>,
+    /// How many later packets have to arrive before QUIC takes one for lost (RFC 9002, section 6.1.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 3, max = 1_000_000), extend("unit" = "packets", "default_help" = "3"))]
+    pub quic_packet_threshold: Option<u32>,
+    /// After how many round trips QUIC takes a packet for lost of which a later one has arrived (RFC 9002, section 6.1.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100), extend("default_help" = "1.125"))]
+    pub quic_time_threshold: Option<f64>,
     /// The clock of both hosts and of the path.
     pub clock: HostClock,
     /// The kernel of virtual time, by its series: 6.12, for example.
@@ -113,6 +167,10 @@ impl HostConfig {
             }
             _ => {}
         }
+        if host.tcp_keep_alive_ns.is_some_and(|ns| ns % 1_000_000_000 != 0) {
+            let problem = "is no whole number of seconds, which Linux counts in";
+            return Err(SettingError::new("tcp_keep_alive_ns", problem, "as 10s"));
+        }
         for (key, sizes) in [("tcp_rmem", &host.tcp_rmem), ("tcp_wmem", &host.tcp_wmem)] {
             if let Some(text) = sizes.as_ref().filter(|text| !are_sizes(text)) {
                 let problem = format!("\"{text}\" is not three sizes");
@@ -126,9 +184,10 @@ impl HostConfig {
     /// The same for hosts of programs, which set up their sockets themselves: what is asked of sockets becomes the kernel's default.
     /// An error names what nobody but a program can do.
     pub fn for_programs(&self, given: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
-        if given.contains_key("nodelay") {
-            let problem = "is set, and a program sets TCP_NODELAY on its sockets itself";
-            return Err(SettingError::new("nodelay", problem, "leave it out; many programs have an option for it"));
+        let own = OF_PROGRAMS.iter().find(|(key, _)| given.contains_key(*key));
+        if let Some((key, what)) = own {
+            let problem = format!("is set, and a program sets {what} itself");
+            return Err(SettingError::new(*key, problem, "leave it out; many programs have an option for it"));
         }
         // Linux doubles what a socket asks for, to hold its own bookkeeping as well.
         let sizes = |asked: u32| format!("{MIN_BUFFER} {0} {0}", u64::from(asked) * 2);
@@ -171,6 +230,13 @@ impl HostConfig {
             nodelay: self.nodelay,
             send_buffer_bytes: self.send_buffer_bytes,
             receive_buffer_bytes: self.receive_buffer_bytes,
+            tcp_user_timeout_ns: self.tcp_user_timeout_ns,
+            tcp_keep_alive_ns: self.tcp_keep_alive_ns,
+            quic_idle_timeout_ns: self.quic_idle_timeout_ns,
+            quic_keep_alive_ns: self.quic_keep_alive_ns,
+            quic_mtu_discovery: self.quic_mtu_discovery,
+            quic_packet_threshold: self.quic_packet_threshold,
+            quic_time_threshold: self.quic_time_threshold,
             ..Self::default()
         }
     }
@@ -196,6 +262,16 @@ impl HostConfig {
             default_qdisc: self.default_qdisc.or(profile.default_qdisc),
             initial_window: self.initial_window.or(profile.initial_window),
             min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
+            tcp_retries2: self.tcp_retries2.or(profile.tcp_retries2),
+            tcp_user_timeout_ns: self.tcp_user_timeout_ns.or(profile.tcp_user_timeout_ns),
+            tcp_keep_alive_ns: self.tcp_keep_alive_ns.or(profile.tcp_keep_alive_ns),
+            tcp_mtu_probing: self.tcp_mtu_probing.or(profile.tcp_mtu_probing),
+            tcp_recovery: self.tcp_recovery.or(profile.tcp_recovery),
+            quic_idle_timeout_ns: self.quic_idle_timeout_ns.or(profile.quic_idle_timeout_ns),
+            quic_keep_alive_ns: self.quic_keep_alive_ns.or(profile.quic_keep_alive_ns),
+            quic_mtu_discovery: self.quic_mtu_discovery.or(profile.quic_mtu_discovery),
+            quic_packet_threshold: self.quic_packet_threshold.or(profile.quic_packet_threshold),
+            quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
             clock: self.clock,
             kernel: self.kernel.clone(),
         }
@@ -243,6 +319,12 @@ mod tests {
                 "receive_buffer_bytes 2147483648 is not between 4096 and 1073741824",
             ),
             (json!({"initial_window": 0}), "initial_window 0 is not between 1 and 1000"),
+            (json!({"tcp_retries2": 0}), "tcp_retries2 0 is not between 1 and 255"),
+            (
+                json!({"tcp_keep_alive_ns": 1_500_000_000_u64}),
+                "tcp_keep_alive_ns is no whole number of seconds, which Linux counts in",
+            ),
+            (json!({"quic_packet_threshold": 2}), "quic_packet_threshold 2 is not between 3 and 1000000"),
             (json!({"kernel": "new"}), "kernel new is no series of kernels"),
             (json!({"min_rto_ns": 5}), "min_rto_ns 5 is not between 1000000 and 120000000000"),
         ] {
@@ -256,7 +338,8 @@ mod tests {
         let studies: Vec<_> = described["keys"].as_array().unwrap().iter().map(|key| key["study"].clone()).collect();
         let expected = "profile congestion_control nodelay sack timestamps window_scaling ecn tail_loss_probe \
                         slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
-                        clock kernel";
+                        tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
+                        quic_mtu_discovery quic_packet_threshold quic_time_threshold clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

@@ -4,7 +4,8 @@
 //! - Flow control is not the limit: [`SEND_WINDOW`], the smallest of the windows, holds what is in flight at 100 ms and
 //!   500 Mbit/s, or at 5 ms and 10 Gbit/s. It is more than the 4 MiB that Linux grants TCP by default (tcp(7), `tcp_wmem`).
 //! - No UDP generic segmentation offload on kernels that refuse it for a TUN device (`offload`).
-//! - No idle timeout and no keep-alive: a connection lasts until an end closes it, and sends no packets of its own accord.
+//! - No idle timeout and no keep-alive unless the settings say so: a connection lasts until an end closes it, and sends no packets of
+//!   its own accord.
 //!
 //! quinn's defaults: cubic, unless the settings name another congestion control; an acknowledgment for every other packet; packets
 //! of 1200 bytes at first (RFC 9000, section 14.1), larger ones once MTU discovery has found them to pass; UDP generic segmentation
@@ -15,6 +16,7 @@ use crate::driver::within;
 use crate::error::{TransportError, failed};
 use crate::quic::handshake::{Handshake, Observed};
 use crate::quic::offload::kernel_splits_datagrams;
+use crate::settings::QuicSettings;
 use crate::udp;
 use crate::{Outcome, Phases, Resumption, Settings, SocketReadback};
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
@@ -122,9 +124,18 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .datagram_receive_buffer_size(Some(DATAGRAM_RECEIVE_BUFFER))
         .datagram_send_buffer_size(DATAGRAM_SEND_BUFFER)
-        .max_idle_timeout(None)
-        .keep_alive_interval(None)
+        .max_idle_timeout(idle_timeout(&settings.quic)?)
+        .keep_alive_interval(settings.quic.keep_alive)
         .enable_segmentation_offload(kernel_splits_datagrams());
+    if settings.quic.mtu_discovery == Some(false) {
+        config.mtu_discovery_config(None);
+    }
+    if let Some(packets) = settings.quic.packet_threshold {
+        config.packet_threshold(packets);
+    }
+    if let Some(round_trips) = settings.quic.time_threshold {
+        config.time_threshold(round_trips as f32);
+    }
     match congestion_control(settings) {
         "cubic" => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
         "reno" | "newreno" => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
@@ -138,6 +149,10 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
         config.qlog_stream(Some(qlog(directory, side)?));
     }
     Ok(config)
+}
+
+fn idle_timeout(settings: &QuicSettings) -> Result<Option<quinn::IdleTimeout>, TransportError> {
+    settings.idle_timeout.map(|time| quinn::IdleTimeout::try_from(time).map_err(unusable)).transpose()
 }
 
 /// The log of all connections of one side, which is open as long as the program runs. It is written line by line, so that nothing
@@ -198,7 +213,7 @@ pub(crate) async fn connect(
     let (quinn, early) = match connecting.into_0rtt() {
         Ok((quinn, accepted)) => (quinn, Some(Mutex::new(EarlyData::Pending(accepted)))),
         Err(connecting) => {
-            let done = async { connecting.await.map_err(|e| connection_error("cannot connect", &e)) };
+            let done = async { connecting.await.map_err(|e| not_connected(&e)) };
             (within(timeout, "cannot connect", done).await?, None)
         }
     };
@@ -298,11 +313,19 @@ fn unusable(cause: impl Display) -> TransportError {
     TransportError::with("cannot use QUIC", Outcome::Error, cause.to_string())
 }
 
+/// Why there is no connection.
+fn not_connected(error: &ConnectionError) -> TransportError {
+    let mut found = connection_error("cannot connect", error);
+    if *error == ConnectionError::TimedOut {
+        found.outcome = Outcome::Timeout;
+    }
+    found
+}
+
 /// What the end of a connection means.
 pub(crate) fn connection_error(what: &'static str, error: &ConnectionError) -> TransportError {
     let outcome = match error {
-        ConnectionError::TimedOut => Outcome::Timeout,
-        ConnectionError::Reset => Outcome::Reset,
+        ConnectionError::TimedOut | ConnectionError::Reset => Outcome::Reset,
         ConnectionError::LocallyClosed => Outcome::Closed,
         ConnectionError::ApplicationClosed(close) => match close.error_code.into_inner() {
             0 | H3_NO_ERROR => Outcome::Closed,

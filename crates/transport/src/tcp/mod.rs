@@ -85,9 +85,15 @@ fn connect(server: SocketAddr, settings: &SocketSettings, timeout: Duration) -> 
     };
     connected.map_err(|cause| {
         let expired = cause.raw_os_error() == Some(EINPROGRESS);
-        TransportError::new("cannot connect", &if expired { ErrorKind::TimedOut.into() } else { cause })
+        cannot_connect(if expired { ErrorKind::TimedOut.into() } else { cause })
     })?;
     Ok(socket.into())
+}
+
+/// Nobody answered in time, or another reason.
+pub(crate) fn cannot_connect(cause: std::io::Error) -> TransportError {
+    let expired = cause.kind() == ErrorKind::TimedOut;
+    TransportError::new("cannot connect", &if expired { ErrorKind::TimedOut.into() } else { cause })
 }
 
 /// The socket's settings, as the kernel has them.

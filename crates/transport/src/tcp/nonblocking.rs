@@ -16,7 +16,7 @@ pub(crate) async fn connect(server: SocketAddr, settings: &SocketSettings) -> Re
     let socket = tcp::open(server)?;
     settings.apply_tcp(&socket)?;
     socket.set_nonblocking(true).map_err(failed("cannot connect"))?;
-    TcpSocket::from_std_stream(socket.into()).connect(server).await.map_err(failed("cannot connect"))
+    TcpSocket::from_std_stream(socket.into()).connect(server).await.map_err(tcp::cannot_connect)
 }
 
 /// A listening socket.

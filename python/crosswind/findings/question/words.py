@@ -49,7 +49,7 @@ def what_of(answer: Answer) -> str:
     title = title.replace(", a message", " for each message")
     return (
         title
-        if metric.unit is SHARE or metric.per is Per.MESSAGE
+        if metric.unit is SHARE or metric.per in (Per.MESSAGE, Per.COUNTED)
         else f"{STATISTICS[answer.statistic].heading} {title}"
     )
 

@@ -88,6 +88,10 @@ fn of_io(what: &'static str, cause: &io::Error) -> TransportError {
 /// A stream that was reset, or a connection that has ended (RFC 9113, section 7).
 fn of_h2(what: &'static str, cause: &h2::Error) -> TransportError {
     if let Some(io) = cause.get_io() {
+        // h2 keeps the kind of the kernel's error, not its number. Only the kernel's comes from there.
+        if io.kind() == ErrorKind::TimedOut {
+            return TransportError::with(what, Outcome::Reset, io.to_string());
+        }
         return of_io(what, io);
     }
     let outcome = match cause.reason() {
