@@ -123,11 +123,13 @@ def parse_duration(value: object) -> int:
     return _whole(value, number * NANOSECONDS[unit], "nanoseconds")
 
 
-def parse_rate(value: object) -> int | None:
+def parse_rate(value: object, *, may_be_zero: bool = False) -> int | None:
     """Bits per second of a rate such as `10mbit`; None for `unlimited`. Raises: UnitError."""
     if isinstance(value, str) and value.strip().lower() == "unlimited":
         return None
     number, unit = _split(value, "rate", RATE_HINT)
+    if number == 0 and may_be_zero:
+        return 0
     if number == 0:
         raise UnitError(f"a rate of {shown(value)} lets nothing through", hint=RATE_HINT)
     letters = unit.lower().removesuffix("/s") if unit.lower().endswith("bit/s") else unit.lower()

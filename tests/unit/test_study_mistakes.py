@@ -21,7 +21,6 @@ MISTAKES = [
     ('[path]\nloss = "-1%"', '4: path.loss: "-1%" is negative', "from 0% to 100%"),
     ('[path]\ndelay = "-5ms"', '4: path.delay: "-5ms" is negative', "as 50ms"),
     ('[path]\ndelay = "1h"', '4: path.delay: "1h" is too large', "at most 600s"),
-    ("[path]\nrate = 0", "4: path.rate: a rate of 0 lets nothing through", "as 10mbit"),
     ('[path]\nrate = "100 mbps"', '4: path.rate: "100 mbps": "mbps" is not a unit here', 'did you mean "100mbit"?'),
     ("[path]\nmtu = 575", "4: path.mtu: 575 is too small", "at least 576B"),
     ("[path]\nmtu = 65536", "4: path.mtu: 65536 is too large", "at most 65535B"),

@@ -510,7 +510,9 @@ impl DirectionConfig {
     /// The settings in `object`, checked, with every default filled in.
     pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
         crosswind_settings::check(object, &Self::keys())?;
-        Self::read_each(object)
+        let config = Self::read_each(object)?;
+        config.each().into_iter().try_for_each(|(_, settings)| settings.check_lasting())?;
+        Ok(config)
     }
 
     /// The elements that these settings ask for, each with a random stream of its own.

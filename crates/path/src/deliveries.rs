@@ -93,6 +93,7 @@ impl ElementSettings for DeliverySettings {
                 "set both, or neither",
             ));
         }
+        self.queue.map_or(Ok(()), |queue| queue.check("delivery_queue"))?;
         let Some(trace) = &self.trace else { return Ok(()) };
         if trace.len() > MOST_DELIVERIES {
             return refuse(format!("has {} numbers, more than {MOST_DELIVERIES}", trace.len()));

@@ -1,5 +1,6 @@
 //! A link: one packet at a time is transmitted at the rate; the others wait in a queue. Where the rate changes, what is left of a packet
-//! is transmitted at the new one; where the queue shrinks, what waits in it stays.
+//! is transmitted at the new one; where the queue shrinks, what waits in it stays. Where the rate is 0 for a time, the link stands still:
+//! nothing leaves it, and packets wait.
 //!
 //! With a burst, the rate is that of a token bucket: tokens come at the rate, up to the burst, a packet goes once there are tokens for
 //! all of it, and then at the peak rate. A packet that is larger than the burst goes when the bucket is full, and leaves a debt.
@@ -20,14 +21,53 @@ const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 /// 1 GB, as a queue.
 const MAX_BURST_BYTES: u64 = 1_000_000_000;
 
+/// The rate of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub enum LinkRate {
+    /// It stands still: 0 bit/s.
+    Stopped,
+    /// It transmits.
+    Of(BitRate),
+}
+
+impl LinkRate {
+    /// The rate at which it transmits, if it does.
+    pub const fn moving(self) -> Option<BitRate> {
+        match self {
+            Self::Stopped => None,
+            Self::Of(rate) => Some(rate),
+        }
+    }
+
+    const fn as_bps(self) -> u64 {
+        match self {
+            Self::Stopped => 0,
+            Self::Of(rate) => rate.as_bps(),
+        }
+    }
+}
+
+impl From<u64> for LinkRate {
+    fn from(bps: u64) -> Self {
+        BitRate::new(bps).map_or(Self::Stopped, Self::Of)
+    }
+}
+
+impl From<LinkRate> for u64 {
+    fn from(rate: LinkRate) -> Self {
+        rate.as_bps()
+    }
+}
+
 /// The link, which transmits one packet at a time, and the queue before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkSettings {
-    /// Rate of the link; without one it is unlimited and has no queue.
+    /// Rate of the link; without one it is unlimited and has no queue. A change may set it to 0: nothing leaves the link until that ends.
     #[serde(rename = "rate_bps")]
-    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_RATE_BPS))]
-    pub rate: Option<BitRate>,
+    #[schemars(with = "Option<u64>", range(min = 0, max = MAX_RATE_BPS))]
+    pub rate: Option<LinkRate>,
     /// Size of the queue before the link, without the packet in transmission.
     #[schemars(extend(
         "kind" = "queue",
@@ -58,9 +98,12 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
-    /// How fast a packet is put on the wire.
-    const fn wire_rate(&self) -> Option<BitRate> {
-        if self.burst.is_some() { self.peak_rate } else { self.rate }
+    /// How fast a packet is put on the wire; none where that takes no time.
+    fn wire_rate(&self) -> Option<LinkRate> {
+        match self.rate {
+            Some(LinkRate::Of(_)) if self.burst.is_some() => self.peak_rate.map(LinkRate::Of),
+            rate => rate,
+        }
     }
 
     /// The bits of a packet, in bit/s times ns.
@@ -89,8 +132,8 @@ impl ElementSettings for LinkSettings {
 
     fn effect(&self) -> Effect {
         Effect {
-            rate: self.rate,
-            queue: self.queue.map(|queue| queue.at_rate(self.rate)),
+            rate: self.rate.and_then(LinkRate::moving),
+            queue: self.queue.map(|queue| queue.at_rate(self.rate.and_then(LinkRate::moving))),
             frame: self.counting.overhead(),
             manages_queue: self.queueing.discipline.is_active() && self.rate.is_some(),
             bursts: self.burst.is_some(),
@@ -100,6 +143,14 @@ impl ElementSettings for LinkSettings {
 
     fn is_random(&self) -> bool {
         self.rate.is_some() && self.queueing.discipline.is_random()
+    }
+
+    fn check_lasting(&self) -> Result<(), SettingError> {
+        if self.rate != Some(LinkRate::Stopped) {
+            return Ok(());
+        }
+        let hint = "give a rate, and set it to 0 by a change or a trace for as long as the link stands still";
+        Err(SettingError::new("rate_bps", "lets nothing pass: 0 may hold for a time only", hint))
     }
 
     fn complete(&mut self) -> Result<(), SettingError> {
@@ -119,7 +170,7 @@ impl ElementSettings for LinkSettings {
             return Err(SettingError::new("peak_rate_bps", problem, "set burst_bytes, or leave peak_rate_bps out"));
         }
         if let (Some(peak), Some(rate)) = (self.peak_rate, self.rate)
-            && peak < rate
+            && LinkRate::Of(peak) < rate
         {
             let problem = format!("{} is less than the rate of {}", peak.as_bps(), rate.as_bps());
             return Err(SettingError::new("peak_rate_bps", problem, "give a peak rate above the rate"));
@@ -154,8 +205,8 @@ struct Sending {
     since: Instant,
     /// What is left of it on the wire, in bit/s times ns.
     left: u128,
-    /// When it ends to wait, or to be transmitted, if the rate stays.
-    end: Instant,
+    /// When it ends to wait, or to be transmitted, if the rate stays; none where the link stands still.
+    end: Option<Instant>,
 }
 
 impl Link {
@@ -171,14 +222,14 @@ impl Link {
     fn begin(&mut self, now: Instant, packet: Packet) {
         let end = self.bucket.ready(now, &self.now, packet.size);
         self.sending = Some(Sending { packet, waits: true, since: now, left: 0, end });
-        if end <= now {
-            self.transmit();
+        if end == Some(now) {
+            self.transmit(now);
         }
     }
 
-    /// Transmits the packet that has waited for tokens.
-    fn transmit(&mut self) {
-        let Some(Sending { packet, end: start, .. }) = self.sending.take() else { return };
+    /// Transmits the packet that has waited for tokens until `start`.
+    fn transmit(&mut self, start: Instant) {
+        let Some(Sending { packet, .. }) = self.sending.take() else { return };
         self.bucket.take(start, &self.now, packet.size);
         let left = self.now.length(packet.size) + u128::from(self.remainder);
         let packet = packet.after_queueing(start);
@@ -186,19 +237,24 @@ impl Link {
     }
 
     /// When a transmission with so much left ends, at the rate of now.
-    fn end(&self, since: Instant, left: u128) -> Instant {
-        let took = self.now.wire_rate().map_or(0, |rate| left / u128::from(rate.as_bps()));
-        since + Duration::from_nanos(u64::try_from(took).unwrap_or(u64::MAX))
+    fn end(&self, since: Instant, left: u128) -> Option<Instant> {
+        let took = match self.now.wire_rate() {
+            None => 0,
+            Some(rate) => left / u128::from(rate.moving()?.as_bps()),
+        };
+        Some(since + Duration::from_nanos(u64::try_from(took).unwrap_or(u64::MAX)))
     }
 
     /// Brings transmissions that end by `now` to their end, starts those that follow them, and changes the settings in time.
     fn advance(&mut self, now: Instant) {
-        while let Some(end) = self.sending.as_ref().map(|sending| sending.end) {
-            let change = self.settings.next_change().filter(|change| *change < end && *change <= now);
-            match change {
-                Some(change) => self.change(change),
-                None if end <= now => self.finish(),
-                None => return,
+        while let Some(sending) = &self.sending {
+            let end = sending.end.filter(|end| *end <= now);
+            let change =
+                self.settings.next_change().filter(|change| *change <= now && end.is_none_or(|end| *change < end));
+            match (change, end) {
+                (Some(change), _) => self.change(change),
+                (None, Some(end)) => self.finish(end),
+                (None, None) => return,
             }
         }
     }
@@ -210,11 +266,11 @@ impl Link {
         }
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, end: Instant) {
         if self.sending.as_ref().is_some_and(|sending| sending.waits) {
-            return self.transmit();
+            return self.transmit(end);
         }
-        let Some(Sending { packet, since, left, end, .. }) = self.sending.take() else { return };
+        let Some(Sending { packet, since, left, .. }) = self.sending.take() else { return };
         let used =
             self.now.wire_rate().map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
         self.remainder = (left - used) as u64;
@@ -264,7 +320,7 @@ impl Element for Link {
 
     fn next_wakeup(&self) -> Option<Instant> {
         let end = self.sending.as_ref()?.end;
-        Some(self.settings.next_change().map_or(end, |change| change.min(end)))
+        self.settings.next_change().into_iter().chain(end).min()
     }
 
     fn queued(&self) -> usize {
@@ -292,14 +348,18 @@ impl Bucket {
         self.at = now;
     }
 
-    /// From when on, at `now` or later, there are tokens for a packet of `size`.
-    fn ready(&mut self, now: Instant, settings: &LinkSettings, size: Bytes) -> Instant {
-        let (Some(_), Some(rate)) = (settings.burst, settings.rate) else { return now };
+    /// From when on, at `now` or later, there are tokens for a packet of `size`; none where the link stands still.
+    fn ready(&mut self, now: Instant, settings: &LinkSettings, size: Bytes) -> Option<Instant> {
+        let Some(rate) = settings.rate else { return Some(now) };
+        let rate = rate.moving()?;
+        if settings.burst.is_none() {
+            return Some(now);
+        }
         self.fill(now, settings);
         self.tokens = self.tokens.min(Self::size(settings));
         let needed = (settings.length(size) as i128).min(Self::size(settings)) - self.tokens;
         let wait = u128::try_from(needed).unwrap_or(0).div_ceil(u128::from(rate.as_bps()));
-        now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+        Some(now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
     /// Takes the tokens of a packet that goes at `now`. What came beyond the bucket's size since it was ready is a fraction of a nanosecond's,

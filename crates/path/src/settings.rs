@@ -40,6 +40,11 @@ pub trait ElementSettings {
     /// Whether the element does something else with another seed.
     fn is_random(&self) -> bool;
 
+    /// Refuses settings that may hold for a time only.
+    fn check_lasting(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+
     /// Fills in what one setting leaves to another, and refuses settings that exclude each other.
     fn complete(&mut self) -> Result<(), SettingError> {
         Ok(())

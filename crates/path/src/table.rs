@@ -155,10 +155,6 @@ fn value_of(key: &Key, field: &str) -> Option<Value> {
         _ => 1.0,
     };
     match key.key_type {
-        // A link that carries nothing for a while is one that all but stands still.
-        KeyType::Integer if key.unit == Some(Unit::BitsPerSecond) => {
-            number(field).and_then(|value| whole(value * scale)).map(|rate| Value::from(rate.max(1)))
-        }
         KeyType::Integer => number(field).and_then(|value| whole(value * scale)).map(Value::from),
         KeyType::Number => number(field).and_then(Number::from_f64).map(Value::Number),
         KeyType::Boolean => field.parse::<bool>().ok().map(Value::Bool),

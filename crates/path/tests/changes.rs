@@ -241,6 +241,10 @@ fn hops_and_changes_that_cannot_be_are_refused_by_key() {
             "queue is set but rate_bps is not: an unlimited link has no queue",
         ),
         (
+            json!({"hops": [{"name": "a", "forward": {"rate_bps": 0}}]}),
+            "hops.0.forward.rate_bps lets nothing pass: 0 may hold for a time only",
+        ),
+        (
             json!({"forward": {"rate_bps": 9}, "changes": [{"forward": {"discipline": "codel"}}]}),
             "discipline cannot change over time",
         ),

@@ -1,6 +1,7 @@
 //! Properties of every direction: each packet leaves once, in order, and never early.
 #![allow(clippy::unwrap_used)]
 
+use crosswind_path::link::LinkRate;
 use crosswind_path::world::{Fate, World};
 use crosswind_path::{Arrival, Departure, Direction, DirectionConfig, Ecn, PathConfig, Side};
 use crosswind_units::{Bytes, Duration, Instant, Seed};
@@ -149,7 +150,7 @@ proptest! {
                     config.longest_delay()
                 };
                 prop_assert!(at >= packet.entered + delay);
-                if let Some(rate) = config.link.rate {
+                if let Some(rate) = config.link.rate.and_then(LinkRate::moving) {
                     let rate = if config.link.burst.is_some() { config.link.peak_rate } else { Some(rate) };
                     let size = config.link.counting.occupied(packet.size);
                     let wire = rate.map_or(Duration::ZERO, |rate| rate.transmission(size, 0).duration);

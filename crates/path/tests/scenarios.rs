@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::delay::{Delay, DelaySettings};
-use crosswind_path::link::{Link, LinkSettings, QUEUE_FULL};
+use crosswind_path::link::{Link, LinkRate, LinkSettings, QUEUE_FULL};
 use crosswind_path::loss::{LOSS, LossSettings, losses};
 use crosswind_path::mtu::{MTU, MtuSettings, largest_packet};
 use crosswind_path::queue::{Fifo, QueueLimit};
@@ -21,7 +21,8 @@ fn us(n: u64) -> Instant {
 
 fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
     let rate = BitRate::new(mbit * 1_000_000).unwrap();
-    let settings = LinkSettings { rate: Some(rate), queue: Some(limit), counting, ..LinkSettings::default() };
+    let settings =
+        LinkSettings { rate: Some(LinkRate::Of(rate)), queue: Some(limit), counting, ..LinkSettings::default() };
     Box::new(Link::new(Schedule::constant(settings), Box::new(Fifo::new(&settings))))
 }
 

@@ -93,8 +93,8 @@ fn impossible_settings_are_refused_by_key() {
     for (settings, message) in [
         (json!({"los": 0.1}), "los is not a known key"),
         (json!({"loss": 1.01}), "loss 1.01 is not between 0 and 1"),
-        (json!({"rate_bps": 0}), "rate_bps 0 is not between 1 and 1000000000000"),
-        (json!({"rate_bps": 1_000_000_000_001_u64}), "rate_bps 1000000000001 is not between 1 and 1000000000000"),
+        (json!({"rate_bps": 0}), "rate_bps lets nothing pass: 0 may hold for a time only"),
+        (json!({"rate_bps": 1_000_000_000_001_u64}), "rate_bps 1000000000001 is not between 0 and 1000000000000"),
         (json!({"delay_ns": -1}), "delay_ns -1 is not between 0 and 600000000000"),
         (json!({"delay_ns": 600_000_000_001_u64}), "delay_ns 600000000001 is not between 0 and 600000000000"),
         (json!({"count": "atm"}), "count atm is not one of ip, ethernet"),
@@ -116,6 +116,10 @@ fn impossible_settings_are_refused_by_key() {
         (
             json!({"rate_bps": 9, "queue": {"time_ns": 100_000_000_001_u64}}),
             "queue of 100000000001 ns is longer than 100 s",
+        ),
+        (
+            json!({"delivery_trace": [1], "delivery_queue": {"bytes": 0}}),
+            "delivery_queue of 0 would drop every packet that has to wait",
         ),
         (
             json!({"burst_bytes": 9}),
@@ -164,7 +168,7 @@ fn every_element_is_described_in_the_order_in_which_a_packet_meets_them() {
     assert_eq!(column(&link, "study")[..3], ["rate", "queue", "count"]);
     assert_eq!(column(&link, "type")[..3], ["integer", "queue", "choice"]);
     assert_eq!(column(&link, "unit")[..3], [json!("bit/s"), json!(null), json!(null)]);
-    assert_eq!(column(&link, "minimum")[0], 1);
+    assert_eq!(column(&link, "minimum")[0], 0);
     assert_eq!(column(&link, "default")[..3], [json!(null), json!(null), json!("ip")]);
     assert_eq!(column(&link, "choices")[2], json!(["ip", "ethernet"]));
     assert_eq!(column(&element("delay"), "maximum")[0], 600_000_000_000_u64);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{PathConfig, Side};
+use crosswind_path::{PathConfig, Side, link};
 use crosswind_units::{Duration, Instant, Seed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -70,9 +70,42 @@ fn columns_are_keys_of_the_path_in_the_units_of_tables() {
 #[test]
 fn a_link_that_carries_nothing_for_a_while_goes_on_where_it_was() {
     let config = with_trace(&json!({}), "0 10\n0.0005 0\n0.1 10\n").unwrap();
-    // Half of the packet, then 99.5 ms at 1 bit/s, then the other half.
-    let [arrived] = arrivals(&config, &[0])[..] else { panic!() };
-    assert!((100_499..=100_500).contains(&arrived), "{arrived}");
+    // Half of the packet, then 99.5 ms in which nothing leaves, then the other half; the second packet waits for all of that.
+    assert_eq!(arrivals(&config, &[0, 50]), [100_500, 101_500]);
+}
+
+#[test]
+fn a_packet_that_finds_the_link_stopped_waits_until_the_rate_rises() {
+    for link in [json!({}), json!({"burst_bytes": 3000}), json!({"discipline": "codel"}), json!({"discipline": "red"})]
+    {
+        let mut forward = json!({"rate_bps": 10_000_000});
+        forward.as_object_mut().unwrap().extend(link.as_object().unwrap().clone());
+        let stop = json!({"start_ns": 10_000_000, "for_ns": 90_000_000, "forward": {"rate_bps": 0}});
+        let config = read(&json!({"forward": forward, "changes": [stop]}), "").unwrap();
+        let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+        for at in [0, 20] {
+            world.send_at(Instant::from_nanos(at * 1_000_000), 1250);
+        }
+        let wire = Duration::from_millis(u64::from(link.get("burst_bytes").is_none()));
+        let (_, first) = world.next_fate().unwrap();
+        assert_eq!(first, Fate::Delivered(Instant::ZERO + wire));
+        let (packet, second) = world.next_fate().unwrap();
+        assert_eq!(second, Fate::Delivered(Instant::from_nanos(100_000_000) + wire));
+        assert_eq!((packet.spent.queueing, packet.spent.serialisation), (Duration::from_millis(80), wire));
+    }
+}
+
+#[test]
+fn a_link_that_stops_for_good_keeps_what_it_has() {
+    let stop = json!({"start_ns": 500_000, "forward": {"rate_bps": 0, "queue": {"packets": 1}}});
+    let config = read(&json!({"forward": {"rate_bps": 10_000_000}, "changes": [stop]}), "").unwrap();
+    let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+    for at in [0, 1, 2] {
+        world.send_at(Instant::from_nanos(at * 1_000_000), 1250);
+    }
+    // One is on the wire, one waits, and for the third there is no room.
+    assert_eq!(world.run(), [(2, Fate::Dropped(Instant::from_nanos(2_000_000), link::QUEUE_FULL))]);
+    assert_eq!(world.queued(), 2);
 }
 
 #[test]
@@ -89,7 +122,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ("-1 1\n", "line 1 has -1 for a time in seconds"),
         ("0 1e300\n", "line 1 has 1e300 for rate"),
         ("0 nan\n", "line 1 has nan for rate"),
-        ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 1 and 1000000000000"),
+        ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 0 and 1000000000000"),
         ("time speed\n0 1\n", "line 1 has a column speed, which is no key of a path"),
         ("time\n0\n", "line 1 has no column beside the time"),
         ("\u{0}\u{1}PK\u{3}", "line 1 has no column beside the time"),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from crosswind import units
@@ -30,7 +31,8 @@ def _size_text(size_bytes: int) -> str:
 def rate(key: Key) -> ValueType:
     """A number of bits a second in the range of its key, or no limit."""
     schema = pattern_schema(r"[0-9.]+ ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
-    return _quantity(key, units.parse_rate, units.format_rate, schema, '"100mbit"')
+    parse = partial(units.parse_rate, may_be_zero=key.minimum == 0)
+    return _quantity(key, parse, units.format_rate, schema, '"100mbit"')
 
 
 def probability(_key: Key) -> ValueType:

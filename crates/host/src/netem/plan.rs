@@ -1,7 +1,8 @@
 //! A path as queueing disciplines: what each direction passes, one stage after another, and what of a path netem cannot do.
 
 use super::discipline::{Discipline, Netem, Tbf, parts};
-use crosswind_path::{Cause, Counting, DirectionConfig, PathConfig, Side, link, loss, queue::QueueLimit};
+use crosswind_path::link::{self, LinkRate};
+use crosswind_path::{Cause, Counting, DirectionConfig, PathConfig, Side, loss, queue::QueueLimit};
 use crosswind_settings::SettingError;
 use crosswind_units::{Bytes, Duration, Seed};
 use serde_json::{Map, Value};
@@ -94,7 +95,7 @@ fn stages(config: &DirectionConfig, mtu: u32, seed: Seed) -> Vec<Stage> {
         let loss = Netem { loss: parts(config.loss.probability), seed: seed(0), ..line };
         first.push(Applied { discipline: Discipline::Netem(loss), cause: Some(loss::LOSS) });
     }
-    if let Some(rate) = config.link.rate {
+    if let Some(rate) = config.link.rate.and_then(LinkRate::moving) {
         let rate_bytes_per_s = rate.as_bps() / 8;
         let discipline = if let QueueLimit::Bytes(bytes) = config.link.queue.unwrap_or_default().at_rate(Some(rate)) {
             // netem counts no bytes. A bucket of one packet lets each go when the one before is over, and netem then takes its time.
@@ -154,7 +155,7 @@ fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
         .filter(|(key, value)| key.as_str() != "link_mtu_bytes" || value.as_u64() != Some(mtu.into()))
         .map(|(key, _)| format!("{key} ({})", reason(key)))
         .collect();
-    if let Some(rate) = config.link.rate.filter(|rate| rate.as_bps() % 8 != 0) {
+    if let Some(rate) = config.link.rate.and_then(LinkRate::moving).filter(|rate| rate.as_bps() % 8 != 0) {
         refused.push(format!("rate_bps {} (its rates are whole bytes a second)", rate.as_bps()));
     }
     if packets(config.link.queue).is_none() && !matches!(config.link.queue, Some(QueueLimit::Bytes(_))) {

@@ -3,6 +3,7 @@
 use super::shape::Shape;
 use crate::Packet;
 use crosswind_units::{Duration, Probability, Seed};
+use std::sync::Arc;
 
 /// A delay with jitter.
 pub struct Jitter {
@@ -10,7 +11,7 @@ pub struct Jitter {
     least: Duration,
     /// What 1 of the shape stands for.
     scale: Duration,
-    shape: Shape,
+    shape: Arc<Shape>,
     correlation: Probability,
     words: Seed,
     /// Decides who has the jitter of the packet before.
@@ -21,8 +22,8 @@ pub struct Jitter {
 
 impl Jitter {
     /// Args: `delay` the mean, `jitter` what 1 of the shape stands for.
-    pub fn new(delay: Duration, jitter: Duration, shape: Shape, correlation: Probability, seed: Seed) -> Self {
-        let below = (-shape.least() * jitter.as_nanos() as f64).floor() as u64;
+    pub fn new(delay: Duration, jitter: Duration, shape: Arc<Shape>, correlation: Probability, seed: Seed) -> Self {
+        let below = (-shape.least() * jitter.as_nanos() as f64) as u64;
         let least = Duration::from_nanos(delay.as_nanos().saturating_sub(below));
         Self { least, scale: jitter, shape, correlation, words: seed, repeats: seed.child("repeats"), last: None }
     }

@@ -16,7 +16,7 @@ use jitter::Jitter;
 use overtaking::Overtaking;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shape::Shape;
+use shape::{Shape, ShapeSettings, Shapes};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -29,7 +29,7 @@ const MAX_CORRELATION: f64 = 0.999;
 const MAX_GAP: u64 = 1000;
 
 /// The distribution of jitter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// All times between the two ends alike.
@@ -95,14 +95,14 @@ impl ElementSettings for DelaySettings {
     }
 
     fn longest_delay(&self) -> Duration {
-        self.jitter_around_delay(Seed(0)).map_or(self.delay, |jitter| jitter.longest())
+        self.jitter_around_delay(Seed(0), &mut Shapes::default()).map_or(self.delay, |jitter| jitter.longest())
     }
 
     fn effect(&self) -> Effect {
         let overtaking = self.overtaking(Seed(0));
         let delayed = 1.0 - overtaking.as_ref().map_or(0.0, Overtaking::share);
         Effect {
-            delay: Duration::from_nanos((self.delay.as_nanos() as f64 * delayed).round() as u64),
+            delay: Duration::from_nanos((self.delay.as_nanos() as f64 * delayed + 0.5) as u64),
             random_delay: self.is_random(),
             reorders: overtaking.is_some() || (self.reorder && self.jitter > Duration::ZERO),
             ..Effect::default()
@@ -115,14 +115,14 @@ impl ElementSettings for DelaySettings {
     }
 
     fn complete(&mut self) -> Result<(), SettingError> {
-        let shape = self.shape()?;
-        let below = shape.map_or(0.0, |shape| -shape.least()) * self.jitter.as_nanos() as f64;
-        if below.floor() > self.delay.as_nanos() as f64 {
+        let least = self.shape()?.map_or(0.0, ShapeSettings::least);
+        let below = -least * self.jitter.as_nanos() as f64;
+        if below as u64 > self.delay.as_nanos() {
             let most = self.delay.as_nanos() as f64 / (below / self.jitter.as_nanos() as f64);
             return Err(SettingError::new(
                 "jitter_ns",
                 format!("{} makes some delays negative: the mean is {}", self.jitter.as_nanos(), self.delay.as_nanos()),
-                format!("with this distribution and delay_ns, it is {} at most", most.floor()),
+                format!("with this distribution and delay_ns, it is {} at most", most as u64),
             ));
         }
         let overtakes = self.reorder_gap.is_some() || self.reorder_share.is_some_and(|share| share > Probability::ZERO);
@@ -138,27 +138,28 @@ impl ElementSettings for DelaySettings {
 impl DelaySettings {
     /// # Errors
     /// Two distributions, and values that are none.
-    fn shape(&self) -> Result<Option<Shape>, SettingError> {
+    fn shape(&self) -> Result<Option<ShapeSettings<'_>>, SettingError> {
         if let (Some(_), Some(_)) = (&self.values, self.distribution) {
             let hint = "the values are the distribution: leave jitter_distribution out";
             return Err(SettingError::new("jitter_values", "and jitter_distribution exclude each other", hint));
         }
-        let of_values = self.values.as_ref().map(|values| {
-            Shape::of_values(values).ok_or_else(|| {
-                let hint = "give at least two values that differ";
-                SettingError::new("jitter_values", "have no spread", hint)
-            })
-        });
-        let of_values = of_values.transpose()?;
+        if self.values.as_ref().is_some_and(|values| !Shape::is_of_values(values)) {
+            let hint = "give at least two values that differ";
+            return Err(SettingError::new("jitter_values", "have no spread", hint));
+        }
         if self.jitter == Duration::ZERO {
             return Ok(None);
         }
         let deviations = self.delay.as_nanos() as f64 / self.jitter.as_nanos() as f64;
-        Ok(Some(of_values.unwrap_or_else(|| Shape::of(self.distribution.unwrap_or_default(), deviations))))
+        Ok(Some(match &self.values {
+            Some(values) => ShapeSettings::Values(values),
+            None => ShapeSettings::of(self.distribution.unwrap_or_default(), deviations),
+        }))
     }
 
-    fn jitter_around_delay(&self, seed: Seed) -> Option<Jitter> {
-        let shape = self.shape().ok()??;
+    /// `shapes` are those that there are already: a table of quantiles serves all settings with its shape.
+    fn jitter_around_delay(&self, seed: Seed, shapes: &mut Shapes) -> Option<Jitter> {
+        let shape = shapes.get(self.shape().ok()??);
         Some(Jitter::new(self.delay, self.jitter, shape, self.correlation, seed))
     }
 
@@ -187,9 +188,10 @@ struct Line {
 impl Delay {
     /// An empty line, whose random decisions come from `seed`.
     pub fn new(settings: Schedule<DelaySettings>, seed: Seed) -> Self {
+        let mut shapes = Shapes::default();
         let lines = settings.map(|settings| Line {
             delay: settings.delay,
-            jitter: settings.jitter_around_delay(seed.child("jitter")),
+            jitter: settings.jitter_around_delay(seed.child("jitter"), &mut shapes),
             overtaking: settings.overtaking(seed.child("overtaking")),
             reorder: settings.reorder,
         });

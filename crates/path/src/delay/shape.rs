@@ -4,7 +4,9 @@
 //! takes one multiplication, and there is a largest one, after which a path has run empty.
 
 use super::Distribution;
+use std::collections::BTreeMap;
 use std::f64::consts::{PI, SQRT_2};
+use std::sync::Arc;
 
 /// Quantiles of a distribution that has a formula.
 const INTERVALS: usize = 2048;
@@ -12,6 +14,62 @@ const INTERVALS: usize = 2048;
 const CUT: f64 = 1.0 / 8192.0;
 /// The normal distribution is cut at so many standard deviations.
 const NORMAL_CUT: f64 = 4.0;
+
+/// What a shape is of. Two that are equal have one shape.
+#[derive(Clone, Copy)]
+pub enum ShapeSettings<'a> {
+    Values(&'a [f64]),
+    /// With where the normal distribution is cut, in standard deviations.
+    Distribution(Distribution, f64),
+}
+
+impl ShapeSettings<'_> {
+    /// Args: `below` how many standard deviations there are below the mean.
+    pub fn of(distribution: Distribution, below: f64) -> Self {
+        let cut = if distribution == Distribution::Normal { below.min(NORMAL_CUT) } else { NORMAL_CUT };
+        Self::Distribution(distribution, cut)
+    }
+
+    /// The smallest value, without the others where there is a formula.
+    pub fn least(self) -> f64 {
+        match self {
+            Self::Values(_) => self.shape().least(),
+            Self::Distribution(Distribution::Uniform | Distribution::Exponential, _) => -1.0,
+            Self::Distribution(Distribution::Normal, cut) => -cut,
+            Self::Distribution(Distribution::Pareto, _) => LEAST_PARETO,
+            Self::Distribution(Distribution::Lognormal, _) => LEAST_LOGNORMAL,
+        }
+    }
+
+    fn shape(self) -> Shape {
+        match self {
+            Self::Values(values) => Shape::of_values(values),
+            Self::Distribution(distribution, cut) => Shape::of(distribution, cut),
+        }
+    }
+
+    fn key(self) -> (Option<Distribution>, Vec<u64>) {
+        match self {
+            Self::Values(values) => (None, values.iter().map(|value| value.to_bits()).collect()),
+            Self::Distribution(distribution, cut) => (Some(distribution), vec![cut.to_bits()]),
+        }
+    }
+}
+
+// The smallest values of two tables: a test holds them to these.
+const LEAST_PARETO: f64 = -0.616_629_401_981_321_1;
+const LEAST_LOGNORMAL: f64 = -0.763_660_485_720_083_4;
+
+/// Shapes, each made once.
+#[derive(Default)]
+pub struct Shapes(BTreeMap<(Option<Distribution>, Vec<u64>), Arc<Shape>>);
+
+impl Shapes {
+    /// The shape of these settings.
+    pub fn get(&mut self, of: ShapeSettings<'_>) -> Arc<Shape> {
+        Arc::clone(self.0.entry(of.key()).or_insert_with(|| Arc::new(of.shape())))
+    }
+}
 
 /// Quantiles at equal distances in probability.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,29 +79,35 @@ pub struct Shape {
 
 impl Shape {
     /// Args: `below` how many standard deviations there are below the mean, at which the normal distribution is cut.
-    pub fn of(distribution: Distribution, below: f64) -> Self {
+    fn of(distribution: Distribution, below: f64) -> Self {
         let ends = |i: usize| (i as f64 / INTERVALS as f64).clamp(CUT, 1.0 - CUT);
         let table = |quantile: &dyn Fn(f64) -> f64| (0..=INTERVALS).map(ends).map(quantile).collect();
         match distribution {
             Distribution::Uniform => Self { quantiles: vec![-1.0, 1.0] },
-            Distribution::Normal => Self { quantiles: cut_normal(below.min(NORMAL_CUT)) },
-            Distribution::Pareto => Self::standardised(table(&|u| (1.0 - u).powf(-1.0 / 3.0))),
-            Distribution::Lognormal => Self::standardised(table(&|u| normal_quantile(u).exp())),
+            Distribution::Normal => Self { quantiles: cut_normal(below) },
+            Distribution::Pareto => Self::standardised(table(&|u| libm::pow(1.0 - u, -1.0 / 3.0))),
+            Distribution::Lognormal => Self::standardised(table(&|u| libm::exp(normal_quantile(u)))),
             // What is cut off makes its deviation smaller than its mean, by 0.4 %: a jitter as long as the delay stays possible.
             Distribution::Exponential => {
-                let Self { quantiles } = Self::standardised(table(&|u| -(-u).ln_1p()));
+                let Self { quantiles } = Self::standardised(table(&|u| -libm::log1p(-u)));
                 let least = -quantiles[0];
                 Self { quantiles: quantiles.into_iter().map(|value| value / least).collect() }
             }
         }
     }
 
-    /// That of values; none where they do not differ.
-    pub fn of_values(values: &[f64]) -> Option<Self> {
+    /// Whether values have a shape: they differ.
+    pub fn is_of_values(values: &[f64]) -> bool {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let range = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least;
+        range > 0.0 && range.is_finite()
+    }
+
+    /// That of values that differ.
+    fn of_values(values: &[f64]) -> Self {
         let mut quantiles = values.to_vec();
         quantiles.sort_by(f64::total_cmp);
-        let (first, last) = (quantiles.first()?, quantiles.last()?);
-        (last - first > 0.0 && (last - first).is_finite()).then(|| Self::standardised(quantiles))
+        Self::standardised(quantiles)
     }
 
     fn standardised(mut quantiles: Vec<f64>) -> Self {
@@ -57,7 +121,7 @@ impl Shape {
         }
         let variance = over_intervals(&|a, b| (a * a + a * b + b * b) / 3.0, &quantiles);
         for value in &mut quantiles {
-            *value /= variance.sqrt();
+            *value /= libm::sqrt(variance);
         }
         Self { quantiles }
     }
@@ -101,7 +165,7 @@ fn normal_share(x: f64) -> f64 {
 }
 
 fn density(x: f64) -> f64 {
-    (-x * x / 2.0).exp() / (PI.sqrt() * SQRT_2)
+    libm::exp(-x * x / 2.0) / (libm::sqrt(PI) * SQRT_2)
 }
 
 /// Where the share `u` of the standard normal distribution is below, by Newton's method from 0, from where it converges on one side.
@@ -130,6 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn the_least_value_is_known_without_the_table() {
+        use Distribution::{Exponential, Lognormal, Normal, Pareto, Uniform};
+        for distribution in [Uniform, Normal, Pareto, Lognormal, Exponential] {
+            for below in [0.5, 2.0, 9.0] {
+                let settings = ShapeSettings::of(distribution, below);
+                let least = settings.shape().least();
+                assert_eq!(settings.least().to_bits(), least.to_bits(), "{distribution:?} {least:?}");
+            }
+        }
+    }
+
+    #[test]
     fn shapes_have_mean_0_and_standard_deviation_1_and_no_delay_is_negative() {
         let all = [Distribution::Normal, Distribution::Pareto, Distribution::Lognormal, Distribution::Exponential];
         for distribution in all {
@@ -145,9 +221,8 @@ mod tests {
             assert!(distribution == Distribution::Normal || shape.least() >= -1.0);
             assert!(Shape::of(distribution, 1.0).least() >= -1.0);
         }
-        assert_eq!(Shape::of_values(&[3.0, 3.0]), None);
-        assert_eq!(Shape::of_values(&[]), None);
-        let two = Shape::of_values(&[7.0, 1.0]).unwrap_or_else(|| unreachable!());
+        assert!(!Shape::is_of_values(&[3.0, 3.0]) && !Shape::is_of_values(&[]) && Shape::is_of_values(&[3.0, 4.0]));
+        let two = Shape::of_values(&[7.0, 1.0]);
         assert!((two.at(0) + 3.0_f64.sqrt()).abs() < 1e-12 && two.at(1 << 63).abs() < 1e-12);
     }
 }

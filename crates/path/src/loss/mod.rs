@@ -215,7 +215,7 @@ impl Model {
 
 /// The probability that at least one of so many bits is wrong. By logarithms, as 1 - 1e-12 has few digits.
 fn wrong(rate: Probability, bits: u64) -> f64 {
-    -(bits as f64 * (-rate.as_fraction()).ln_1p()).exp_m1()
+    -libm::expm1(bits as f64 * libm::log1p(-rate.as_fraction()))
 }
 
 fn probability(share: f64) -> Probability {

@@ -65,7 +65,7 @@ impl Outages {
     /// How many events a window has: a Poisson variable, by inversion.
     fn count(&self, word: u64) -> u64 {
         let uniform = word as f64 / 18_446_744_073_709_551_616.0;
-        let (mut count, mut share) = (0, (-self.events).exp());
+        let (mut count, mut share) = (0, libm::exp(-self.events));
         let mut below = share;
         while uniform >= below && count < MOST_EVENTS {
             count += 1;

@@ -1,7 +1,7 @@
 //! Packets that wait, and how many may.
 
 use super::QueueLimit;
-use crate::link::LinkSettings;
+use crate::link::{LinkRate, LinkSettings};
 use crate::{Counting, Packet};
 use crosswind_units::{BitRate, Instant};
 use std::collections::VecDeque;
@@ -64,7 +64,10 @@ pub struct Limit {
 impl Limit {
     /// That of `settings`.
     pub fn of(settings: &LinkSettings) -> Self {
-        Self::at_rate(settings.queue, settings.rate)
+        if let (Some(QueueLimit::Time(_)), Some(LinkRate::Stopped)) = (settings.queue, settings.rate) {
+            return Self { packets: u64::MAX, bytes: 0 };
+        }
+        Self::at_rate(settings.queue, settings.rate.and_then(LinkRate::moving))
     }
 
     /// That of `queue`; a limit in time is what is sent in it at the rate.

@@ -20,13 +20,19 @@ pub struct DualPi2 {
     classic: Backlog,
     limit: Limit,
     rules: Rules,
-    seed: Seed,
+    draws: Draws,
     next_update: Instant,
     /// The controller's probability: its square is that of classic packets.
     probability: f64,
     old_delay: Duration,
     /// Whose turn it is: the classic queue's where it is more than 0.
     credit: i64,
+}
+
+/// Where the random words of a packet come from: two for the square of the probability, one for the coupled mark.
+struct Draws {
+    squared: [Seed; 2],
+    coupled: Seed,
 }
 
 struct Rules {
@@ -63,7 +69,7 @@ impl DualPi2 {
             l4s: Backlog::new(settings.counting),
             classic: Backlog::new(settings.counting),
             limit: Limit::of(settings),
-            seed,
+            draws: Draws { squared: [seed.child("first"), seed.child("second")], coupled: seed.child("coupled") },
             next_update: Instant::ZERO + rules.update,
             probability: 0.0,
             old_delay: Duration::ZERO,
@@ -110,16 +116,11 @@ impl DualPi2 {
         Some((packet, from_l4s))
     }
 
-    /// Whether an event of this probability happens to the packet; `draw` tells several for one packet apart.
-    fn happens(&self, probability: f64, packet: &Packet, draw: &str) -> bool {
-        fraction(self.seed.child(draw).word(packet.index)) < probability
-    }
-
     /// Whether the packet leaves, with or without a mark, rather than being dropped.
     fn passes(&self, packet: &mut Packet, from_l4s: bool, waited: Duration) -> bool {
         let coupled = self.rules.coupling * self.probability;
-        let squared =
-            self.happens(self.probability, packet, "first") && self.happens(self.probability, packet, "second");
+        let happens = |probability: f64, seed: Seed| fraction(packet.word(seed)) < probability;
+        let squared = self.draws.squared.iter().all(|seed| happens(self.probability, *seed));
         // Where every L4S packet is marked, marks no longer slow anybody down.
         let overloaded = coupled >= 1.0;
         if !from_l4s {
@@ -128,7 +129,7 @@ impl DualPi2 {
         if overloaded && squared {
             return false;
         }
-        if waited > self.rules.step || self.happens(coupled, packet, "coupled") {
+        if waited > self.rules.step || happens(coupled, self.draws.coupled) {
             mark(packet, true);
         }
         true

@@ -130,7 +130,7 @@ impl Pie {
         if self.accumulated < 0.85 {
             return false;
         }
-        let drops = self.accumulated >= 8.5 || fraction(self.seed.word(packet.index)) < self.probability;
+        let drops = self.accumulated >= 8.5 || fraction(packet.word(self.seed)) < self.probability;
         if drops {
             self.accumulated = 0.0;
         }

@@ -3,8 +3,8 @@
 
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::Packet;
-use crate::link::LinkSettings;
-use crosswind_units::{BitRate, Bytes, Instant, Seed};
+use crate::link::{LinkRate, LinkSettings};
+use crosswind_units::{Bytes, Instant, Seed};
 
 /// What a packet has in the mean: while the link is idle, the mean queue falls as often as such packets could have left.
 const MEAN_PACKET: Bytes = Bytes(1000);
@@ -29,7 +29,8 @@ struct Rules {
     probability: f64,
     weight: f64,
     marking: bool,
-    rate: Option<BitRate>,
+    /// How long the link takes for a packet of mean size, which is endless where it stands still.
+    each_ns: u64,
 }
 
 impl Rules {
@@ -42,7 +43,11 @@ impl Rules {
             probability: queueing.red_probability.unwrap_or_default().as_fraction(),
             weight: queueing.red_weight.unwrap_or_default(),
             marking: queueing.marking.unwrap_or_default(),
-            rate: settings.rate,
+            each_ns: match settings.rate {
+                None => 1,
+                Some(LinkRate::Stopped) => u64::MAX,
+                Some(LinkRate::Of(rate)) => rate.transmission(MEAN_PACKET, 0).duration.as_nanos().max(1),
+            },
         }
     }
 }
@@ -64,8 +69,7 @@ impl Red {
     fn average(&mut self, now: Instant) {
         match self.idle.take() {
             Some(since) => {
-                let each =
-                    self.rules.rate.map_or(1, |rate| rate.transmission(MEAN_PACKET, 0).duration.as_nanos().max(1));
+                let each = self.rules.each_ns;
                 let packets = (now.saturating_since(since).as_nanos() / each).min(1 << 20);
                 self.mean *= power(1.0 - self.rules.weight, packets);
             }
@@ -88,7 +92,7 @@ impl Red {
         let base = probability * (self.mean - minimum) / (maximum - minimum);
         let spread = 1.0 - count as f64 * base;
         let chance = if spread > 0.0 { base / spread } else { 1.0 };
-        let hit = fraction(self.seed.word(packet.index)) < chance;
+        let hit = fraction(packet.word(self.seed)) < chance;
         self.count = Some(if hit { 0 } else { count });
         if hit { Verdict::Marks } else { Verdict::Passes }
     }
