@@ -166,6 +166,7 @@ _KINDS = {
     "fits": "fit",
     "thresholds": "threshold",
     "checks": "check",
+    "ladders": "ladder",
 }
 """Kinds of finding, by the argument of `record` that has what is asked for."""
 

@@ -29,7 +29,7 @@ def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[
     quick, notes = for_this_machine(study.quick())
     if asks_the_machine(quick) or clock == "virtual":
         return quick, notes
-    if clock is None and _has_kernel(quick):
+    if clock is None and has_kernel(quick):
         return quick.with_overrides({_KEY: "virtual"}, flags={_KEY: "--quick"}), (*notes, NOTE)
     if quick.repetitions <= QUICK_REPETITIONS:
         return quick, notes
@@ -67,7 +67,8 @@ def _runs_strangers(workload: Mapping[str, Any]) -> bool:
     return any(not isinstance(level, str) or level not in (NATIVE, *PEERS) for level in levels)
 
 
-def _has_kernel(study: Study) -> bool:
+def has_kernel(study: Study) -> bool:
+    """Whether the kernels of virtual time that a study asks for are here."""
     kernels = study.document.get("host", {}).get("kernel")
     try:
         for kernel in kernels if isinstance(kernels, list) else [kernels]:

@@ -1,6 +1,7 @@
 """Where cells stand along a factor: numbers taken from the cells as they were sent, not from the text of a level."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from crosswind.factors import Scale, factor_scale, key_of
 
 Number = TypeVar("Number")
 
+_COUNTED = re.compile(r"(.*-)([0-9]{1,3})")
 _QUANTITIES = (KeyType.INTEGER, KeyType.NUMBER, KeyType.QUEUE)
 
 
@@ -44,11 +46,24 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
             order.setdefault(cell.levels.get(key, ""), len(order))
         places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
         setting = key_of(key)
-        is_ordered = setting is not None and setting.type in _QUANTITIES
+        is_ordered = _are_rungs(key, order) if setting is None else setting.type in _QUANTITIES
         return Axis(key.rsplit(".", 1)[-1].replace("_", " "), None, is_ordered, places)
     # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
     places = {cell: float(f"{number / scale.divisor:.12g}") for cell, number in numbers.items()}
     return Axis(scale.title, scale.unit, True, places)
+
+
+def _are_rungs(key: str, levels: Iterable[str]) -> bool:
+    """Whether levels that have no meaning as numbers are counted by their names: ladder-0, ladder-1, ladder-2."""
+    found = [_COUNTED.fullmatch(level) for level in levels]
+    named = [match for match in found if match is not None]
+    numbers = [int(match[2]) for match in named]
+    return (
+        key.endswith(".network")
+        and len(named) == len(found)
+        and numbers == sorted(numbers)
+        and (len({match[1] for match in named}) == 1)
+    )
 
 
 def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:

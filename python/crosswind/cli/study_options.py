@@ -10,6 +10,7 @@ from crosswind.cli.settings import chosen, options, parse_set
 from crosswind.cli.to import server_at, study_to
 from crosswind.errors import UsageError
 from crosswind.first_look import first_look
+from crosswind.ladder import over_ladder
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
@@ -28,6 +29,7 @@ class StudyOptions:
         name: of a built-in study, a file or a kind of workload; None for no study.
         settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
         flags: what errors call the keys of the design. hops, changes: of `--hop` and `--at`, which are added.
+        ladder: whether it runs on each rung of the ladder of networks.
         to: HOST[:PORT] of a server that it runs to over the network.
         needs_machine: whether only the machine's clock will do.
     """
@@ -39,6 +41,7 @@ class StudyOptions:
     hops: tuple[str, ...]
     changes: tuple[str, ...]
     quick: bool
+    ladder: bool
     precision: str | None
     to: str | None
     needs_machine: bool
@@ -55,6 +58,7 @@ class StudyOptions:
             given["hops"],
             given["changes"],
             given["quick"],
+            given["ladder"],
             given["precision"],
             given["to"],
             needs_machine or given["to"] is not None,
@@ -63,7 +67,9 @@ class StudyOptions:
     @property
     def changes_something(self) -> bool:
         """Whether anything is said beside the name."""
-        return any((self.settings, self.overrides, self.hops, self.changes, self.quick, self.precision, self.to))
+        return any(
+            (self.settings, self.overrides, self.hops, self.changes, self.quick, self.ladder, self.precision, self.to)
+        )
 
     def study(self) -> Study | None:
         """The study; None where none is named. What of it is left out is said on standard error.
@@ -77,7 +83,13 @@ class StudyOptions:
                 )
             return None
         server = None if self.to is None else server_at(self.to)
+        if self.ladder and server is not None:
+            raise UsageError("--ladder emulates networks, and --to runs over the one that is there", hint="give one")
         design = self._of_kind(self.name) if self.name in WORKLOAD_KINDS else self._of_file(self.name)
+        if self.ladder:
+            design, notes = over_ladder(design, clock=self._clock)
+            for sentence in notes:
+                click.echo(f"note: {sentence}", err=True)
         if server is None:
             return design
         keys = [*self.settings, *self.overrides]
@@ -96,9 +108,13 @@ class StudyOptions:
         study = load_study(name, kinds=WORKLOAD_KINDS)
         if self.quick and study.quick_without_table is not None:
             click.echo(f"quick: {study.quick_without_table}", err=True)
+        return self._overridden(as_run_here(study, quick=self.quick, clock=self._clock), self.settings)
+
+    @property
+    def _clock(self) -> str | None:
+        """The clock that the command line asks for; None where it does not."""
         named = {**self.settings, **self.overrides}.get("host.clock")
-        clock = "real" if self.needs_machine else None if named is None else str(named)
-        return self._overridden(as_run_here(study, quick=self.quick, clock=clock), self.settings)
+        return "real" if self.needs_machine else None if named is None else str(named)
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
         if self.hops or self.changes:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 FINDING_KINDS = (
     "threshold",
     "question",
+    "ladder",
     "published",
     "check",
     "figure",

@@ -1,0 +1,78 @@
+"""`[[ladder]]`: the levels of a factor as rungs, the best first; the report says on which of them the study breaks."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+
+from crosswind.findings.declared import Declaration, FindingError, Reading, check_factors, indices_of
+from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.precision import main_metric
+from crosswind.study.tables import Table
+from crosswind.study.tables import Where as Levels
+from crosswind.study.toml_text import Location
+
+
+class LadderTable(Table):
+    """Levels of a factor as the rungs of a ladder: where exchanges fail, thresholds are missed and answers turn."""
+
+    factor: str = Field(
+        default="path.network", description="dotted key of the factor whose levels are the rungs, the best first"
+    )
+    where: Levels = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are meant"
+    )
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A ladder as it was declared. `rungs`: the levels of its factor, in their order."""
+
+    factor: str
+    rungs: tuple[str, ...]
+    where: Where
+    table: LadderTable = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it."""
+        return f"where it breaks on {self.factor} = {', '.join(self.rungs)}"
+
+    def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells, and the metric of each kind of workload that they have."""
+        own = self.where.among(cells)
+        metrics = {cell.index: metric for cell in own if (metric := main_metric(cell.workload)) is not None}
+        return {
+            "factor": self.factor,
+            "rungs": list(self.rungs),
+            "note": self.table.note,
+            "cells": indices_of(own, self.where),
+            "metrics": {str(index): metric for index, metric in metrics.items()},
+        }
+
+
+def ladders_of(reading: Reading) -> tuple[Ladder, ...]:
+    """The ladders of a study. Raises: FindingError, CellError."""
+    return tuple(_ladder(table, place, reading) for place, table in reading.of(LadderTable, "ladder"))
+
+
+def _ladder(table: LadderTable, place: Location, reading: Reading) -> Ladder:
+    check_factors({"factor": table.factor}, place, reading.parts)
+    rungs = dict.fromkeys(level for part in reading.parts for level in part.factors.get(table.factor, ()))
+    where = where_of(table.where, (*place, "where"), reading.parts)
+    return Ladder(table.factor, tuple(rungs), where, table)
+
+
+def _check(ladders: Sequence[Ladder], cells: Callable[[], Sequence[Cell]], options: Collection[Location]) -> None:
+    """Refuses a ladder without rungs, unless levels were set anew. Raises: FindingError."""
+    del cells
+    for number, ladder in enumerate(ladders):
+        if len(ladder.rungs) < 2 and not options:
+            message = f"{ladder.factor} is no factor of this study"
+            hint = f"write its levels as a list, the best first; or run the study with --ladder without {ladder.factor}"
+            raise FindingError(("ladder", number, "factor"), message, hint)
+
+
+DECLARATION = Declaration("ladder", LadderTable, ("ladder", "ladders"), ladders_of, _check)
