@@ -11,6 +11,7 @@ from crosswind.cell.kernels import Kernel, find_kernel, kernels_directory
 from crosswind.errors import EngineError
 from virtual.everyone import Everyone, for_everyone
 from virtual.lab import VirtualCells
+from virtual.paced import Paced, written
 
 
 def requires_kernel() -> Kernel:
@@ -61,3 +62,9 @@ def everyone() -> Iterator[Everyone]:
 def cells(trusting_template: Template, tmp_path: Path) -> VirtualCells:
     """A place to run cells in virtual time."""
     return VirtualCells(trusting_template, requires_binary(), tmp_path)
+
+
+@pytest.fixture(scope="session")
+def paced(tmp_path_factory: pytest.TempPathFactory) -> Paced:
+    """A sender of numbered packets, and their receiver."""
+    return written(tmp_path_factory.mktemp("paced"))

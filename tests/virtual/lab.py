@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chance import seed_that_loses
+from conftest import requires
 from crosswind.cell.events import Event
 from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
@@ -25,6 +26,24 @@ TICK_NS = 1_000_000
 """In what TCP counts its timers."""
 
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+
+
+HOSTS = """
+set -e
+ip netns add a
+ip netns add b
+ip link add v netns a type veth peer name v netns b
+for host in a b; do
+    ip -n $host link set lo up
+    ip -n $host link set v address 02:00:00:00:00:0$host gso_max_segs 1 up
+done
+ip -n a addr add 10.0.0.1/24 dev v
+ip -n b addr add 10.0.0.2/24 dev v
+# Asking for each other's address would take a round trip, which a device without addresses does not have.
+ip -n a neigh add 10.0.0.2 lladdr 02:00:00:00:00:0b dev v
+ip -n b neigh add 10.0.0.1 lladdr 02:00:00:00:00:0a dev v
+"""
+"""Two hosts with a wire between them, for a shell in a guest: its queueing disciplines are the test's."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +88,15 @@ def ended(guest: Guest) -> Ran:
 def run(template: Template, *program: str, writable: Path | None = None, **settings: Any) -> Ran:
     """Runs a program in a guest to its end."""
     return ended(start(template, *program, writable=writable, **settings))
+
+
+def between_hosts(template: Template, commands: str, *arguments: str, **settings: Any) -> str:
+    """What commands write that run between two hosts."""
+    for program in ("ip", "tc", "ping"):
+        requires(program)
+    ran = run_script(template, HOSTS + commands, *arguments, **settings)
+    assert ran.status == 0, ran.errors
+    return ran.output
 
 
 def run_script(template: Template, script: str, *arguments: str, writable: Path | None = None, **settings: Any) -> Ran:

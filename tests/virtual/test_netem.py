@@ -12,27 +12,11 @@ import pytest
 import scipy.stats
 
 import crosswind
-from conftest import requires
 from crosswind.cell.guests import Template
-from virtual.lab import run_script
+from virtual.lab import between_hosts
 
 # Rates are of IP packets, as ours; netem counts the 14 bytes of the Ethernet header as well, unless it is told not to.
-HOSTS = """
-set -e
-ip netns add a
-ip netns add b
-ip link add v netns a type veth peer name v netns b
-for host in a b; do
-    ip -n $host link set lo up
-    ip -n $host link set v address 02:00:00:00:00:0$host gso_max_segs 1 up
-    ip netns exec $host tc qdisc add dev v root netem limit 10000 $1
-done
-ip -n a addr add 10.0.0.1/24 dev v
-ip -n b addr add 10.0.0.2/24 dev v
-# Asking for each other's address would take a round trip, which a device without addresses does not have.
-ip -n a neigh add 10.0.0.2 lladdr 02:00:00:00:00:0b dev v
-ip -n b neigh add 10.0.0.1 lladdr 02:00:00:00:00:0a dev v
-"""
+NETEM = "for host in a b; do ip netns exec $host tc qdisc add dev v root netem limit 10000 $1; done\n"
 
 # One connection after another. None learns from those before it, and each finds the path empty.
 SERVER = """
@@ -82,11 +66,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def over_netem(template: Template, netem: str, commands: str) -> str:
     """What commands write between two hosts behind netem."""
-    for program in ("ip", "tc", "ping"):
-        requires(program)
-    ran = run_script(template, HOSTS + commands, netem)
-    assert ran.status == 0, ran.errors
-    return ran.output
+    return between_hosts(template, NETEM + commands, netem)
 
 
 def transfers_over_netem(template: Template, programs: tuple[Path, Path], netem: str, count: int) -> list[int]:

@@ -4,148 +4,58 @@ The kernel's discipline stands behind a token bucket (tbf), and ours before a li
 packet from the queue as soon as the one before has gone, and keep it until there are tokens for it. The kernel's timers
 are up to half a microsecond late, CoDel's clock ticks every 1.024 us, and its root is one step of Newton's method at
 each drop (50 ms in place of 70.7 ms after the second): numbers of drops and marks have to be alike, not the packets.
-PIE draws from the guest's randomness. RED is left out: tbf asks it for packets in a way in which it never idles.
+PIE and RED draw from the guest's randomness.
+
+A token bucket never asks RED for a packet while none waits. So the kernel's RED does not learn there that the link is
+idle: after an overload its mean queue falls with each arrival, and without arrivals not at all. Ours falls with time.
+They are compared where the link is never idle.
 """
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-import crosswind
 from captures import tshark
-from conftest import requires
 from crosswind.cell.guests import Template
 from linux.lab import Object, ms
-from virtual.lab import VirtualCells, VirtualRun, run_script
+from virtual.lab import VirtualCells, VirtualRun, between_hosts
+from virtual.paced import PACKET_BYTES, Fates, Paced, Traffic, fates
 
-HOSTS = """
-set -e
-ip netns add a
-ip netns add b
-ip link add v netns a type veth peer name v netns b
-for host in a b; do
-    ip -n $host link set lo up
-    ip -n $host link set v address 02:00:00:00:00:0$host up
-done
-ip -n a addr add 10.0.0.1/24 dev v
-ip -n b addr add 10.0.0.2/24 dev v
-ip -n a neigh add 10.0.0.2 lladdr 02:00:00:00:00:0b dev v
-ip -n b neigh add 10.0.0.1 lladdr 02:00:00:00:00:0a dev v
+ETHERNET = 14
+"""The kernel counts the bytes of the Ethernet header, we the IP packet."""
+
+QUEUE = """
 ip netns exec a tc qdisc add dev v root handle 1: tbf rate 8mbit burst 2000 limit 100000000
 ip netns exec a tc qdisc add dev v parent 1: handle 2: $1
 """
 
-# Packets of several flows at times of their own; those of odd flows take marks. Between two packets there is no time,
-# the time that one takes at the load, or twice that.
-CLIENT = """
-import random, socket, sys, time
-server, payload, flows, phases = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
-draws = random.Random(1)
-sockets = []
-for flow in range(flows):
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)  # SO_SNDBUFFORCE
-    sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if flow % 2 else 0)
-    sender.bind(("", 6000 + flow))
-    sender.connect((server, 5001))
-    sockets.append(sender)
-at, number = time.monotonic_ns() + 100_000_000, 0
-for phase in phases:
-    count, load = map(int, phase.split(":"))
-    for _ in range(count):
-        wait = at - time.monotonic_ns()
-        if wait > 0:
-            time.sleep(wait / 1e9)
-        sockets[draws.randrange(flows)].send(number.to_bytes(4, "big") + bytes(payload - 4))
-        number += 1
-        at += 1_000_000 * 100 // load * draws.randrange(3)
-time.sleep(30)
-sockets[0].send(b"end.")
-"""
-
-SERVER = """
-import socket
-receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)  # SO_RCVBUFFORCE
-receiver.setsockopt(socket.IPPROTO_IP, 13, 1)  # IP_RECVTOS
-receiver.bind(("", 5001))
-while True:
-    data, control, _, _ = receiver.recvmsg(2000, 100)
-    if data == b"end.":
-        break
-    print(int.from_bytes(data[:4], "big"), control[0][2][0] & 3)
-"""
-
-PACKET_BYTES = 1000
-"""On the wire: 1 ms at 8 Mbit/s. The kernel counts the 14 bytes of the Ethernet header, we the IP packet."""
-
-HEADERS = 28
-ETHERNET = 14
-
-PHASES = [(3000, 150), (300, 20), (2000, 105), (1000, 300)]
-PACKETS = sum(count for count, _ in PHASES)
+OVERLOAD = Traffic(phases=((8000, 200),))
+"""The queue is never empty."""
 
 
-@dataclass(frozen=True)
-class Fates:
-    """What became of the packets, by number."""
-
-    dropped: set[int]
-    marked: set[int]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sender and the receiver."""
-    home = tmp_path_factory.mktemp("programs")
-    for name, text in (("client.py", CLIENT), ("server.py", SERVER)):
-        (home / name).write_text(text)
-    return home / "client.py", home / "server.py"
-
-
-def by_kernel(template: Template, programs: tuple[Path, Path], qdisc: str, flows: int, seed: int = 1) -> Fates:
-    for program in ("ip", "tc"):
-        requires(program)
-    client, server = programs
-    phases = " ".join(f"{count}:{load}" for count, load in PHASES)
-    payload = PACKET_BYTES - HEADERS - ETHERNET
+def by_kernel(template: Template, paced: Paced, qdisc: str, traffic: Traffic, seed: int = 1) -> Fates:
+    arguments = " ".join(paced.arguments(traffic, PACKET_BYTES - ETHERNET))
     script = f"""
-    ip netns exec b {sys.executable} {server} &
+    ip netns exec b {sys.executable} -u {paced.server} &
     sleep 1
-    ip netns exec a {sys.executable} {client} 10.0.0.2 {payload} {flows} {phases}
+    ip netns exec a {sys.executable} {paced.client} 10.0.0.2 {arguments}
     wait
     """
-    ran = run_script(template, HOSTS + script, qdisc, seed=seed)
-    assert ran.status == 0, ran.errors
-    return fates(ran.output)
+    return fates(between_hosts(template, QUEUE + script, qdisc, seed=seed), traffic)
 
 
-def by_path(programs: tuple[Path, Path], settings: Object, flows: int, seed: int = 1) -> Fates:
-    client, server = programs
-    phases = [f"{count}:{load}" for count, load in PHASES]
-    cell = crosswind.virtual(
-        {"forward": {"rate": "8mbit", "burst": 2000, **settings}},
-        ["{python}", str(client), "{server}", str(PACKET_BYTES - HEADERS), str(flows), *phases],
-        ["{python}", str(server)],
-        seed=seed,
-    )
-    return fates(cell.output["server"])
-
-
-def fates(output: str) -> Fates:
-    received = dict(tuple(map(int, line.split())) for line in output.splitlines())
-    return Fates(set(range(PACKETS)) - set(received), {number for number, ecn in received.items() if ecn == 3})
+def by_path(paced: Paced, settings: Object, traffic: Traffic, seed: int = 1) -> Fates:
+    return paced.over({"forward": {"rate": "8mbit", "burst": 2000, **settings}}, traffic, seed=seed)[0]
 
 
 @pytest.mark.parametrize(("discipline", "flows"), [("codel", 1), ("codel", 4), ("fq_codel", 4)])
 def test_codel_drops_and_marks_as_many_as_the_kernels(
-    template: Template, programs: tuple[Path, Path], discipline: str, flows: int
+    template: Template, paced: Paced, discipline: str, flows: int
 ) -> None:
-    theirs = by_kernel(template, programs, f"{discipline} limit 10000 target 5ms interval 100ms ecn", flows)
-    ours = by_path(programs, {"discipline": discipline, "queue": "10000p"}, flows)
+    theirs = by_kernel(template, paced, f"{discipline} limit 10000 target 5ms interval 100ms ecn", Traffic(flows))
+    ours = by_path(paced, {"discipline": discipline, "queue": "10000p"}, Traffic(flows))
     assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.05)
     assert len(ours.marked) == pytest.approx(len(theirs.marked), rel=0.05)
     # Until the second drop nobody needs a root.
@@ -153,12 +63,29 @@ def test_codel_drops_and_marks_as_many_as_the_kernels(
     assert min(ours.marked, default=None) == min(theirs.marked, default=None)
 
 
-def test_pie_drops_as_many_as_the_kernels(template: Template, programs: tuple[Path, Path]) -> None:
+def test_pie_drops_as_many_as_the_kernels(template: Template, paced: Paced) -> None:
     qdisc = "pie limit 10000 target 15ms tupdate 15ms ecn"
     seeds = range(1, 4)
-    theirs = [len(by_kernel(template, programs, qdisc, 4, seed).dropped) for seed in seeds]
-    ours = [len(by_path(programs, {"discipline": "pie", "queue": "10000p"}, 4, seed).dropped) for seed in seeds]
+    theirs = [len(by_kernel(template, paced, qdisc, Traffic(4), seed).dropped) for seed in seeds]
+    ours = [len(by_path(paced, {"discipline": "pie", "queue": "10000p"}, Traffic(4), seed).dropped) for seed in seeds]
     assert sum(ours) == pytest.approx(sum(theirs), rel=0.05)
+
+
+def test_red_keeps_the_mean_queue_where_the_kernels_does(template: Template, paced: Paced) -> None:
+    thresholds = "min 20000 max 200000 probability 0.5"
+    # Of these numbers tc makes a weight of 1/128.
+    qdisc = f"red limit 10000000 {thresholds} avpkt 1000 burst 60 bandwidth 8mbit harddrop ecn"
+    settings = {"discipline": "red", "queue": "10MB", "red_min": "20kB", "red_max": "200kB", "red_probability": 0.5}
+    theirs = by_kernel(template, paced, qdisc, OVERLOAD)
+    ours = by_path(paced, {**settings, "red_weight": 1 / 128}, OVERLOAD)
+    # The overload decides how many have to go, the rule where the mean queue is when so many do.
+    assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.02)
+    means = [np.array_split(np.array(fates.took_ns[1500:]) / 1e6, 20) for fates in (theirs, ours)]
+    batches = [[batch.mean() for batch in of] for of in means]
+    # Over a batch of 200 packets the mean queue forgets itself (weight 1/128), so that their means are independent.
+    error_ms = np.sqrt(sum(np.var(of, ddof=1) / len(of) for of in batches))
+    assert np.mean(batches[1]) == pytest.approx(np.mean(batches[0]), abs=4 * error_ms)
+    assert error_ms < 3
 
 
 TRANSFER = {"kind": "transfer", "transport": "tcp", "size_bytes": 3_000_000}

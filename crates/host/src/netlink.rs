@@ -3,7 +3,7 @@
 use crate::error::{HostError, Result};
 use crosswind_ledger::DeviceCounters;
 use netlink_packet_core::{
-    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload, Nla,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
@@ -40,14 +40,23 @@ impl Place {
     const fn parent(self) -> TcHandle {
         if self.0 == 0 { TcHandle::ROOT } else { TcHandle { major: self.0, minor: 1 } }
     }
+
+    /// The one class of the discipline here, if it has classes.
+    const fn class(self) -> TcHandle {
+        TcHandle { major: self.0 + 1, minor: 1 }
+    }
 }
 
 /// A queueing discipline, as the kernel has it.
 pub struct QdiscReadback {
     pub kind: String,
     pub options: Vec<u8>,
+    /// Options of the class that it has.
+    pub class: Option<Vec<u8>>,
     pub sizes: Option<Vec<u8>>,
     pub counters: QdiscCounters,
+    /// What it has counted for itself.
+    pub statistics: Vec<u8>,
 }
 
 /// What a queueing discipline has counted: with what those inside have.
@@ -69,24 +78,49 @@ pub struct QdiscCounters {
 
 impl QdiscReadback {
     fn new(message: TcMessage) -> Self {
-        let mut found =
-            Self { kind: String::new(), options: Vec::new(), sizes: None, counters: QdiscCounters::default() };
+        let mut found = Self {
+            kind: String::new(),
+            options: Vec::new(),
+            class: None,
+            sizes: None,
+            counters: QdiscCounters::default(),
+            statistics: Vec::new(),
+        };
         for attribute in message.attributes {
             match attribute {
                 TcAttribute::Kind(kind) => found.kind = kind,
-                TcAttribute::Options(options) => {
-                    if let Some(TcOption::Other(raw)) = options.into_iter().next() {
-                        found.options = vec![0; raw.value_len()];
-                        raw.emit_value(&mut found.options);
-                    }
-                }
+                TcAttribute::Options(options) => found.options = bytes_of(&options),
                 TcAttribute::Stab(sizes) => found.sizes = Some(sizes),
-                TcAttribute::Stats2(counts) => counts.iter().for_each(|counts| found.counters.read(counts)),
+                TcAttribute::Stats2(counts) => {
+                    for counts in &counts {
+                        found.counters.read(counts);
+                    }
+                    found.statistics = counts.iter().find_map(own_statistics).unwrap_or_default();
+                }
                 _ => {}
             }
         }
         found
     }
+}
+
+/// The bytes of options, of which the library knows some.
+fn bytes_of(options: &[TcOption]) -> Vec<u8> {
+    if let [TcOption::Other(raw)] = options {
+        let mut bytes = vec![0; raw.value_len()];
+        raw.emit_value(&mut bytes);
+        return bytes;
+    }
+    let mut bytes = vec![0; options.buffer_len()];
+    options.emit(&mut bytes);
+    bytes
+}
+
+fn own_statistics(counts: &TcStats2) -> Option<Vec<u8>> {
+    let TcStats2::App(statistics) = counts else { return None };
+    let mut bytes = vec![0; statistics.buffer_len()];
+    statistics.emit(&mut bytes);
+    Some(bytes)
 }
 
 impl QdiscCounters {
@@ -170,31 +204,50 @@ impl Netlink {
         })
     }
 
-    /// Gives a device a queueing discipline, or one of its disciplines another one inside.
-    pub fn add_qdisc(
+    /// Gives a device a queueing discipline, or one of its disciplines another one inside; one that is there is `changed`.
+    pub fn set_discipline(
         &self,
         name: &str,
         place: Place,
         kind: &str,
         options: Vec<u8>,
         sizes: Option<Vec<u8>>,
+        changed: bool,
     ) -> Result<()> {
-        let mut message = TcMessage::with_index(self.index(name)? as i32);
+        let mut message = self.discipline(name, kind, options)?;
         message.header.parent = place.parent();
         message.header.handle = place.handle();
-        message.attributes = vec![TcAttribute::Kind(kind.into())];
         message.attributes.extend(sizes.map(TcAttribute::Stab));
-        message.attributes.push(TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)));
         let what = format!("give {name} the queueing discipline {kind}");
-        self.request(&what, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL)
+        let flags = if changed { 0 } else { NLM_F_CREATE | NLM_F_EXCL };
+        self.request(&what, RouteNetlinkMessage::NewQueueDiscipline(message), flags)
     }
 
-    /// The queueing disciplines of a device, the outermost first.
+    /// Gives a queueing discipline its one class; one that is there is `changed`.
+    pub fn set_class(&self, name: &str, place: Place, kind: &str, options: Vec<u8>, changed: bool) -> Result<()> {
+        let mut message = self.discipline(name, kind, options)?;
+        message.header.parent = place.handle();
+        message.header.handle = place.class();
+        let what = format!("give the queueing discipline {kind} of {name} a class");
+        let flags = if changed { 0 } else { NLM_F_CREATE | NLM_F_EXCL };
+        self.request(&what, RouteNetlinkMessage::NewTrafficClass(message), flags)
+    }
+
+    fn discipline(&self, name: &str, kind: &str, options: Vec<u8>) -> Result<TcMessage> {
+        let mut message = TcMessage::with_index(self.index(name)? as i32);
+        let options = TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options));
+        message.attributes = vec![TcAttribute::Kind(kind.into()), options];
+        Ok(message)
+    }
+
+    /// The queueing disciplines of a device, the outermost first, each with its one class.
     pub fn qdiscs(&self, name: &str) -> Result<Vec<QdiscReadback>> {
         let index = self.index(name)? as i32;
-        let query = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index));
-        let answers = self.exchange(&format!("list the queueing disciplines of {name}"), query, NLM_F_DUMP)?;
-        let mut found: Vec<_> = answers
+        let ask = |query: fn(TcMessage) -> RouteNetlinkMessage| {
+            let what = format!("list the queueing disciplines of {name}");
+            self.exchange(&what, query(TcMessage::with_index(index)), NLM_F_DUMP)
+        };
+        let mut found: Vec<_> = ask(RouteNetlinkMessage::GetQueueDiscipline)?
             .into_iter()
             .filter_map(|answer| match answer {
                 RouteNetlinkMessage::NewQueueDiscipline(message) if message.header.index == index => Some(message),
@@ -202,7 +255,23 @@ impl Netlink {
             })
             .collect();
         found.sort_by_key(|message| (message.header.parent != TcHandle::ROOT, message.header.handle.major));
-        Ok(found.into_iter().map(QdiscReadback::new).collect())
+        let classes = ask(RouteNetlinkMessage::GetTrafficClass)?;
+        let class_of = |handle: TcHandle| {
+            classes.iter().find_map(|answer| match answer {
+                RouteNetlinkMessage::NewTrafficClass(class) if class.header.handle.major == handle.major => {
+                    class.attributes.iter().find_map(|attribute| match attribute {
+                        TcAttribute::Options(options) => Some(bytes_of(options)),
+                        _ => None,
+                    })
+                }
+                _ => None,
+            })
+        };
+        let readback = |message: TcMessage| {
+            let class = class_of(message.header.handle);
+            QdiscReadback { class, ..QdiscReadback::new(message) }
+        };
+        Ok(found.into_iter().map(readback).collect())
     }
 
     /// Sets a device up or down.

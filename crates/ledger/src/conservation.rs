@@ -45,6 +45,16 @@ pub struct Passed {
     pub dropped: Dropped,
     /// Packets that they held at the end.
     pub queued: u64,
+    /// Copies that they made of packets.
+    pub duplicated: u64,
+    /// Packets that they marked (ECN).
+    pub marked: u64,
+    /// ICMP messages that the sending host got about packets that were too large.
+    pub icmp: u64,
+    /// Their bytes.
+    pub icmp_bytes: u64,
+    /// Whether they flipped bits: what the receiving device drops then after it took it is delivered, as it would be with its bits right.
+    pub corrupts: bool,
 }
 
 /// The emulator's counts, by direction.
@@ -240,21 +250,28 @@ impl LedgerReport {
         [forward, reverse]: [Passed; 2],
         header: u64,
     ) -> Self {
-        let direction = |sender: DeviceCounters, receiver: DeviceCounters, passed: Passed| {
-            let mut dropped = passed.dropped;
-            dropped.add(DropCause::Device, sender.dropped_sending + receiver.dropped_receiving);
+        let bytes = |all: u64, packets: u64, icmp: u64| all.saturating_sub(header * packets + icmp);
+        // To the receiver of one direction the path itself has sent messages about packets of the other.
+        let direction = |sender: DeviceCounters, receiver: DeviceCounters, passed: &Passed, other: &Passed| {
+            let refused = if passed.corrupts { 0 } else { receiver.dropped_receiving };
+            let mut dropped = passed.dropped.clone();
+            dropped.add(DropCause::Device, sender.dropped_sending + refused);
             DirectionReport {
                 entered: sender.sent + sender.dropped_sending,
-                delivered: receiver.received.saturating_sub(receiver.dropped_receiving),
+                duplicated: passed.duplicated,
+                delivered: receiver.received.saturating_sub(refused + other.icmp),
                 dropped,
-                marked: 0,
+                marked: passed.marked,
                 queued: passed.queued,
-                in_bytes: sender.sent_bytes.saturating_sub(header * sender.sent),
-                delivered_bytes: receiver.received_bytes.saturating_sub(header * receiver.received),
-                ..DirectionReport::default()
+                in_bytes: bytes(sender.sent_bytes, sender.sent, 0),
+                delivered_bytes: bytes(receiver.received_bytes, receiver.received, other.icmp_bytes),
+                corrupted: 0,
+                icmp: passed.icmp,
             }
         };
-        Self::new(direction(client, server, forward), direction(server, client, reverse), Vec::new())
+        let ways = [direction(client, server, &forward, &reverse), direction(server, client, &reverse, &forward)];
+        let [forward, reverse] = ways;
+        Self::new(forward, reverse, Vec::new())
     }
 
     /// A sentence for each two counts that do not agree; none when the ledger is closed.

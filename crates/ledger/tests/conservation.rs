@@ -162,7 +162,10 @@ fn what_disciplines_dropped_and_hold_is_what_one_device_sent_and_the_other_did_n
     let mut dropped = Dropped::default();
     dropped.add(LOSS, 1);
     dropped.add(QUEUE, 1);
-    let passed = |queued| [Passed { dropped: dropped.clone(), queued }, Passed::default()];
+    let passed = |queued| {
+        let hole = Passed { dropped: dropped.clone(), queued, ..Passed::default() };
+        [hole, Passed::default()]
+    };
     let report = LedgerReport::from_disciplines(client, server, passed(1), 14);
     assert!(report.closed, "{:?}", report.mismatches());
     let forward = &report.forward;

@@ -366,7 +366,7 @@ impl PathConfig {
     }
 
     /// What a hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
-    fn variants_of(&self, hop: &Hop, side: Side) -> impl Iterator<Item = DirectionConfig> {
+    pub fn variants_of(&self, hop: &Hop, side: Side) -> impl Iterator<Item = DirectionConfig> {
         let base = hop.side(side);
         let changed = self.changes.iter().filter(|change| change.is_of(hop)).flat_map(move |change| {
             let rows = if change.has_trace(side) { table::extremes(&change.rows) } else { Vec::new() };

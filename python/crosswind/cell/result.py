@@ -265,12 +265,12 @@ class QdiscCounters(ProtocolRecord):
 
 
 class Qdisc(ProtocolRecord):
-    """A queueing discipline of the kernel. Its other settings, which differ by its kind, are fields too."""
+    """A queueing discipline of the kernel. Its settings, which differ by its kind, are fields too."""
 
     stage: int
     kind: str
-    rate_bytes_per_s: int
     counters: QdiscCounters
+    marked: int
 
 
 class NetemPath(ProtocolRecord):

@@ -10,12 +10,14 @@ pub use plan::{Plan, Stage};
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::namespace::Namespace;
-use crate::netlink::{Netlink, Place, QdiscCounters};
+use crate::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
+use crate::sockets;
 use crate::sysctl;
 use crosswind_ledger::{DropCause, Passed};
-use crosswind_path::{Counting, Side};
+use crosswind_path::{Counting, Side, link, mtu};
 use crosswind_units::Bytes;
 use discipline::attribute;
+use netlink_packet_route::route::RouteMetric;
 use nix::errno::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub struct Middle {
 }
 
 /// One queueing discipline of the path: what the kernel was asked, which is what it made of it, and what it counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QdiscReport {
     /// Which stage of the direction it is part of.
     pub stage: u64,
@@ -49,10 +51,12 @@ pub struct QdiscReport {
     pub discipline: Discipline,
     /// What it has counted, with what disciplines inside have.
     pub counters: QdiscCounters,
+    /// Packets that it has marked (ECN).
+    pub marked: u64,
 }
 
 /// What became of the packets of one direction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SideReport {
     /// The disciplines, in the order in which packets pass them.
     pub qdiscs: Vec<QdiscReport>,
@@ -93,6 +97,10 @@ impl Middle {
                 // A device that does multicast when this is set tells its neighbours that it is a router. A kernel without IPv6
                 // has nothing to forward.
                 let _ = sysctl::set("net.ipv6.conf.all.forwarding", "1");
+                // Each sender of a packet that is too large is told.
+                for unlimited in ["net.ipv4.icmp_ratelimit", "net.ipv6.icmp.ratelimit"] {
+                    let _ = sysctl::set(unlimited, "0");
+                }
                 devices.into_iter().try_for_each(|(_, device)| netlink.set_up(device, true))
             })?;
         }
@@ -101,12 +109,14 @@ impl Middle {
 
     /// Waits until the devices send, and makes the way from host to host.
     pub fn route(&self, client: IpAddr, server: IpAddr) -> Result<()> {
-        for namespace in &self.namespaces {
-            for (device, to) in [(TO_CLIENT, client), (TO_SERVER, server)] {
+        for (place, namespace) in self.namespaces.iter().enumerate() {
+            let ways = [(Side::Reverse, TO_CLIENT, client), (Side::Forward, TO_SERVER, server)];
+            for (side, device, to) in ways {
+                let mtu = self.stage(side, place).and_then(|stage| stage.mtu);
                 namespace.run(|| {
                     let netlink = Netlink::connect()?;
                     netlink.wait_until_sending(device)?;
-                    netlink.add_route(device, to, None, Vec::new())
+                    netlink.add_route(device, to, None, mtu.map(RouteMetric::Mtu).into_iter().collect())
                 })?;
             }
         }
@@ -122,15 +132,37 @@ impl Middle {
         let mut report = SideReport::default();
         for (number, stage) in self.plan.side(side).iter().enumerate() {
             let (namespace, device) = self.place(side, number);
-            let counters = namespace.run(|| stage.read(&Netlink::connect()?, device, self.mtu))?;
-            let inner = counters[1..].iter().map(|counters| counters.dropped).chain([0]);
-            for ((applied, counters), inner) in stage.disciplines.iter().zip(&counters).zip(inner) {
+            let incoming = if device == TO_SERVER { TO_CLIENT } else { TO_SERVER };
+            let (found, arrived) = namespace.run(|| {
+                let netlink = Netlink::connect()?;
+                Ok((stage.read(&netlink, device, self.mtu)?, netlink.counters(incoming)?.received))
+            })?;
+            let inner = found.iter().skip(1).map(|found| found.counters.dropped).chain([0]);
+            for ((applied, found), inner) in stage.disciplines.iter().zip(&found).zip(inner) {
+                let extra = applied.discipline.extra(&found.statistics);
+                let own = found.counters.dropped.saturating_sub(inner);
+                let full = extra.overlimit.min(own);
                 let cause = applied.cause.map_or(DropCause::Device, DropCause::Path);
-                report.passed.dropped.add(cause, counters.dropped.saturating_sub(inner));
+                report.passed.dropped.add(cause, own - full);
+                report.passed.dropped.add(DropCause::Path(link::QUEUE_FULL), full);
+                report.passed.marked += extra.marked;
+                report.passed.corrupts |= matches!(&applied.discipline, Discipline::Netem(netem) if netem.corrupt > 0);
+                let counters = stage.in_bytes(found.counters);
                 let discipline = applied.discipline.clone();
-                report.qdiscs.push(QdiscReport { stage: number as u64, discipline, counters: *counters });
+                report.qdiscs.push(QdiscReport { stage: number as u64, discipline, counters, marked: extra.marked });
             }
-            report.passed.queued += counters[0].queued;
+            if let Some(outer) = found.first().map(|outer| outer.counters) {
+                report.passed.queued += outer.queued;
+                if stage.duplicates {
+                    report.passed.duplicated += (outer.sent + outer.dropped + outer.queued).saturating_sub(arrived);
+                }
+            }
+            if stage.mtu.is_some() {
+                let told = namespace.run(|| Ok(sockets::too_big()))?;
+                report.passed.dropped.add(DropCause::Path(mtu::MTU), told.dropped);
+                report.passed.icmp += told.icmp;
+                report.passed.icmp_bytes += told.icmp_bytes;
+            }
         }
         Ok(report)
     }
@@ -155,40 +187,56 @@ impl Middle {
 
 impl Stage {
     fn apply(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<()> {
-        for (place, applied) in (0..).zip(&self.disciplines) {
+        for (place, applied) in (0..).map(Place).zip(&self.disciplines) {
             let discipline = &applied.discipline;
-            let sizes = (place == 0).then(|| SizeTable::new(self.counting, mtu).encode());
+            let kind = discipline.kind();
+            let sizes = (place.0 == 0).then(|| SizeTable::new(self.counting, self.shift, mtu).encode());
             netlink
-                .add_qdisc(device, Place(place), discipline.kind(), discipline.encode(), sizes)
-                .map_err(|error| lacking(discipline.kind(), error))?;
+                .set_discipline(device, place, kind, discipline.encode(), sizes, false)
+                .map_err(|error| lacking(kind, error))?;
+            if let Some(class) = discipline.encode_class() {
+                netlink.set_class(device, place, kind, class, false)?;
+            }
         }
         self.read(netlink, device, mtu).map(|_| ())
     }
 
-    /// What its disciplines have counted, the outer one first.
+    /// What the kernel has made of its disciplines, and counted, the outer one first.
     ///
     /// # Errors
     /// Where they are not what was asked.
-    fn read(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<Vec<QdiscCounters>> {
+    fn read(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<Vec<QdiscReadback>> {
+        if self.disciplines.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut found = netlink.qdiscs(device)?;
         // The queue inside a token bucket is one of its own to the kernel; the bucket's counts include it.
         found.truncate(self.disciplines.len());
         let sizes = found.first().map(|outer| outer.sizes.clone());
+        let decode = |found: &QdiscReadback| Discipline::decode(&found.kind, &found.options, found.class.as_deref());
         let same = found.len() == self.disciplines.len()
-            && found.iter().zip(&self.disciplines).all(|(found, asked)| {
-                Discipline::decode(&found.kind, &found.options)
-                    .is_some_and(|found| found.is_as_asked(&asked.discipline))
-            })
-            && sizes.flatten().is_some_and(|sizes| sizes == SizeTable::new(self.counting, mtu).base());
+            && found
+                .iter()
+                .zip(&self.disciplines)
+                .all(|(found, asked)| decode(found).is_some_and(|found| found.is_as_asked(&asked.discipline)))
+            && sizes.flatten().is_some_and(|sizes| sizes == SizeTable::new(self.counting, self.shift, mtu).base());
         if !same {
-            let found: Vec<_> =
-                found.iter().map(|found| (&found.kind, Discipline::decode(&found.kind, &found.options))).collect();
+            let found: Vec<_> = found.iter().map(|found| (&found.kind, decode(found))).collect();
             return Err(HostError::unsupported(
                 format!("cannot set up {device} as asked: {:?}", self.disciplines),
                 format!("the kernel made it {found:?}"),
             ));
         }
-        Ok(found.into_iter().map(|found| found.counters).collect())
+        Ok(found)
+    }
+
+    /// The counters, whose bytes are as much larger as the kernel takes packets to be.
+    const fn in_bytes(&self, counters: QdiscCounters) -> QdiscCounters {
+        QdiscCounters {
+            sent_bytes: counters.sent_bytes >> self.shift,
+            queued_bytes: counters.queued_bytes >> self.shift,
+            ..counters
+        }
     }
 }
 
@@ -205,14 +253,15 @@ fn lacking(kind: &str, error: HostError) -> HostError {
 struct SizeTable {
     /// What is occupied by IP packets of 0, 1, 2, .. bytes; empty where it is these bytes themselves.
     occupied: Vec<u16>,
+    /// By how many bits the kernel takes it to be larger.
+    shift: u8,
 }
 
 impl SizeTable {
-    fn new(counting: Counting, mtu: u32) -> Self {
+    fn new(counting: Counting, shift: u8, mtu: u32) -> Self {
         let occupied = |size| counting.occupied(Bytes(size)).0 as u16;
-        Self {
-            occupied: if counting == Counting::Ip { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() },
-        }
+        let is_itself = counting == Counting::Ip && shift == 0;
+        Self { occupied: if is_itself { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() }, shift }
     }
 
     /// As `TCA_STAB` of a request.
@@ -229,7 +278,7 @@ impl SizeTable {
     fn base(&self) -> Vec<u8> {
         // struct tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize.
         let overhead = -(ETHERNET_HEADER as i32);
-        let spec = [0, overhead as u32, 0, 0, 0, self.occupied.len() as u32];
+        let spec = [u32::from_ne_bytes([0, self.shift, 0, 0]), overhead as u32, 0, 0, 0, self.occupied.len() as u32];
         let mut bytes = Vec::new();
         attribute(&mut bytes, TCA_STAB_BASE, &spec.into_iter().flat_map(u32::to_ne_bytes).collect::<Vec<_>>());
         bytes
@@ -242,8 +291,10 @@ mod tests {
 
     #[test]
     fn the_kernel_is_told_what_a_packet_occupies() {
-        assert_eq!(SizeTable::new(Counting::Ip, 1500).encode(), SizeTable::new(Counting::Ip, 1500).base());
-        let frames = SizeTable::new(Counting::Ethernet, 1500);
+        let packets = SizeTable::new(Counting::Ip, 0, 1500);
+        assert_eq!((packets.encode(), packets.base().len()), (packets.base(), 28));
+        assert_eq!(SizeTable::new(Counting::Ip, 3, 1500).encode()[5], 3);
+        let frames = SizeTable::new(Counting::Ethernet, 0, 1500);
         assert_eq!((frames.occupied[40], frames.occupied[46], frames.occupied[1500]), (84, 84, 1538));
         assert_eq!(frames.encode().len(), 28 + 4 + 1501 * 2 + 2);
     }

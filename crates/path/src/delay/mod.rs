@@ -136,6 +136,19 @@ impl ElementSettings for DelaySettings {
 }
 
 impl DelaySettings {
+    /// So many quantiles of the jitter's distribution at equal distances, where 1 stands for the jitter; none without jitter.
+    pub fn jitter_quantiles(&self, number: u64) -> Option<Vec<f64>> {
+        let shape = Shapes::default().get(self.shape().ok()??);
+        let middle = |place: u64| ((u128::from(2 * place + 1) << 63) / u128::from(number)) as u64;
+        Some((0..number).map(|place| shape.at(middle(place))).collect())
+    }
+
+    /// The share of packets that overtake others where they can, and the gap between two; none where none does.
+    pub fn overtaking_packets(&self) -> Option<(Probability, u64)> {
+        let share = self.reorder_share.or_else(|| self.reorder_gap.and_then(|_| Probability::new(1.0).ok()))?;
+        (share > Probability::ZERO).then(|| (share, self.reorder_gap.unwrap_or(1)))
+    }
+
     /// # Errors
     /// Two distributions, and values that are none.
     fn shape(&self) -> Result<Option<ShapeSettings<'_>>, SettingError> {
@@ -164,8 +177,7 @@ impl DelaySettings {
     }
 
     fn overtaking(&self, seed: Seed) -> Option<Overtaking> {
-        let share = self.reorder_share.or_else(|| self.reorder_gap.and_then(|_| Probability::new(1.0).ok()))?;
-        (share > Probability::ZERO).then(|| Overtaking::new(share, self.reorder_gap.unwrap_or(1), seed))
+        self.overtaking_packets().map(|(share, gap)| Overtaking::new(share, gap, seed))
     }
 }
 

@@ -27,6 +27,11 @@ impl Markov {
         Self { next, rows, steady: steady.to_vec(), loss: loss.to_vec() }
     }
 
+    /// The probabilities of each state's successors, and what is lost in each state.
+    pub fn probabilities(&self) -> (&[Vec<f64>], &[f64]) {
+        (&self.rows, &self.loss)
+    }
+
     /// The share of packets that is lost, and that share of those behind a lost one.
     pub fn shares(&self) -> [f64; 2] {
         let lost = |of: &[f64]| -> f64 { of.iter().zip(&self.loss).map(|(share, loss)| share * loss).sum() };

@@ -158,6 +158,24 @@ impl ElementSettings for LossSettings {
     }
 }
 
+/// Losses, as a rule that others than this element may follow too.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossRule {
+    /// No packet is lost.
+    None,
+    /// Each with the same probability.
+    Independent(Probability),
+    /// By a chain of states, with a step at each packet: the probabilities of each state's successors, and what is lost in it.
+    Markov {
+        /// For each state.
+        rows: Vec<Vec<f64>>,
+        /// For each state.
+        loss: Vec<f64>,
+    },
+    /// By time, index or size.
+    Other,
+}
+
 /// Drops the packets that the settings lose.
 pub fn losses(settings: Schedule<LossSettings>, seed: Seed) -> Box<dyn Element> {
     let mut models = settings.map(|settings| settings.model().unwrap_or(Model::None));
@@ -234,6 +252,19 @@ const MODELS: [(&str, &[&str]); 7] = [
 ];
 
 impl LossSettings {
+    /// The rule of what is lost.
+    pub fn rule(&self) -> LossRule {
+        match self.model() {
+            Ok(Model::None) | Err(_) => LossRule::None,
+            Ok(Model::Independent(probability)) => LossRule::Independent(probability),
+            Ok(Model::Markov(chain)) => {
+                let (rows, loss) = chain.markov().probabilities();
+                LossRule::Markov { rows: rows.to_vec(), loss: loss.to_vec() }
+            }
+            Ok(_) => LossRule::Other,
+        }
+    }
+
     /// # Errors
     /// Settings of two models, and those of none that can be.
     fn model(&self) -> Result<Model, SettingError> {

@@ -17,8 +17,8 @@ pub struct Red {
     seed: Seed,
     /// Bytes that wait in the mean, each arrival weighted.
     mean: f64,
-    /// Packets since the last drop; none below the lower threshold.
-    count: Option<u64>,
+    /// Packets that were neither dropped nor marked since the last one that was, or since the mean queue passed the lower threshold.
+    count: u64,
     /// Since when the link has had nothing to send.
     idle: Option<Instant>,
 }
@@ -61,7 +61,7 @@ impl Red {
             rules: Rules::of(settings),
             seed,
             mean: 0.0,
-            count: None,
+            count: 0,
             idle: Some(Instant::ZERO),
         }
     }
@@ -80,20 +80,17 @@ impl Red {
     /// Whether the packet is dropped, or may be marked instead.
     fn verdict(&mut self, packet: &Packet) -> Verdict {
         let Rules { minimum, maximum, probability, .. } = self.rules;
-        if self.mean < minimum {
-            self.count = None;
-            return Verdict::Passes;
+        if self.mean < minimum || self.mean >= maximum {
+            self.count = 0;
+            return if self.mean < minimum { Verdict::Passes } else { Verdict::Drops };
         }
-        if self.mean >= maximum {
-            self.count = Some(0);
-            return Verdict::Drops;
-        }
-        let count = self.count.map_or(0, |count| count + 1);
+        // Section 7 of the paper: so the gap between two is each of 1, 2, .. 1/base with the same probability. (Its figure 2 counts one
+        // more packet, which leaves out the last.)
         let base = probability * (self.mean - minimum) / (maximum - minimum);
-        let spread = 1.0 - count as f64 * base;
+        let spread = 1.0 - self.count as f64 * base;
         let chance = if spread > 0.0 { base / spread } else { 1.0 };
         let hit = fraction(packet.word(self.seed)) < chance;
-        self.count = Some(if hit { 0 } else { count });
+        self.count = if hit { 0 } else { self.count + 1 };
         if hit { Verdict::Marks } else { Verdict::Passes }
     }
 }

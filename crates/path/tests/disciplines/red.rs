@@ -1,4 +1,5 @@
-//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), figure 2.
+//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), figure 2, with the count of section 7: of the
+//! packets since the last drop or mark, without the packet itself. Figure 2 counts that too, so that a gap never has its full length.
 
 use super::*;
 use std::collections::VecDeque;
@@ -27,9 +28,9 @@ impl Reference for Queue {
         }
         let mut dropped = false;
         if self.min_th <= self.avg && self.avg < self.max_th {
-            self.count += 1;
             let p_b = self.max_p * (self.avg - self.min_th) / (self.max_th - self.min_th);
             let p_a = if self.count as f64 * p_b < 1.0 { p_b / (1.0 - self.count as f64 * p_b) } else { 1.0 };
+            self.count += 1;
             if unit(self.seed.word(pkt.index)) < p_a {
                 self.count = 0;
                 dropped = pkt.ecn == Ecn::NotCapable;
@@ -41,7 +42,7 @@ impl Reference for Queue {
             dropped = true;
             self.count = 0;
         } else {
-            self.count = -1;
+            self.count = 0;
         }
         if dropped || self.packets.len() >= self.limit {
             drops.push((pkt, now));
@@ -62,7 +63,7 @@ impl Reference for Queue {
 fn reference(seed: u64, limit: usize, (min_th, max_th, max_p, w_q): (u64, u64, f64, f64)) -> Queue {
     let packets = VecDeque::new();
     let (min_th, max_th) = (min_th as f64, max_th as f64);
-    Queue { packets, limit, min_th, max_th, max_p, w_q, seed: link_seed(seed), avg: 0.0, count: -1, q_time: Some(0) }
+    Queue { packets, limit, min_th, max_th, max_p, w_q, seed: link_seed(seed), avg: 0.0, count: 0, q_time: Some(0) }
 }
 
 #[test]

@@ -1,0 +1,284 @@
+//! A path as queueing disciplines: what each direction passes, one stage after another, and what of a path netem cannot do.
+
+mod refused;
+mod stages;
+
+use super::discipline::Discipline;
+use crosswind_path::{Cause, Counting, DirectionConfig, Hop, PathConfig, Side};
+use crosswind_settings::SettingError;
+use crosswind_units::{Probability, Seed};
+use refused::refused_settings;
+
+/// A packet passes so many namespaces at most: each takes one from its hop limit of 64.
+const MOST_NAMESPACES: usize = 60;
+
+/// What the devices between the hosts do to packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Client to server.
+    pub forward: Vec<Stage>,
+    /// Server to client.
+    pub reverse: Vec<Stage>,
+    namespaces: usize,
+}
+
+/// What one device does: a discipline, and perhaps another one inside, to which it hands its packets. Without any it lets them pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stage {
+    /// What occupies the link and queues in bytes.
+    pub counting: Counting,
+    /// By how many bits sizes are larger to the kernel.
+    pub shift: u8,
+    /// The largest packet that is forwarded; senders of larger ones are told.
+    pub mtu: Option<u32>,
+    /// Whether it makes copies.
+    pub duplicates: bool,
+    /// Which hop it is part of.
+    pub hop: u8,
+    /// The outer one first.
+    pub disciplines: Vec<Applied>,
+}
+
+/// A discipline, and why it drops packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// What the kernel is to do.
+    pub discipline: Discipline,
+    /// The cause of its own drops; none where it is not to drop any.
+    pub cause: Option<Cause>,
+    /// Which hop it is part of.
+    pub hop: u8,
+}
+
+/// What a hop ever does in one direction: it has the stages for that at all times.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
+struct Needs {
+    loss: bool,
+    duplicate: bool,
+    corrupt: bool,
+    delay: bool,
+    jitter: bool,
+    overtaking: bool,
+    link_changes: bool,
+    delay_changes: bool,
+}
+
+/// Whose stages are wanted.
+struct Wanted {
+    /// The largest packet of the hosts.
+    mtu: u32,
+    hop: u8,
+}
+
+impl Plan {
+    /// What does to packets of up to `mtu` bytes what `path` does.
+    ///
+    /// # Errors
+    /// Every key that netem has no counterpart for, in one sentence about `backend`.
+    pub fn new(path: &PathConfig, mtu: u32, seed: Seed) -> Result<Self, SettingError> {
+        let refused = refused_keys(path, mtu);
+        if !refused.is_empty() {
+            let problem = format!("netem cannot do {}", refused.join(", "));
+            return Err(SettingError::new("backend", problem, "use the backend tun, or leave these keys out"));
+        }
+        let [(mut forward, forward_end), (mut reverse, reverse_end)] =
+            Side::BOTH.map(|side| direction(path, side, mtu, seed));
+        // Where the sender of a packet that is too large is told, what it is told is not to meet the other direction.
+        let told = |stages: &[Stage], other: &[Stage]| {
+            usize::from(stages.first().is_some_and(|stage| stage.mtu.is_some()) && !other.is_empty())
+        };
+        let needed = [
+            forward.len() + forward_end.len() + told(&reverse, &forward),
+            reverse.len() + reverse_end.len() + told(&forward, &reverse),
+        ];
+        let namespaces = needed.into_iter().max().unwrap_or_default().max(1);
+        if namespaces > MOST_NAMESPACES {
+            let problem = format!("netem needs {namespaces} namespaces: packets would pass {MOST_NAMESPACES} at most");
+            return Err(SettingError::new("backend", problem, "use the backend tun, or fewer hops"));
+        }
+        // Whoever forwards a packet with a flipped bit looks at its header: nobody but the receiver is to.
+        for (stages, end) in [(&mut forward, forward_end), (&mut reverse, reverse_end)] {
+            if !end.is_empty() {
+                stages.resize(namespaces - end.len(), Stage::default());
+                stages.extend(end);
+            }
+        }
+        Ok(Self { forward, reverse, namespaces })
+    }
+
+    /// The stages of one direction, in the order in which packets pass them.
+    pub fn side(&self, side: Side) -> &[Stage] {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+
+    /// How many namespaces between the hosts it takes: each has one device for each direction.
+    pub const fn namespaces(&self) -> usize {
+        self.namespaces
+    }
+}
+
+/// The stages of one direction, and the one that has to be its last.
+fn direction(path: &PathConfig, side: Side, mtu: u32, seed: Seed) -> (Vec<Stage>, Vec<Stage>) {
+    let mut hops: Vec<(usize, &Hop)> = path.hops.iter().enumerate().collect();
+    if side == Side::Reverse {
+        hops.reverse();
+    }
+    let (mut all, mut flips) = (Vec::new(), Vec::new());
+    for (number, hop) in hops {
+        let (config, needs) = (hop.side(side), Needs::of(&path.variants_of(hop, side).collect::<Vec<_>>()));
+        let seed = seed.child(side.name()).child(&number.to_string());
+        let wanted = Wanted { mtu, hop: number as u8 };
+        all.extend(stages::stages(config, needs, &wanted, seed));
+        if needs.corrupt {
+            flips.push(stages::corruption(config, number as u8, seed));
+        }
+    }
+    let end = if flips.is_empty() { Vec::new() } else { vec![Stage { disciplines: flips, ..Stage::default() }] };
+    (all, end)
+}
+
+impl Needs {
+    fn of(variants: &[DirectionConfig]) -> Self {
+        let ever = |is: &dyn Fn(&DirectionConfig) -> bool| variants.iter().any(is);
+        let differ = |is: &dyn Fn(&DirectionConfig, &DirectionConfig) -> bool| {
+            variants.windows(2).any(|pair| is(&pair[0], &pair[1]))
+        };
+        Self {
+            loss: ever(&|config| config.loss.rule() != crosswind_path::loss::LossRule::None),
+            duplicate: ever(&|config| config.duplicate.duplicate > Probability::ZERO),
+            corrupt: ever(&|config| config.corrupt.corrupt > Probability::ZERO),
+            delay: ever(&|config| config.delay.delay.as_nanos() > 0),
+            jitter: ever(&|config| config.delay.jitter.as_nanos() > 0),
+            overtaking: ever(&|config| config.delay.overtaking_packets().is_some()),
+            link_changes: differ(&|one, other| one.link != other.link),
+            delay_changes: differ(&|one, other| one.delay != other.delay),
+        }
+    }
+}
+
+/// Every key that netem has no counterpart for, with the reason.
+fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
+    let mut refused = Vec::new();
+    if !path.changes.is_empty() {
+        refused.push("changes (its settings stay as they are)".to_owned());
+    }
+    for (number, hop) in path.hops.iter().enumerate() {
+        for side in Side::BOTH {
+            let hop_name = if hop.name.is_empty() { String::new() } else { format!("hops.{number}.") };
+            let reasons = refused_settings(hop.side(side), mtu);
+            refused.extend(reasons.into_iter().map(|reason| format!("{hop_name}{}.{reason}", side.name())));
+        }
+    }
+    refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netem::discipline::{Loss, Netem, Tbf, parts};
+    use crosswind_path::{link, loss};
+    use crosswind_units::{Bytes, Duration};
+    use serde_json::{Value, json};
+
+    const UNLIMITED: u32 = 1_000_000_000;
+
+    fn direction(settings: &Value) -> DirectionConfig {
+        DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
+    }
+
+    fn forward(settings: &Value) -> Vec<Stage> {
+        let path = PathConfig::one_hop(direction(settings), DirectionConfig::default());
+        Plan::new(&path, 1500, Seed(1)).unwrap().forward
+    }
+
+    fn netems(stage: &Stage) -> Vec<(Netem, Option<Cause>)> {
+        let netem = |applied: &Applied| match &applied.discipline {
+            Discipline::Netem(netem) => (Netem { seed: None, ..netem.clone() }, applied.cause),
+            other => panic!("{other:?}"),
+        };
+        stage.disciplines.iter().map(netem).collect()
+    }
+
+    #[test]
+    fn the_link_comes_before_the_delay_and_only_the_link_and_the_loss_drop() {
+        let stages = forward(&json!({"loss": 0.5, "rate_bps": 8_000_000, "queue": {"packets": 20}, "delay_ns": 10}));
+        let line = Netem { limit_packets: UNLIMITED, ..Netem::default() };
+        let lossy = Netem { loss: Loss::Independent(1 << 31), ..line.clone() };
+        let link = Netem { limit_packets: 21, rate_bytes_per_s: 1_000_000, ..Netem::default() };
+        let delay = Netem { delay: Duration::from_nanos(10), ..line };
+        assert_eq!(netems(&stages[0]), [(lossy, Some(loss::LOSS)), (link, Some(link::QUEUE_FULL))]);
+        assert_eq!(netems(&stages[1]), [(delay, None)]);
+        assert_eq!((stages.len(), forward(&json!({})).len()), (2, 0));
+    }
+
+    #[test]
+    fn a_queue_in_bytes_is_a_token_bucket_and_netem_puts_its_packets_on_the_wire() {
+        let stages = forward(&json!({"rate_bps": 8_000_000, "queue": {"bytes": 30_000}}));
+        let bucket = Tbf { rate_bytes_per_s: 1_000_000, burst: Bytes(1510), limit_bytes: 30_000, ..Tbf::default() };
+        assert_eq!(stages[0].disciplines[0].discipline, Discipline::Tbf(bucket));
+        let wire = Netem { limit_packets: UNLIMITED, rate_bytes_per_s: 1_000_000, ..Netem::default() };
+        assert_eq!((netems(&stages[1]), stages.len()), (vec![(wire, None)], 2));
+    }
+
+    #[test]
+    fn the_way_back_meets_the_hops_in_the_other_order() {
+        let hop = |delay: u64| json!({"name": delay.to_string(), "reverse": {"delay_ns": delay}});
+        let hops = json!({"hops": [hop(1), hop(2)]});
+        let path = PathConfig::from_object(hops.as_object().unwrap()).unwrap();
+        let plan = Plan::new(&path, 1500, Seed(1)).unwrap();
+        let delays = plan.reverse.iter().map(|stage| netems(stage)[0].0.delay.as_nanos()).collect::<Vec<_>>();
+        assert_eq!((delays, plan.forward.len(), plan.namespaces()), (vec![2, 1], 0, 2));
+    }
+
+    #[test]
+    fn rates_that_are_no_whole_bytes_make_sizes_larger() {
+        let stages = forward(&json!({"rate_bps": 1001, "queue": {"packets": 20}}));
+        assert_eq!((netems(&stages[0])[0].0.rate_bytes_per_s, stages[0].shift), (1001, 3));
+        let stages = forward(&json!({"rate_bps": 1004, "queue": {"bytes": 3000}}));
+        let Discipline::Tbf(bucket) = &stages[0].disciplines[0].discipline else { panic!("{stages:?}") };
+        assert_eq!((bucket.rate_bytes_per_s, bucket.limit_bytes, bucket.burst), (251, 6000, Bytes(3001)));
+    }
+
+    #[test]
+    fn flipped_bits_come_last_and_messages_about_sizes_meet_no_other_direction() {
+        let path = json!({"forward": {"corrupt": 0.5, "link_mtu_bytes": 1400, "delay_ns": 5}, "reverse": {"delay_ns": 5, "rate_bps": 1001, "burst_bytes": 1500}});
+        let plan = Plan::new(&PathConfig::from_object(path.as_object().unwrap()).unwrap(), 1500, Seed(1)).unwrap();
+        assert_eq!((plan.forward.len(), plan.reverse.len(), plan.namespaces()), (3, 2, 3));
+        assert_eq!((plan.forward[0].mtu, plan.forward[0].disciplines.len()), (Some(1400), 0));
+        let flipped =
+            Netem { corrupt: parts(Probability::new(0.5).unwrap()), limit_packets: UNLIMITED, ..Netem::default() };
+        assert_eq!(netems(&plan.forward[2]), [(flipped, None)]);
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_and_has_a_stage_behind_the_wire() {
+        let settings = json!({"rate_bps": 8_000_000, "queue": {"bytes": 9000}, "delay_ns": 9_000, "jitter_ns": 1000});
+        let stages = forward(&settings);
+        let rates: Vec<_> = stages[1..].iter().map(|stage| netems(stage)[0].0.rate_bytes_per_s).collect();
+        assert_eq!(rates, [1_000_000, 1_000_000_000_000_000]);
+        let mut overtaking = settings;
+        overtaking["reorder"] = json!(true);
+        assert_eq!(netems(&forward(&overtaking)[2])[0].0.rate_bytes_per_s, 0);
+    }
+
+    #[test]
+    fn all_that_netem_cannot_do_is_said_at_once() {
+        let path = json!({
+            "forward": {"rate_bps": 8000, "discipline": "pie", "queue_alpha": 0.1, "jitter_correlation": 0.5, "delay_ns": 9, "jitter_ns": 2},
+            "reverse": {"lose": [3], "grant_period_ns": 1_000_000},
+        });
+        let path = PathConfig::from_object(path.as_object().unwrap()).unwrap();
+        let error = Plan::new(&path, 1500, Seed(1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "backend netem cannot do forward.jitter_correlation (its correlation is a moving average, which changes the \
+             distribution), forward.queue_alpha (it counts in sixteenths, up to 2), reverse.lose (it loses packets by chance alone), \
+             reverse.grant_period_ns (its slots begin with a packet, and it cuts none), reverse.grant_queue (its slots begin with a \
+             packet, and it cuts none)"
+        );
+    }
+}
