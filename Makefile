@@ -96,9 +96,16 @@ test-python: dist/.built
 
 check: check-rust check-python licences
 
+# A target without a standard library, as the guest's kernel has none.
+NO_STD := x86_64-unknown-none
 check-rust: $(DEV)/.locked
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
+	    cargo build -p crosswind-path --no-default-features --target $(NO_STD) --locked --quiet; \
+	else \
+	    echo "the path was not built without the standard library: rustup target add $(NO_STD)"; test "$$CI" != true; \
+	fi
 
 check-python: $(DEV)/.locked
 	$(DEV)/bin/ruff format --check --quiet python tests packaging

@@ -2,14 +2,19 @@
 //!
 //! Which elements there are, only `registry.rs` says; everything here goes through its list.
 
-use crate::direction::{Direction, Side, Stage};
+use crate::direction::{Direction, Path, Side};
 use crate::registry::DirectionConfig;
 use crate::table::{self, Row};
-use crate::{Cause, Course, Effect, Element, Period};
+use crate::{CompiledStage, Course, Effect, Period};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use crosswind_settings::{Group, Key, SettingError};
 use crosswind_units::{Duration, Instant, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use serde_json::{Map, Value};
 
 /// The hops between client and server, and what of them changes over time.
@@ -277,7 +282,7 @@ impl PathConfig {
         }
         self.check_overlaps()?;
         for side in Side::BOTH {
-            self.stages(side, Seed(0))?;
+            self.compiled(side, Seed(0))?;
         }
         Ok(())
     }
@@ -335,11 +340,16 @@ impl PathConfig {
     /// # Panics
     /// When [`check`](Self::check) refuses the path.
     pub fn direction(&self, side: Side, seed: Seed) -> Direction {
-        let stages = self.stages(side, seed);
-        Direction::of_stages(stages.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}")))
+        let stages = self.compiled(side, seed);
+        Direction::of_compiled(stages.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}")))
     }
 
-    fn stages(&self, side: Side, seed: Seed) -> Result<Vec<Stage>, SettingError> {
+    /// All that the elements of one direction are made of, in the order in which a packet meets them; every random decision comes from
+    /// `seed`.
+    ///
+    /// # Errors
+    /// Changes that make settings which exclude each other.
+    pub fn compiled(&self, side: Side, seed: Seed) -> Result<Vec<CompiledStage>, SettingError> {
         let (own, chance) = (seed.child(side.name()), seed.child("changes"));
         let mut stages = Vec::new();
         for (number, hop) in self.in_order(side) {
@@ -350,8 +360,8 @@ impl PathConfig {
                 .filter(|(_, change)| change.is_of(hop))
                 .map(|(number, change)| change.course(side, chance.word(number)))
                 .collect();
-            let elements = hop.side(side).build(&changes, seed)?;
-            stages.extend(elements.into_iter().map(|element| Stage { hop: number as u8, element }));
+            let elements = hop.side(side).compiled_with(&changes)?;
+            stages.extend(elements.into_iter().map(|element| CompiledStage { hop: number as u8, element, seed }));
         }
         Ok(stages)
     }
@@ -420,6 +430,14 @@ impl PathConfig {
     pub fn is_random(&self) -> bool {
         let draws = |side| self.variants(side).any(|config| config.is_random());
         self.changes.iter().any(|change| change.keys.spread > Duration::ZERO) || Side::BOTH.into_iter().any(draws)
+    }
+}
+
+impl Path {
+    /// The path that `config` describes; every random decision comes from `seed`.
+    pub fn from_config(config: &PathConfig, seed: Seed) -> Self {
+        let [forward, reverse] = Side::BOTH.map(|side| config.direction(side, seed));
+        Self::new(forward, reverse)
     }
 }
 
@@ -515,11 +533,6 @@ impl DirectionConfig {
         Ok(config)
     }
 
-    /// The elements that these settings ask for, each with a random stream of its own.
-    pub fn elements(&self, seed: Seed) -> Vec<Box<dyn Element>> {
-        self.build(&[], seed).unwrap_or_else(|error| unreachable!("nothing changes: {error}"))
-    }
-
     /// These settings with the values of `changed`.
     fn with(&self, changed: &Map<String, Value>) -> Result<Self, SettingError> {
         let mut object = match serde_json::to_value(self) {
@@ -528,26 +541,6 @@ impl DirectionConfig {
         };
         object.extend(changed.clone());
         Self::read_each(&object)
-    }
-
-    /// The longest that a packet takes without the time on the wire, or behind other packets.
-    pub fn longest_delay(&self) -> Duration {
-        self.each().into_iter().fold(Duration::ZERO, |sum, (_, settings)| sum + settings.longest_delay())
-    }
-
-    /// What the direction does to traffic as a whole.
-    pub fn effect(&self) -> Effect {
-        self.each().into_iter().fold(Effect::default(), |before, (_, settings)| before.then(settings.effect()))
-    }
-
-    /// Whether the direction does something else to the same packets with another seed.
-    pub fn is_random(&self) -> bool {
-        self.each().into_iter().any(|(_, settings)| settings.is_random())
-    }
-
-    /// Every cause for which some element drops packets.
-    pub fn drop_causes() -> Vec<Cause> {
-        Self::default().each().into_iter().flat_map(|(_, settings)| settings.drop_causes()).copied().collect()
     }
 }
 

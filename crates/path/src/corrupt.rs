@@ -1,10 +1,10 @@
 //! Corruption: one bit of a packet is flipped, of which no link and no queue takes notice. The receiving host drops the packet, where a
 //! checksum shows it. Of the IP version the bits stay, without which no host would take the packet at all.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Effect, Element, ElementSettings, Schedule, filter};
+use alloc::boxed::Box;
 use crosswind_units::{Probability, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What the version of IP takes, at the start of a packet.
 const VERSION_BITS: u64 = 4;

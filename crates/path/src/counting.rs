@@ -1,8 +1,7 @@
 //! What counts as a packet's size.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crosswind_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What counts as a packet's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

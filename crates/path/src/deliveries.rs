@@ -2,13 +2,18 @@
 //! record-and-replay for HTTP", USENIX ATC 2015, section 4): each number is a time in ms at which the link can deliver 1500 bytes.
 //! Packets share an opportunity until its bytes are used, a packet may take several, and what is left of one when nothing waits is lost.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
 use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Duration, Instant, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+
+use alloc::collections::VecDeque;
 
 /// What waited for deliveries was as much as may wait.
 pub const DELIVERY_QUEUE: Cause = Cause::new("delivery_queue");

@@ -1,8 +1,10 @@
 //! A direction is a chain of elements; a path is two directions.
 
-use crate::{Arrival, Departure, DirectionConfig, Element, Packet, PathConfig};
+use crate::{Arrival, CompiledStage, Departure, DirectionConfig, Element, Packet};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use crosswind_units::{Instant, Seed};
-use std::collections::VecDeque;
 
 /// The direction in which a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,9 +40,9 @@ pub struct Direction {
 }
 
 /// An element, and which hop it is part of.
-pub(crate) struct Stage {
-    pub(crate) hop: u8,
-    pub(crate) element: Box<dyn Element>,
+struct Stage {
+    hop: u8,
+    element: Box<dyn Element>,
 }
 
 impl Direction {
@@ -54,7 +56,14 @@ impl Direction {
         Self::new(config.elements(seed))
     }
 
-    pub(crate) const fn of_stages(stages: Vec<Stage>) -> Self {
+    /// The elements of `stages`, in their order.
+    pub fn of_compiled(stages: Vec<CompiledStage>) -> Self {
+        let made =
+            |CompiledStage { hop, element, seed }: CompiledStage| Some(Stage { hop, element: element.make(seed)? });
+        Self::of_stages(stages.into_iter().filter_map(made).collect())
+    }
+
+    const fn of_stages(stages: Vec<Stage>) -> Self {
         Self { stages, out: VecDeque::new(), next_index: 0, origin: None }
     }
 
@@ -150,9 +159,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path that `config` describes; every random decision comes from `seed`.
-    pub fn from_config(config: &PathConfig, seed: Seed) -> Self {
-        let [forward, reverse] = Side::BOTH.map(|side| config.direction(side, seed));
+    /// A path of two directions.
+    pub const fn new(forward: Direction, reverse: Direction) -> Self {
         Self { forward, reverse }
     }
 

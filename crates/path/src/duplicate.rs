@@ -1,11 +1,11 @@
 //! Duplication: a copy follows a packet at once, and from there on is a packet of its own. It has the index of its original; its own
 //! words decide what becomes of it.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::filter::passing;
 use crate::{Departure, Element, ElementSettings, Schedule};
+use alloc::boxed::Box;
 use crosswind_units::{Probability, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Duplication of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

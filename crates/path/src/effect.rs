@@ -1,9 +1,8 @@
 //! What a path does to traffic as a whole, whichever elements it is made of.
 
+use crate::derive::{JsonSchema, Serialize};
 use crate::queue::QueueLimit;
 use crosswind_units::{BitRate, Bytes, Duration, Probability};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// What a direction, or one of its elements, does to traffic: what models, designs and forecasts need to know of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]

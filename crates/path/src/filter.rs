@@ -1,8 +1,9 @@
 //! An element that takes no time: each packet passes at once, or is dropped or duplicated.
 
 use crate::{Cause, Departure, Element, Packet};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use crosswind_units::Instant;
-use std::collections::VecDeque;
 
 /// An element that lets each packet depart as `judge` says.
 pub fn passing(judge: impl FnMut(Packet) -> Departure + Send + 'static) -> Box<dyn Element> {

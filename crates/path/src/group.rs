@@ -1,32 +1,11 @@
 //! The settings of many kinds of element as one: in a cell those of a direction stand side by side in one JSON object.
 
-use crate::{Course, Element, ElementSettings, Schedule};
-use crosswind_settings::{Group, SettingError};
-use crosswind_units::Seed;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-
-/// One kind of element, as the catalogue lists it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ElementGroup {
-    /// Its name.
-    pub name: &'static str,
-    /// Its help and its keys.
-    #[serde(flatten)]
-    pub group: &'static Group,
-}
-
-/// Other values of some keys of a direction row by row, and when they hold.
-pub(crate) type Changes = [(Course, Vec<Map<String, Value>>)];
-
 /// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
 macro_rules! elements {
     ($($name:ident: $settings:ty),* $(,)?) => {
         /// One direction of a hop: the settings of every kind of element.
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
+        #[derive(Clone, Debug, Default, PartialEq, crate::derive::Serialize, crate::derive::Deserialize)]
+        #[serde(try_from = "serde_json::Map<alloc::string::String, serde_json::Value>")]
         pub struct DirectionConfig {
             $(
                 #[doc = concat!("The settings of the element `", stringify!($name), "`.")]
@@ -35,90 +14,149 @@ macro_rules! elements {
             )*
         }
 
+        /// One kind of element with its settings over time.
+        #[derive(Clone, Debug)]
+        #[allow(non_camel_case_types)] // the names of the elements
+        pub enum CompiledElement {
+            $(
+                #[doc = concat!("The element `", stringify!($name), "`.")]
+                $name(crate::Schedule<$settings>),
+            )*
+        }
+
+        impl CompiledElement {
+            /// The element, if its settings ever ask for anything. `seed` is that of its hop: it draws from a stream of its own.
+            pub fn make(self, seed: crosswind_units::Seed) -> Option<alloc::boxed::Box<dyn crate::Element>> {
+                use crate::ElementSettings;
+                match self {
+                    $(Self::$name(settings) => <$settings>::element(settings, seed.child(stringify!($name)))),*
+                }
+            }
+        }
+
+        impl DirectionConfig {
+            /// The settings of every kind of element, by its name.
+            pub(crate) fn each(&self) -> alloc::vec::Vec<(&'static str, &dyn crate::ElementSettings)> {
+                alloc::vec![$((stringify!($name), &self.$name)),*]
+            }
+
+            /// Every kind of element in the order in which a packet meets them, with settings that never change.
+            pub fn compiled(&self) -> alloc::vec::Vec<CompiledElement> {
+                alloc::vec![$(CompiledElement::$name(crate::Schedule::constant(self.$name.clone()))),*]
+            }
+        }
+
+        #[cfg(feature = "settings")]
         impl DirectionConfig {
             /// Every kind of element with its help and its keys, in the order in which a packet meets them.
-            pub fn describe() -> Vec<crate::group::ElementGroup> {
-                vec![$(crate::group::ElementGroup {
+            pub fn describe() -> alloc::vec::Vec<crate::group::ElementGroup> {
+                alloc::vec![$(crate::group::ElementGroup {
                     name: stringify!($name),
                     group: crosswind_settings::describe::<$settings>(),
                 }),*]
             }
 
-            /// The settings of every kind of element, by its name.
-            pub(crate) fn each(&self) -> Vec<(&'static str, &dyn crate::ElementSettings)> {
-                vec![$((stringify!($name), &self.$name)),*]
-            }
-
             /// Reads the settings of every kind of element; each takes its own keys from `object`.
             pub(crate) fn read_each(
-                object: &serde_json::Map<String, serde_json::Value>,
+                object: &serde_json::Map<alloc::string::String, serde_json::Value>,
             ) -> Result<Self, crosswind_settings::SettingError> {
                 Ok(Self { $($name: crate::group::read_settings(object)?),* })
             }
 
-            /// The elements that these settings ever ask for, each with a random stream of its own.
-            pub(crate) fn build(
+            /// The same as [`compiled`](Self::compiled), with what `changes` make of the settings in time.
+            ///
+            /// # Errors
+            /// Changes that make settings which exclude each other.
+            pub(crate) fn compiled_with(
                 &self,
                 changes: &crate::group::Changes,
-                seed: crosswind_units::Seed,
-            ) -> Result<Vec<Box<dyn crate::Element>>, crosswind_settings::SettingError> {
-                let elements = [$(crate::group::build(&self.$name, changes, seed.child(stringify!($name)))?),*];
-                Ok(elements.into_iter().flatten().collect())
+            ) -> Result<alloc::vec::Vec<CompiledElement>, crosswind_settings::SettingError> {
+                Ok(alloc::vec![$(CompiledElement::$name(crate::group::schedule(&self.$name, changes)?)),*])
             }
         }
     };
 }
 pub(crate) use elements;
 
-/// The settings of one kind of element among the keys of all.
-pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, SettingError>
-where
-    T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
-{
-    let mut settings: T = crosswind_settings::read(&own_keys::<T>(object))?;
-    settings.complete()?;
-    Ok(settings)
-}
+#[cfg(feature = "settings")]
+pub use json::ElementGroup;
+#[cfg(feature = "settings")]
+pub(crate) use json::{Changes, read_settings, schedule};
 
-fn own_keys<T: JsonSchema + 'static>(object: &Map<String, Value>) -> Map<String, Value> {
-    let keys = &crosswind_settings::describe::<T>().keys;
-    let own = object.iter().filter(|(name, _)| keys.iter().any(|key| key.name == **name));
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
+#[cfg(feature = "settings")]
+mod json {
+    use crate::{Course, ElementSettings, Schedule};
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use crosswind_settings::{Group, SettingError};
+    use schemars::JsonSchema;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Map, Value};
 
-/// The element that `settings` ask for, with what `changes` make of them in time.
-///
-/// # Errors
-/// Changes that make settings which exclude each other.
-pub(crate) fn build<T>(settings: &T, changes: &Changes, seed: Seed) -> Result<Option<Box<dyn Element>>, SettingError>
-where
-    T: ElementSettings + JsonSchema + Clone + Serialize + DeserializeOwned + 'static,
-{
-    let own = changes
-        .iter()
-        .map(|(course, rows)| (course.clone(), rows.iter().map(own_keys::<T>).collect::<Vec<_>>()))
-        .filter(|(_, rows)| rows.iter().any(|keys| !keys.is_empty()));
-    let (courses, rows): (Vec<Course>, Vec<Vec<Map<String, Value>>>) = own.unzip();
-    if courses.is_empty() {
-        return Ok(T::element(Schedule::constant(settings.clone()), seed));
+    /// One kind of element, as the catalogue lists it.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct ElementGroup {
+        /// Its name.
+        pub name: &'static str,
+        /// Its help and its keys.
+        #[serde(flatten)]
+        pub group: &'static Group,
     }
-    if let Some(key) = rows.iter().flatten().flat_map(Map::keys).find(|key| T::fixed_keys().contains(&key.as_str())) {
-        return Err(SettingError::new(
-            key,
-            "cannot change over time",
-            "give it one value; other keys of the hop can change",
-        ));
+
+    /// Other values of some keys of a direction row by row, and when they hold.
+    pub(crate) type Changes = [(Course, Vec<Map<String, Value>>)];
+
+    /// The settings of one kind of element among the keys of all.
+    pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, SettingError>
+    where
+        T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
+    {
+        let mut settings: T = crosswind_settings::read(&own_keys::<T>(object))?;
+        settings.complete()?;
+        Ok(settings)
     }
-    let base = match serde_json::to_value(settings) {
-        Ok(Value::Object(object)) => object,
-        other => unreachable!("settings are no object: {other:?}"),
-    };
-    let schedule = Schedule::new(courses, |holding| {
-        let mut object = base.clone();
-        for (rows, row) in rows.iter().zip(holding) {
-            object.extend(row.map(|row| rows[row].clone()).unwrap_or_default());
+
+    fn own_keys<T: JsonSchema + 'static>(object: &Map<String, Value>) -> Map<String, Value> {
+        let keys = &crosswind_settings::describe::<T>().keys;
+        let own = object.iter().filter(|(name, _)| keys.iter().any(|key| key.name == **name));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// What `changes` make of `settings` in time.
+    ///
+    /// # Errors
+    /// Changes that make settings which exclude each other.
+    pub(crate) fn schedule<T>(settings: &T, changes: &Changes) -> Result<Schedule<T>, SettingError>
+    where
+        T: ElementSettings + JsonSchema + Clone + Serialize + DeserializeOwned + 'static,
+    {
+        let own = changes
+            .iter()
+            .map(|(course, rows)| (course.clone(), rows.iter().map(own_keys::<T>).collect::<Vec<_>>()))
+            .filter(|(_, rows)| rows.iter().any(|keys| !keys.is_empty()));
+        let (courses, rows): (Vec<Course>, Vec<Vec<Map<String, Value>>>) = own.unzip();
+        if courses.is_empty() {
+            return Ok(Schedule::constant(settings.clone()));
         }
-        read_settings::<T>(&object)
-    })?;
-    Ok(T::element(schedule, seed))
+        if let Some(key) = rows.iter().flatten().flat_map(Map::keys).find(|key| T::fixed_keys().contains(&key.as_str()))
+        {
+            return Err(SettingError::new(
+                key,
+                "cannot change over time",
+                "give it one value; other keys of the hop can change",
+            ));
+        }
+        let base = match serde_json::to_value(settings) {
+            Ok(Value::Object(object)) => object,
+            other => unreachable!("settings are no object: {other:?}"),
+        };
+        Schedule::new(courses, |holding| {
+            let mut object = base.clone();
+            for (rows, row) in rows.iter().zip(holding) {
+                object.extend(row.map(|row| rows[row].clone()).unwrap_or_default());
+            }
+            read_settings::<T>(&object)
+        })
+    }
 }

@@ -8,12 +8,24 @@
 //!
 //! Each kind of element has a file of its own, with its settings ([`ElementSettings`]) and its behaviour, and a line in
 //! `registry.rs`.
+//!
+//! With the feature `settings`, which is on by default, paths are read from JSON ([`PathConfig`]). Without it the crate has no text and needs
+//! no standard library: a direction is made of [`CompiledStage`]s, which `PathConfig` makes of itself.
 
+#![no_std]
+// Limits that only the description of a key has.
+#![cfg_attr(not(feature = "settings"), allow(dead_code))]
+
+extern crate alloc;
+
+mod compiled;
+#[cfg(feature = "settings")]
 mod config;
 pub mod corrupt;
 mod counting;
 pub mod delay;
 pub mod deliveries;
+mod derive;
 mod direction;
 pub mod duplicate;
 mod effect;
@@ -28,17 +40,22 @@ mod registry;
 mod schedule;
 mod settings;
 pub mod slots;
+#[cfg(feature = "settings")]
 mod table;
 pub mod world;
 
+pub use compiled::CompiledStage;
+#[cfg(feature = "settings")]
 pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig};
 pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
 pub use element::{Arrival, Cause, Departure, Ecn, Element, Packet, TimeSpent};
 pub use filter::filter;
+#[cfg(feature = "settings")]
 pub use group::ElementGroup;
-pub use registry::DirectionConfig;
+pub use registry::{CompiledElement, DirectionConfig};
 pub use schedule::{Course, Period, Schedule};
 pub use settings::ElementSettings;
+#[cfg(feature = "settings")]
 pub use table::Row;

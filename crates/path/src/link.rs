@@ -5,13 +5,15 @@
 //! With a burst, the rate is that of a token bucket: tokens come at the rate, up to the burst, a packet goes once there are tokens for
 //! all of it, and then at the peak rate. A packet that is larger than the burst goes when the bucket is full, and leaves a debt.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{AQM, Moment, Queue, QueueLimit, QueueSettings, queue_of};
 use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use alloc::boxed::Box;
+use alloc::format;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+
+use alloc::collections::VecDeque;
 
 pub use crate::queue::QUEUE_FULL;
 
@@ -282,7 +284,7 @@ impl Link {
     }
 
     fn change(&mut self, time: Instant) {
-        let before = std::mem::replace(&mut self.now, *self.settings.at(time));
+        let before = core::mem::replace(&mut self.now, *self.settings.at(time));
         self.bucket.change(time, &before, &self.now);
         self.queue.change(time, &self.now);
         let Some(mut sending) = self.sending.take() else { return };

@@ -1,9 +1,9 @@
 //! The largest packet that the path's narrowest link takes.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
+use alloc::boxed::Box;
 use crosswind_units::Seed;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A packet was larger than the link's MTU.
 pub const MTU: Cause = Cause::new("mtu");

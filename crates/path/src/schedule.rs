@@ -1,8 +1,10 @@
 //! Settings that change over time.
 
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::vec;
+use alloc::vec::Vec;
 use crosswind_units::{Duration, Instant};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 /// When a change holds, counted from the first packet that enters the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What every kind of element says about itself.
 
 use crate::{Cause, Effect, Element, Schedule};
+use alloc::boxed::Box;
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Seed};
 

@@ -6,13 +6,15 @@
 //! nothing waits is lost. Without a size, a grant takes all that waits: one aggregate of frames, as Wi-Fi sends (A-MPDU, IEEE 802.11-2020,
 //! section 9.7).
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
 use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use alloc::boxed::Box;
+use alloc::format;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+
+use alloc::collections::VecDeque;
 
 /// Too many packets waited for grants.
 pub const GRANT_QUEUE: Cause = Cause::new("grant_queue");

@@ -4,10 +4,15 @@
 //! follows `#` do not count. A first line of words names the columns. Values are in the units that such tables have: rates in
 //! Mbit/s, times in ms, sizes in bytes, probabilities from 0 to 1.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
 use crosswind_settings::{Key, KeyType, Unit};
 use crosswind_units::Duration;
 use serde_json::{Map, Number, Value};
-use std::fmt;
 
 /// Rows of a table: more is no trace that anybody replays.
 const MOST_ROWS: usize = 200_000;

@@ -1,8 +1,9 @@
 //! A direction on virtual time, for tests and simulations: a script of sends, and what became of each packet, exactly.
 
 use crate::{Arrival, Cause, Departure, Direction, Packet};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use crosswind_units::{Bytes, Instant};
-use std::collections::BTreeMap;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl World {
 
     /// Runs to the end: every packet's index and fate, in the order of leaving.
     pub fn run(&mut self) -> Vec<(u64, Fate)> {
-        std::iter::from_fn(|| self.next_fate()).map(|(packet, fate)| (packet.index, fate)).collect()
+        core::iter::from_fn(|| self.next_fate()).map(|(packet, fate)| (packet.index, fate)).collect()
     }
 
     /// Copies made so far.

@@ -1,5 +1,9 @@
 //! A setting that cannot be.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 /// Why a setting was refused: the key, what is wrong with it, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
@@ -25,8 +29,8 @@ impl SettingError {
     }
 }
 
-impl std::fmt::Display for SettingError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for SettingError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match &self.key {
             Some(key) => write!(f, "{key} {}", self.problem),
             None => f.write_str(&self.problem),
@@ -34,4 +38,4 @@ impl std::fmt::Display for SettingError {
     }
 }
 
-impl std::error::Error for SettingError {}
+impl core::error::Error for SettingError {}

@@ -33,12 +33,22 @@
 //! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, with
 //!   `["open", "closed"]`, one of these, or, with `null`, while the other one is set.
 
+#![cfg_attr(not(feature = "read"), no_std)]
+
+extern crate alloc;
+
+#[cfg(feature = "read")]
 mod describe;
 mod error;
+#[cfg(feature = "read")]
 mod key;
+#[cfg(feature = "read")]
 mod read;
 
+#[cfg(feature = "read")]
 pub use describe::{Group, describe, describe_with};
 pub use error::SettingError;
+#[cfg(feature = "read")]
 pub use key::{Key, KeyType, OnlyWith, Unit};
+#[cfg(feature = "read")]
 pub use read::{check, deserialize, read};

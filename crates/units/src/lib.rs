@@ -2,7 +2,12 @@
 //!
 //! Times, sizes and rates are integers of the smallest unit (nanosecond, byte, bit/s), so that arithmetic on virtual time
 //! is exact. An `Instant` counts from an origin that its owner chooses; nothing here reads a clock. In JSON a quantity is
-//! its number.
+//! its number. With the feature `serde`, which is on by default; without it the crate needs no standard library.
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
 
 mod probability;
 mod seed;

@@ -1,10 +1,12 @@
 //! A probability, and the exact comparison of a random word against it.
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// A probability in [0, 1].
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
 pub struct Probability(f64);
 
 /// A number that is no probability.
@@ -52,13 +54,13 @@ impl From<Probability> for f64 {
     }
 }
 
-impl std::fmt::Display for ProbabilityError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for ProbabilityError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} is not a probability between 0 and 1", self.0)
     }
 }
 
-impl std::error::Error for ProbabilityError {}
+impl core::error::Error for ProbabilityError {}
 
 #[cfg(test)]
 mod tests {

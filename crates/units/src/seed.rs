@@ -28,6 +28,7 @@ const fn mix(mut z: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
 
     #[test]
     fn words_are_those_of_splitmix64() {

@@ -1,16 +1,19 @@
 //! Bytes, bit rates, and the exact time that bytes take at a rate.
 
 use crate::Duration;
+use core::ops::{Add, AddAssign, Sub, SubAssign};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Bytes(pub u64);
 
 /// A rate in bit/s, never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "u64", into = "u64"))]
 pub struct BitRate(u64);
 
 /// A rate of zero, which no link has.
@@ -61,13 +64,13 @@ impl From<BitRate> for u64 {
     }
 }
 
-impl std::fmt::Display for ZeroRateError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for ZeroRateError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("a rate of 0 bit/s transmits nothing")
     }
 }
 
-impl std::error::Error for ZeroRateError {}
+impl core::error::Error for ZeroRateError {}
 
 impl Add for Bytes {
     type Output = Self;

@@ -1,14 +1,16 @@
 //! Points and lengths of time in whole nanoseconds.
 
+use core::ops::{Add, AddAssign, Sub};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Sub};
 
 /// A point in time: nanoseconds since an origin that its owner chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 /// A length of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Duration(u64);
 
 impl Instant {
@@ -94,7 +96,7 @@ impl AddAssign for Duration {
     }
 }
 
-impl From<Duration> for std::time::Duration {
+impl From<Duration> for core::time::Duration {
     fn from(value: Duration) -> Self {
         Self::from_nanos(value.0)
     }

@@ -2,8 +2,8 @@
 
 use super::shape::Shape;
 use crate::Packet;
+use alloc::sync::Arc;
 use crosswind_units::{Duration, Probability, Seed};
-use std::sync::Arc;
 
 /// A delay with jitter.
 pub struct Jitter {

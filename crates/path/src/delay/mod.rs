@@ -9,16 +9,19 @@ mod jitter;
 mod overtaking;
 mod shape;
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Instant, Probability, Seed};
 use jitter::Jitter;
 use overtaking::Overtaking;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::{Ordering, Reverse};
 use shape::{Shape, ShapeSettings, Shapes};
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
 
 /// The longest delay that makes sense: 10 minutes one way. Beyond it, a mistake in units is likelier.
 const MAX_DELAY_NS: u64 = 600_000_000_000;

@@ -4,9 +4,11 @@
 //! takes one multiplication, and there is a largest one, after which a path has run empty.
 
 use super::Distribution;
-use std::collections::BTreeMap;
-use std::f64::consts::{PI, SQRT_2};
-use std::sync::Arc;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::f64::consts::{PI, SQRT_2};
 
 /// Quantiles of a distribution that has a formula.
 const INTERVALS: usize = 2048;

@@ -3,6 +3,7 @@
 //! A step's word says for every state which one follows. So the state at an index depends on the words alone: looking back from there,
 //! at some step all states lead to the same one, and what was before does not matter. No jump, forwards or back, costs more than that.
 
+use alloc::vec::Vec;
 use crosswind_units::{Probability, Seed};
 
 /// The most states of a chain.
@@ -89,7 +90,7 @@ impl Chain {
     fn state(&self, seed: Seed, index: u64) -> usize {
         let states = self.markov.rows.len();
         // For each state at `back`: the state at `index` that it leads to.
-        let mut leads_to: [usize; STATES] = std::array::from_fn(|state| state);
+        let mut leads_to: [usize; STATES] = core::array::from_fn(|state| state);
         let mut back = index;
         loop {
             if let Some((_, state)) = self.last.filter(|(known, _)| *known == back) {
@@ -100,7 +101,7 @@ impl Chain {
                 return leads_to[choice(&thresholds(&self.markov.steady), word)];
             }
             let after: [usize; STATES] =
-                std::array::from_fn(|state| if state < states { leads_to[self.markov.after(state, word)] } else { 0 });
+                core::array::from_fn(|state| if state < states { leads_to[self.markov.after(state, word)] } else { 0 });
             if after[1..states].iter().all(|state| *state == after[0]) {
                 return after[0];
             }

@@ -6,13 +6,15 @@
 mod markov;
 mod outages;
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Cause, Effect, Element, ElementSettings, Packet, Schedule, filter};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Probability, Seed};
 use markov::{Chain, Markov};
 use outages::Outages;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A packet was lost.
 pub const LOSS: Cause = Cause::new("loss");

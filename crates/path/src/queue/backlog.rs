@@ -3,8 +3,8 @@
 use super::QueueLimit;
 use crate::link::{LinkRate, LinkSettings};
 use crate::{Counting, Packet};
+use alloc::collections::VecDeque;
 use crosswind_units::{BitRate, Instant};
-use std::collections::VecDeque;
 
 /// Packets in the order in which they arrived.
 #[derive(Default)]

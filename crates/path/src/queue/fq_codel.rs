@@ -5,8 +5,9 @@ use super::codel::{Control, Rules};
 use super::{Backlog, Limit, Moment, QUEUE_FULL, Queue};
 use crate::Packet;
 use crate::link::LinkSettings;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use crosswind_units::{Instant, Seed};
-use std::collections::VecDeque;
 
 /// Packets that are dropped at most when too much waits, as in Linux, where half of a queue goes at once.
 const DROP_BATCH: usize = 64;

@@ -20,8 +20,9 @@ pub use settings::{Discipline, QueueLimit, QueueSettings};
 
 use crate::link::LinkSettings;
 use crate::{Cause, Departure, Ecn, Packet};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use crosswind_units::{Instant, Seed};
-use std::collections::VecDeque;
 
 /// The queue before the link was full.
 pub const QUEUE_FULL: Cause = Cause::new("queue");

@@ -1,9 +1,9 @@
 //! Which discipline a queue has, its parameters and its limit.
 
+use crate::derive::{Deserialize, JsonSchema, Serialize};
+use alloc::format;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Probability};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Packets or bytes of a queue: more never wait on one machine.
 const MAX_QUEUE: u64 = 1_000_000_000;
