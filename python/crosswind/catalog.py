@@ -204,6 +204,8 @@ class Catalog:
     samples: tuple[Column, ...]
     objects: tuple[Column, ...]
     packets: tuple[Column, ...]
+    spent: tuple[Column, ...]
+    pieces: tuple[Column, ...]
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
@@ -253,6 +255,8 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         samples=_columns(data["samples"]),
         objects=_columns(data["objects"]),
         packets=_columns(data["packets"]),
+        spent=_columns(data["spent"]),
+        pieces=_columns(data["pieces"]),
     )
 
 

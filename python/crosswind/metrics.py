@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from crosswind.quantities import COUNT, RATE, SHARE, SIZE, TIME, Unit
+from crosswind.spent import GROUPS, WHOLE
 
 
 class Per(Enum):
@@ -37,6 +38,8 @@ class Place(Enum):
     """In a column of the table of bytes and packets."""
     PROCESSOR = "processor"
     """In a column of the table of processor time."""
+    SPENT = "spent"
+    """In the chart and the table of what time was spent on."""
     PROGRAMS = "programs"
     """In the table of client programs."""
 
@@ -110,8 +113,11 @@ class Metric:
 
     @property
     def has_quantiles(self) -> bool:
-        """Whether a repetition has quantiles of its own: it has many values, and not of 0 and 1 alone."""
-        return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share
+        """Whether a repetition has quantiles of its own: it has many values, and not of 0 and 1 alone.
+
+        Of what time was spent on, means alone add up.
+        """
+        return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share and self.place is not Place.SPENT
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -279,7 +285,19 @@ _ALL_METRICS = (
            compared_in=("program",)),
 )  # fmt: skip
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL_METRICS}
+_SPENT = (
+    Metric(WHOLE, "Whole time", TIME,
+           "From asking for the connection that an exchange opens, or else from sending, to its end: the sum of what "
+           "it was spent on.",
+           "whole_ns", place=Place.SPENT),
+    *(
+        Metric(group.metric, f"Spent on {group.noun}", TIME, group.help,
+               " + ".join(f"{part}_ns" for part in group.parts), place=Place.SPENT)
+        for group in GROUPS
+    ),
+)  # fmt: skip
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (*_ALL_METRICS, *_SPENT)}
 """Every metric by name, in the order of reports."""
 
 LOST = Metric(

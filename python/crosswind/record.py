@@ -35,6 +35,9 @@ def _schema(columns: Iterable[Column]) -> dict[str, type[pl.DataType]]:
 SAMPLE_SCHEMA = _schema(catalog().samples)
 """Columns of `samples.arrow` (docs/result.md). Whatever did not happen is null."""
 
+SPENT_SCHEMA = _schema(catalog().spent)
+"""Columns of `spent.arrow`, what the time of exchanges was spent on."""
+
 OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 
@@ -72,6 +75,11 @@ def output_of_program(key: str, name: str = "client.err") -> str:
     return f"cells/{key}/{name}"
 
 
+def empty_spent() -> pl.DataFrame:
+    """A table of what time was spent on without rows, where packets do not tell."""
+    return empty_table(SPENT_SCHEMA)
+
+
 @dataclass(frozen=True)
 class CellRun:
     """One executed repetition of one cell.
@@ -87,6 +95,7 @@ class CellRun:
         exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
+        spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
         client_out: what the client of a program workload printed on its standard output; of much, the end of it.
     """
@@ -104,6 +113,7 @@ class CellRun:
     exact: bool = False
     beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
+    spent: pl.DataFrame = field(default_factory=empty_spent)
     objects: pl.DataFrame = field(default_factory=empty_objects)
     client_out: str = ""
 

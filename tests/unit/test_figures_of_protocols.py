@@ -11,8 +11,9 @@ import pytest
 from crosswind.analysis import collect
 from crosswind.findings.pipeline import analyse
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts.phases import Phase, phase_charts, phases_of
+from crosswind.report.charts.phases import phase_charts, phases_of
 from crosswind.report.charts.profiles import profile_charts
+from crosswind.report.charts.stacked import Stratum
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
 from crosswind.report.page import Panels
 from crosswind.report.run_page import render
@@ -65,15 +66,15 @@ def test_phases_and_the_exchange_are_stacked() -> None:
     made = opening()
     data = collect(made)
     assert phases_of(data[1]) == [
-        Phase("TCP handshake", "handshake_transport", 20 * MS, 30),
-        Phase("TLS or QUIC handshake", "handshake_security", 22 * MS, 30),
-        Phase("Upgrade", "handshake_upgrade", 21 * MS, 30),
-        Phase("Exchange", "rtt", 20 * MS, 30),
+        Stratum("TCP handshake", "handshake_transport", 20 * MS, 30),
+        Stratum("TLS or QUIC handshake", "handshake_security", 22 * MS, 30),
+        Stratum("Upgrade", "handshake_upgrade", 21 * MS, 30),
+        Stratum("Exchange", "rtt", 20 * MS, 30),
     ]
     panels = phase_charts(analyse(made), data)
     assert (len(panels.charts), panels.total) == (1, 1)
     (rows,) = rows_of(panels)
-    assert [(row["cell"], row["phase"], row["mean"]) for row in rows] == [
+    assert [(row["cell"], row["part"], row["mean"]) for row in rows] == [
         ("tcp", "TCP handshake", 20),
         ("tcp", "Exchange", 20),
         ("wss", "TCP handshake", 20),

@@ -15,7 +15,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place, Statistic, metrics_at, phases_of
 from crosswind.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
-from crosswind.record import SAMPLE_SCHEMA
+from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.report import estimates_frame
 from crosswind.report.reference import with_tables
 from crosswind.report.run_page import render as render_page
@@ -30,7 +30,7 @@ ADDED_BY_ANALYSIS = {"undisturbed_ns", "setup_ns", "extra_ns", "blocked"}
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_formulas_are_about_columns_that_exist(metric: Metric) -> None:
     columns = set(pl.sql_expr(metric.formula).meta.root_names())
-    known = {*SAMPLE_SCHEMA, *ADDED_BY_ANALYSIS}
+    known = {*SAMPLE_SCHEMA, *SPENT_SCHEMA, *ADDED_BY_ANALYSIS}
     if metric.per in (Per.MESSAGE, Per.COUNTED):
         known = set(counters_of([]).columns)
     elif metric.per is Per.REPORTED:
@@ -174,7 +174,7 @@ def test_a_new_statistic_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tables_in_the_documentation_are_those_of_the_rows() -> None:
     page = (ROOT / "docs" / "result.md").read_text(encoding="utf-8")
     assert with_tables(page) == page, "make reference"
-    assert page.count("<!-- table: ") == 6
+    assert page.count("<!-- table: ") == 8
 
 
 @pytest.mark.parametrize(

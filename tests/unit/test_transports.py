@@ -197,7 +197,8 @@ def test_qlog_is_asked_of_quic_alone_and_a_profile_of_all() -> None:
         study = adhoc("echo", transport=name)
         (cell,) = checked(study)
         output = cell.for_run(only_item(study), qlog=True, profile=True)["output"]
-        assert output == {"directory": None, "packets": False, "capture": False, "qlog": quic, "profile": True}
+        kept = {key for key, value in output.items() if value}
+        assert kept == {"profile", *(["qlog"] if quic else [])}
     study = adhoc("program", client="true")
     (program,) = checked(study)
     assert not any(program.for_run(only_item(study), qlog=True)["output"].values())

@@ -123,6 +123,8 @@ pub struct Output {
     pub directory: Option<PathBuf>,
     /// Write packets.arrow.
     pub packets: bool,
+    /// Write spent.arrow, what the time of each exchange was spent on, and pieces.arrow, that of the slowest in the order of time.
+    pub spent: bool,
     /// Write client.pcapng and server.pcapng, and keys.log with which they can be read.
     pub capture: bool,
     /// Write client.qlog and server.qlog, of QUIC.
@@ -259,9 +261,9 @@ impl Cell {
             );
         }
         match &self.output.directory {
-            None if self.output.packets || self.output.capture || self.output.qlog => refuse(
+            None if self.output.packets || self.output.spent || self.output.capture || self.output.qlog => refuse(
                 "output.directory",
-                "is missing: packets, capture and qlog need an output.directory",
+                "is missing: packets, spent, capture and qlog need an output.directory",
                 "name an existing directory",
             ),
             Some(directory) if !directory.is_dir() => {

@@ -3,6 +3,7 @@
 use crate::PathSection;
 use crate::check::Answer;
 use crate::event::Event;
+use crate::spent::{NumberedPiece, Spent};
 use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
@@ -29,10 +30,12 @@ pub struct Catalogue {
     budget: &'static Group,
     transports: Vec<Transport>,
     workloads: Vec<Workload>,
-    /// Columns of `samples.arrow`, `objects.arrow` and `packets.arrow`.
+    /// Columns of the tables that a cell writes.
     samples: &'static [Column<Sample>],
     objects: &'static [Column<PageObject>],
     packets: &'static [Column<PacketRecord>],
+    spent: &'static [Column<Spent>],
+    pieces: &'static [Column<NumberedPiece>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
 }
@@ -72,6 +75,8 @@ impl Catalogue {
             samples: Row::COLUMNS,
             objects: Row::COLUMNS,
             packets: Row::COLUMNS,
+            spent: Row::COLUMNS,
+            pieces: Row::COLUMNS,
             events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
         }
     }

@@ -10,11 +10,13 @@ mod event;
 mod files;
 pub mod network;
 mod own_drops;
+
 pub mod peer;
 mod processor_time;
 mod result;
 mod run;
 mod sections;
+mod spent;
 mod table;
 
 pub use cell::{Cell, Output, PathSection};

@@ -6,6 +6,7 @@ use crate::files::Files;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
+use crate::spent::write_spent;
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
@@ -27,11 +28,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let mut between = between(cell)?;
     let machine = Machine::prepare(&*between)?;
     let wants_own_drops = cell.workload.wants_own_drops();
-    let (recorder, sink) = Recorder::new(cell.output.packets || wants_own_drops, cell.output.capture);
+    let wants_spent = cell.output.spent;
+    let keeps_packets = wants_own_drops || wants_spent;
+    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
-    let files = Files::start(cell, &testbed, zero, sink.keeping_packets(wants_own_drops))?;
+    let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
@@ -56,6 +59,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     measured.warnings.extend(doubt);
     measured.warnings.extend(missing(known.capture_missed));
     write_tables(cell, &measured, zero)?;
+    if wants_spent && ended.report.is_some() {
+        write_spent(cell, &measured, &written.kept, virtual_time, zero)?;
+    }
     if let Some(server) = known.server {
         readback[1] = server;
     }

@@ -91,7 +91,7 @@ fn everything_says_what_it_is() {
     for workload in list(&catalogue, "workloads") {
         assert!(!workload["help"].as_str().unwrap().is_empty() && !workload["sample"].as_str().unwrap().is_empty());
     }
-    for table in ["samples", "objects", "packets"] {
+    for table in ["samples", "objects", "packets", "spent", "pieces"] {
         for column in list(&catalogue, table) {
             assert!(column["help"].as_str().unwrap().ends_with('.'), "{table}: {column}");
             let has_unit = column["name"].as_str().unwrap().ends_with("_ns");

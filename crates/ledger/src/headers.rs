@@ -17,6 +17,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// TCP's flag of a new connection (RFC 9293).
 pub const TCP_SYN: u8 = 0x02;
+/// TCP's flag that says that there is an acknowledgement number.
+pub const TCP_ACK: u8 = 0x10;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
@@ -42,8 +44,64 @@ pub struct Headers {
     pub flags: u8,
     /// TCP sequence number of the first byte of payload, else 0.
     pub sequence: u32,
+    /// TCP acknowledgement number, else 0.
+    pub acknowledgement: u32,
+    /// TCP window, as in the header: what it is scaled by is in the options of the SYN.
+    pub window: u16,
+    /// What TCP options say.
+    pub options: TcpOptions,
     /// IP's bits about congestion.
     pub ecn: Ecn,
+}
+
+/// Of TCP's options (RFC 9293, 7323, 2018) what is needed to follow a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TcpOptions {
+    /// By how many bits later windows are shifted, of a SYN.
+    pub window_shift: Option<u8>,
+    /// Largest segment that the sender of a SYN takes; 0 where it does not say.
+    pub largest_segment: u16,
+    /// The sender of a SYN understands selective acknowledgements.
+    pub sack_permitted: bool,
+    /// There is a selective acknowledgement.
+    pub has_sack: bool,
+}
+
+impl TcpOptions {
+    /// Reads options, as far as they can be read.
+    fn parse(mut rest: &[u8]) -> Self {
+        const END: u8 = 0;
+        const NOTHING: u8 = 1;
+        const LARGEST_SEGMENT: u8 = 2;
+        const WINDOW_SHIFT: u8 = 3;
+        const SACK_PERMITTED: u8 = 4;
+        const SACK: u8 = 5;
+        let mut options = Self::default();
+        while let Some((&kind, after)) = rest.split_first() {
+            if kind == END {
+                break;
+            }
+            if kind == NOTHING {
+                rest = after;
+                continue;
+            }
+            // The length counts kind and length.
+            let length = usize::from(after.first().copied().unwrap_or(0));
+            if length < 2 || length > rest.len() {
+                break;
+            }
+            match (kind, &rest[2..length]) {
+                (LARGEST_SEGMENT, &[high, low]) => options.largest_segment = u16::from_be_bytes([high, low]),
+                (WINDOW_SHIFT, &[shift]) => options.window_shift = Some(shift),
+                (SACK_PERMITTED, []) => options.sack_permitted = true,
+                (SACK, blocks) if matches!(blocks.len(), 8 | 16 | 24 | 32) => options.has_sack = true,
+                (LARGEST_SEGMENT | WINDOW_SHIFT | SACK_PERMITTED | SACK, _) => break,
+                _ => {}
+            }
+            rest = &rest[length..];
+        }
+        options
+    }
 }
 
 impl Headers {
@@ -134,7 +192,10 @@ fn parse_transport(version: u8, protocol: u8, first_fragment: bool, segment: &[u
             let header_length = usize::from(fixed[12] >> 4) * 4;
             headers.flags = fixed[13];
             headers.sequence = u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
+            headers.acknowledgement = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
+            headers.window = u16_at(fixed, 14);
             if header_length >= fixed.len() {
+                headers.options = TcpOptions::parse(&segment[fixed.len()..header_length.min(segment.len())]);
                 headers.payload_bytes = segment.len().saturating_sub(header_length) as u32;
             }
         }

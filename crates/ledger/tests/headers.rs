@@ -5,7 +5,7 @@
 #[path = "support/oracle.rs"]
 mod oracle;
 
-use crosswind_ledger::Headers;
+use crosswind_ledger::{Headers, TcpOptions};
 use crosswind_path::Ecn;
 use etherparse::{
     IpFragOffset, IpNumber, Ipv4Header, Ipv4Options, Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, TcpHeader,
@@ -46,11 +46,13 @@ fn udp(length: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn tcp(flags: u8, payload: &[u8]) -> Vec<u8> {
-    let mut segment = vec![0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags, 0xff, 0xff, 0, 0, 0, 0];
+    let mut segment = vec![0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 7, 0x50, flags, 0xff, 0xff, 0, 0, 0, 0];
     segment.extend(payload);
     segment
 }
 
+const NO_OPTIONS: TcpOptions =
+    TcpOptions { window_shift: None, largest_segment: 0, sack_permitted: false, has_sack: false };
 const NOTHING: Headers = Headers {
     version: 0,
     protocol: 0,
@@ -59,6 +61,9 @@ const NOTHING: Headers = Headers {
     payload_bytes: 0,
     flags: 0,
     sequence: 0,
+    acknowledgement: 0,
+    window: 0,
+    options: NO_OPTIONS,
     ecn: Ecn::NotCapable,
 };
 const UDP_OF_THREE: Headers = Headers {
@@ -69,6 +74,9 @@ const UDP_OF_THREE: Headers = Headers {
     payload_bytes: 3,
     flags: 0,
     sequence: 0,
+    acknowledgement: 0,
+    window: 0,
+    options: NO_OPTIONS,
     ecn: Ecn::NotCapable,
 };
 
@@ -87,9 +95,30 @@ fn a_segment_over_ipv6_with_its_flags_and_sequence_number() {
         payload_bytes: 2,
         flags: 0x18,
         sequence: 1,
-        ecn: Ecn::NotCapable,
+        acknowledgement: 7,
+        window: 0xffff,
+        ..UDP_OF_THREE
     };
     assert_eq!(Headers::parse(&ipv6(TCP, &tcp(0x18, b"hi"))), expected);
+}
+
+#[test]
+fn options_are_read_as_far_as_they_go() {
+    let options = |bytes: &[u8]| {
+        let mut segment = tcp(0x02, bytes);
+        segment[12] = ((5 + bytes.len() / 4) << 4) as u8;
+        Headers::parse(&ipv4(TCP, 20 + segment.len() as u16, 0, &segment)).options
+    };
+    // A SYN of Linux: largest segment, selective acknowledgements, timestamps, nothing, window shift.
+    let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
+    let expected = TcpOptions { window_shift: Some(7), largest_segment: 1460, sack_permitted: true, has_sack: false };
+    assert_eq!(options(&syn), expected);
+    let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9];
+    assert_eq!(options(&sack), TcpOptions { has_sack: true, ..NO_OPTIONS });
+    // What follows the end, a length that is too short and one that is too long are not read.
+    for broken in [[0, 3, 3, 7], [8, 0, 4, 2], [8, 1, 4, 2], [8, 200, 4, 2]] {
+        assert_eq!(options(&broken), NO_OPTIONS, "{broken:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
-use crosswind_path::{Ecn, Side, TimeSpent};
+use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 use std::io::Cursor;
 use support::SmallDisk;
@@ -34,9 +34,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         source_port: 40_000,
         destination_port: 53,
         payload_bytes: 12 + index as u32,
-        flags: 0,
-        sequence: 0,
-        ecn: Ecn::NotCapable,
+        ..Headers::default()
     };
     PacketRecord {
         side,

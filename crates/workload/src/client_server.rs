@@ -110,6 +110,7 @@ pub fn add_server_side<W: ClientServer>(
 ) -> u64 {
     let mut matched = 0;
     for exchange in exchanges {
+        exchange.sample.client_port = exchange.trace.map(|trace| trace.client_port).or(exchange.sample.client_port);
         let Some(seen) = exchange.trace.and_then(|trace| seen.find(trace)) else { continue };
         matched += 1;
         if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen, clocks) {

@@ -7,6 +7,7 @@ use crate::{Sample, SetupTimes};
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,
 };
+use crosswind_units::Instant;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub struct Lane<'a> {
 /// A connection that was just set up.
 pub struct Opened {
     pub connection: Box<dyn Connection>,
+    /// When it was asked for.
+    pub began: Instant,
     /// How long it took.
     pub took_ns: u64,
     /// How long each step of that took.
@@ -84,7 +87,7 @@ impl Lane<'_> {
         }
         let phases = connection.phases();
         self.context.resumptions.count(self.needs.resumption, &phases);
-        Ok(Opened { connection, took_ns, phases })
+        Ok(Opened { connection, began: before, took_ns, phases })
     }
 
     /// Where sessions are to be resumed: sets up a connection that is not counted, so that the first counted connection has a
@@ -126,7 +129,9 @@ impl Opened {
     /// Writes how the connection was set up into the sample of the exchange that opened it.
     pub fn note_phases(&self, sample: &mut Sample) {
         let ns = |phase: Option<Duration>| phase.map(|phase| phase.as_nanos() as u64);
+        sample.client_port = Some(self.connection.client_port());
         sample.setup = Some(SetupTimes {
+            began: Some(self.began),
             total_ns: self.took_ns,
             transport_ns: ns(self.phases.transport),
             security_ns: ns(self.phases.security),

@@ -1,6 +1,6 @@
 //! The rows of the tables: exchanges, and the objects that pages are made of.
 
-use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
+use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, Row, ns_between};
 use crosswind_transport::Outcome;
 use crosswind_units::Instant;
@@ -12,6 +12,8 @@ pub struct Sample {
     pub exchange: u64,
     /// The connection it ran on: the unit that statistics resample.
     pub connection: u32,
+    /// The client's port.
+    pub client_port: Option<u16>,
     /// When it was to be sent (open loop).
     pub intended: Option<Instant>,
     /// When sending began.
@@ -46,6 +48,7 @@ impl Sample {
         Self {
             exchange,
             connection,
+            client_port: None,
             intended: None,
             sent: None,
             received: None,
@@ -124,6 +127,11 @@ impl Row for Sample {
             Text(|row| Some(row.outcome.name())),
             "How it ended: ok, timeout, refused, reset, closed, certificate, protocol, too_large or error.",
         ),
+        Column::optional(
+            "client_port",
+            U16(|row| row.client_port),
+            "The client's port, by which the packets of its connection are found.",
+        ),
         Column::required("stream", U32(|row| Some(row.stream)), "Stream or channel of a multiplex, else 0."),
         Column::optional(
             "own_drops",
@@ -140,6 +148,8 @@ fn length(from: Option<Instant>, to: Option<Instant>) -> Option<i64> {
 /// How long setting up a connection took. A step that its transport does not have is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetupTimes {
+    /// When the connection was asked for, where that is known.
+    pub began: Option<Instant>,
     /// All of it.
     pub total_ns: u64,
     /// Of that, TCP's connect.

@@ -42,7 +42,7 @@ def compare_levels(
     """
     families: dict[tuple[str, str], list[LevelComparison]] = defaultdict(list)
     beside = tuple(dict.fromkeys(name for name in statistics if name != MEAN))
-    for factor, reference, other in _pairs(data):
+    for factor, reference, other in pairs_of_levels(data):
         for name in reference.samples:
             if name in other.samples and reference.settings.kind in METRICS[name].compared_in:
                 families[factor, name].append(_compare(factor, name, reference, other, level=level, beside=beside))
@@ -62,7 +62,12 @@ def other_levels(cell: CellData, factor: str) -> dict[str, str]:
     return {key: value for key, value in sorted(cell.levels.items()) if key != factor}
 
 
-def _pairs(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
+def mean_difference(reference: Side, other: Side, unit: str, *, level: float) -> Interval:
+    """The difference of two cells in the mean, the other's less the reference's, as far as their design supports it."""
+    return _by_statistic(reference, other, MEAN, unit, level)[1].difference
+
+
+def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
     """Each factor with a cell of its first level and one that differs from it in that factor alone."""
     for factor, values in _levels(data).items():
         groups: dict[tuple[tuple[str, str], ...], dict[str, CellData]] = defaultdict(dict)

@@ -59,13 +59,16 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
 def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
     """The samples of all repetitions, numbered by `run`, with `setup_ns`, which is `connect_ns` and 0 over UDP.
 
-    Those of multiplex have `extra_ns` and `blocked` besides.
+    What the time of each was spent on stands beside it, null where that is not known. Those of multiplex have
+    `extra_ns` and `blocked` besides.
     """
     heights = [run.samples.height for run in used]
     setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
     rows = pl.concat([run.samples for run in used], rechunk=False).with_columns(
         pl.Series("run", np.repeat(np.arange(len(used)), heights)), setup_ns=setup
     )
+    spent = pl.concat([run.spent.with_columns(run=pl.lit(at, pl.Int64)) for at, run in enumerate(used)])
+    rows = rows.join(spent, on=["run", "exchange"], how="left", maintain_order="left")
     return with_recovery(rows, settings.number("timeout_ns") or 0.0) if settings.kind == "multiplex" else rows
 
 

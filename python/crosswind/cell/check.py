@@ -42,6 +42,9 @@ START_TIMEOUT_S = 30.0
 TIMEOUT_OF_A_CELL_S = 0.01
 KEPT_STDERR_BYTES = 1000
 
+MOST_PACKETS = 1_000_000
+"""Packets of a cell whose packets tell what time was spent on: it keeps them in memory until it ends."""
+
 
 @dataclass(frozen=True)
 class _Path:
@@ -129,6 +132,12 @@ class CheckedCell:
         return bool(self.parameters["path"]["backend"] == NETWORK)
 
     @property
+    def tells_spent(self) -> bool:
+        """Whether its packets tell what the time of its exchanges was spent on, at a cost that is worth it."""
+        emulated = self.parameters["path"]["backend"] == EMULATOR
+        return emulated and self.is_known and self.forecast.packets <= MOST_PACKETS
+
+    @property
     def is_known(self) -> bool:
         """Whether its traffic can be forecast; that of somebody's program cannot."""
         return self.demand.traffic.pattern != "unknown"
@@ -147,13 +156,15 @@ class CheckedCell:
         item: PlanItem,
         *,
         packets: bool = False,
+        spent: bool = False,
         capture: bool = False,
         qlog: bool = False,
         profile: bool = False,
     ) -> dict[str, Any]:
         """The cell protocol's object for one planned run of it; where it writes, whoever starts it says.
 
-        `qlog` is asked of QUIC transports, which alone have one.
+        `qlog` is asked of QUIC transports, which alone have one; `spent`, what time was spent on, where packets tell it
+        and are not too many to be kept in memory.
         """
         transport = self.surroundings.transport
         is_quic = transport is not None and transport.carrier is Carrier.QUIC
@@ -164,6 +175,7 @@ class CheckedCell:
             "output": {
                 "directory": None,
                 "packets": packets,
+                "spent": spent and self.tells_spent,
                 "capture": capture,
                 "qlog": qlog and is_quic,
                 "profile": profile,

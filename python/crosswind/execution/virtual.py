@@ -45,13 +45,16 @@ class VirtualCell:
     """What one cell in virtual time left.
 
     Attributes: result: its `finished` event. samples: a row for each exchange, none with programs. packets: a row for
-        each packet. output, errors: what each program wrote, by `client` and `server`. The columns are those of
-        docs/cell-protocol.md.
+        each packet. spent: a row for each exchange, with what its time was spent on. pieces: the same of the slowest
+        and the first, in the order of time. output, errors: what each program wrote, by `client` and `server`. The
+        columns are those of docs/result.md.
     """
 
     result: Finished
     samples: pl.DataFrame = field(repr=False)
     packets: pl.DataFrame = field(repr=False)
+    spent: pl.DataFrame = field(repr=False)
+    pieces: pl.DataFrame = field(repr=False)
     output: Mapping[str, str] = field(repr=False)
     errors: Mapping[str, str] = field(repr=False)
 
@@ -91,6 +94,8 @@ def virtual(
             result=end.finished,
             samples=whole_table(_table(directory / "samples.arrow"), SAMPLE_SCHEMA),
             packets=_table(directory / "packets.arrow"),
+            spent=_table(directory / "spent.arrow"),
+            pieces=_table(directory / "pieces.arrow"),
             output=_texts(directory, "out"),
             errors=_texts(directory, "err"),
         )

@@ -1,9 +1,12 @@
 """The result as tidy data: JSON, CSV and Parquet."""
 
+import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -219,13 +222,13 @@ def write_csv(result: Result, path: Path) -> None:
     frame = estimates_frame(result)
     frame = frame.with_columns(_as_text(name) for name, kind in frame.schema.items() if kind == pl.String)
     frame = frame.rename({name: spreadsheet_text(name) for name in frame.columns})
-    with whole(path) as part, part.open("wb") as file, _disk_errors():
+    with whole(path) as part, part.open("wb") as file, _disk_errors(file):
         frame.write_csv(file)
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """A frame (`estimates_frame`, `samples_frame`) as Parquet. Raises: DiskError."""
-    with whole(path) as part, part.open("wb") as file, _disk_errors():
+    with whole(path) as part, part.open("wb") as file, _disk_errors(file):
         frame.write_parquet(file)
 
 
@@ -245,11 +248,13 @@ def _as_text(name: str) -> pl.Expr:
 
 
 @contextmanager
-def _disk_errors() -> Iterator[None]:
-    """Raises: OSError where the disk refuses what Polars writes."""
+def _disk_errors(file: IO[bytes]) -> Iterator[None]:
+    """Raises: OSError where the disk refuses what Polars writes, which of a file's end does not say why."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
         if of_system := refused(error):
             raise of_system from error
+        if os.fstatvfs(file.fileno()).f_bavail == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise

@@ -68,6 +68,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "samples": lambda: columns_table(catalog().samples),
     "objects": lambda: columns_table(catalog().objects),
     "packets": lambda: columns_table(catalog().packets),
+    "spent": lambda: columns_table(catalog().spent),
+    "pieces": lambda: columns_table(catalog().pieces),
 }
 """Every table by the name in its marker."""
 

@@ -21,12 +21,14 @@ from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.quantiles import quantile_table
+from crosswind.report.tables.spent import spent_tables
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
 from crosswind.report.text.format import count
 from crosswind.report.text.headline import sentences, verdict
 from crosswind.report.text.sentences import sentence
+from crosswind.report.text.spent import spent_sentences
 
 _HOW_TO_READ = (
     "Dot and line: mean and its 95 % interval; a dot alone: too few repetitions; half a line: only one limit. Upright "
@@ -85,6 +87,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
     # Altair takes a while to import, and a terminal has no charts.
     from crosswind.report.charts.over_time import over_time
     from crosswind.report.charts.phases import phase_charts
+    from crosswind.report.charts.spent import spent_charts
     from crosswind.report.charts.waterfall import waterfalls
 
     of_findings = _of_findings(result, has_charts=True)
@@ -95,6 +98,12 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
         *of_findings[Place.FIGURES],
         *of_findings[Place.BEFORE_METRICS],
         *_of_parts(_BEFORE_METRICS, record, result, data),
+        Section(
+            "Where the time went",
+            sentences=spent_sentences(result),
+            charts=[spent_charts(result, data)],
+            tables=spent_tables(result),
+        ),
         Section("Exchanges over time", charts=[over_time(data)], caption=_HOW_TO_READ_OVER_TIME),
         Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
         Section("The page of median load time", charts=[waterfalls(data)]),
@@ -112,6 +121,7 @@ def tables_of(result: Result) -> list[Table]:
     return [
         *(table for section in first for table in section.tables),
         *(table for part in _BEFORE_METRICS for table in part.tables(result)),
+        *spent_tables(result),
         *metric_tables(result).values(),
         *(table for section in of_findings[Place.AFTER_METRICS] for table in section.tables),
         *(table for part in _AFTER_METRICS for table in part.tables(result)),

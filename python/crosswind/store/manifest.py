@@ -32,9 +32,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of every cell beside the study: files to keep, and a profile of processor time."""
+    """What is asked of every cell beside the study: files to keep, and a profile of processor time.
+
+    `spent`: what the time of exchanges was spent on, where the cell's packets tell.
+    """
 
     packets: bool = False
+    spent: bool = True
     capture: bool = False
     qlog: bool = False
     profile: bool = False

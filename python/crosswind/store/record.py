@@ -4,13 +4,24 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, CellRun, RunRecord, empty_objects, empty_samples
+from crosswind.record import (
+    OBJECT_SCHEMA,
+    SAMPLE_SCHEMA,
+    SPENT_SCHEMA,
+    CellRun,
+    RunRecord,
+    empty_objects,
+    empty_samples,
+    empty_spent,
+)
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
 
 SAMPLES = "samples.parquet"
+SPENT = "spent.parquet"
+PIECES = "pieces.parquet"
 _OBJECTS = "objects.parquet"
 _OUTPUT = "client.out"
 _KEPT_OUTPUT_BYTES = 16 << 20
@@ -68,6 +79,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
         samples=_samples(place / SAMPLES, result) if whole else empty_samples(),
+        spent=read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)) if whole else empty_spent(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )

@@ -1,8 +1,8 @@
 //! An independent header parser for the tests and the fuzz target: the library etherparse.
 
-use crosswind_ledger::Headers;
+use crosswind_ledger::{Headers, TcpOptions};
 use crosswind_path::Ecn;
-use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpSlice, UdpSlice};
+use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, UdpSlice};
 
 /// What etherparse reads from `packet`; `None` where it gives up, or where the two parsers differ on purpose.
 pub fn oracle(packet: &[u8]) -> Option<Headers> {
@@ -56,6 +56,9 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             headers.destination_port = tcp.destination_port();
             headers.payload_bytes = tcp.payload().len() as u32;
             headers.sequence = tcp.sequence_number();
+            headers.acknowledgement = tcp.acknowledgment_number();
+            headers.window = tcp.window_size();
+            headers.options = options(&tcp);
             headers.flags = flags(&tcp);
         }
         IpNumber::UDP => {
@@ -71,6 +74,21 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
         _ => {}
     }
     Some(headers)
+}
+
+/// As far as etherparse can read them.
+fn options(tcp: &TcpSlice<'_>) -> TcpOptions {
+    let mut options = TcpOptions::default();
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        match option {
+            TcpOptionElement::MaximumSegmentSize(size) => options.largest_segment = size,
+            TcpOptionElement::WindowScale(shift) => options.window_shift = Some(shift),
+            TcpOptionElement::SelectiveAcknowledgementPermitted => options.sack_permitted = true,
+            TcpOptionElement::SelectiveAcknowledgement(..) => options.has_sack = true,
+            TcpOptionElement::Noop | TcpOptionElement::Timestamp(..) => {}
+        }
+    }
+    options
 }
 
 fn flags(tcp: &TcpSlice<'_>) -> u8 {

@@ -342,7 +342,7 @@ impl Reported {
 
 fn setup_times(connected: &Connected) -> Option<SetupTimes> {
     let &Connected { setup_ns, transport_ns, security_ns, upgrade_ns, .. } = connected;
-    Some(SetupTimes { total_ns: setup_ns?, transport_ns, security_ns, upgrade_ns })
+    Some(SetupTimes { began: None, total_ns: setup_ns?, transport_ns, security_ns, upgrade_ns })
 }
 
 fn in_order(what: &str, times: &[Option<Instant>]) -> Result<(), String> {

@@ -63,6 +63,16 @@ class Interval(ResultModel):
             return None
         return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
 
+    def negated(self) -> "Interval":
+        """The same difference the other way round."""
+
+        def turned(end: float | None) -> float | None:
+            return None if end is None else -end
+
+        spread = None if self.spread is None else (-self.spread[1], -self.spread[0])
+        ends = {"value": turned(self.value), "low": turned(self.high), "high": turned(self.low), "spread": spread}
+        return self.model_copy(update=ends)
+
     @classmethod
     def of(cls, estimate: "Estimate") -> "Interval":
         """The same estimate without its unit, which its surroundings give."""

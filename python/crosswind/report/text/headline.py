@@ -8,6 +8,7 @@ from crosswind.report.page import Sentence, Tone
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, failures_text, levels
 from crosswind.report.text.inferred import inferred_sentences
+from crosswind.report.text.spent import spent_sentence
 
 _WITHOUT_RESULT = " failed: "
 """In the reason of a cell that is not valid: that one of its repetitions has no result."""
@@ -65,6 +66,7 @@ def sentences(result: Result) -> list[str]:
     is_asked = any(said.about for showing in showings() for said in showing.answers(result))
     return [
         *([] if is_asked else exploration(result)),
+        *spent_sentence(result),
         _extent(result),
         *_clock(result),
         *inferred_sentences(result),

@@ -1,0 +1,126 @@
+//! Why a message took as long as it did: every nanosecond of it gets a name.
+//!
+//! Critical-path analysis (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000) over the packet
+//! table. From the packet that completed a message it goes backwards: the packet's time in the path, element by element; why it
+//! was sent when it was; and so on to the moment at which the message was handed over. It has no I/O and reads no clock.
+
+mod datagrams;
+mod links;
+mod part;
+mod tcp;
+mod trail;
+
+pub use part::Part;
+pub use trail::{PacketId, Piece};
+
+use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_SYN, UDP};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use datagrams::Datagrams;
+use links::Links;
+use std::collections::HashMap;
+use tcp::Connection;
+use trail::Trail;
+
+/// What has to be known of hosts to read the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
+pub struct Hosts {
+    /// How long a host takes at most to answer a packet at once.
+    pub promptness: Duration,
+    /// Whether TCP sends tail loss probes.
+    pub tail_loss_probes: bool,
+    /// Whether TCP's congestion window shrinks while it is idle.
+    pub slow_start_after_idle: bool,
+    /// Whether small segments wait until what was sent before is acknowledged.
+    pub nagle: bool,
+    /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
+    pub pacing: bool,
+}
+
+/// A message on its way from one host to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// Its direction.
+    pub side: Side,
+    /// Port of the client's end of its connection.
+    pub client_port: u16,
+    /// When it was handed over.
+    pub written: Instant,
+    /// When it was received whole.
+    pub received: Instant,
+    /// Its size, without what transports add.
+    pub bytes: u64,
+    /// Whether it is the only one in flight on its connection.
+    pub alone: bool,
+}
+
+/// The connections of a packet table.
+pub struct Attribution<'a> {
+    links: Links<'a>,
+    /// By client port, in the order in which they began.
+    tcp: HashMap<u16, Vec<Connection<'a>>>,
+    udp: HashMap<u16, Datagrams<'a>>,
+}
+
+impl<'a> Attribution<'a> {
+    /// Sorts `packets`, which may stand in any order, by connection.
+    pub fn new(packets: &'a [PacketRecord], hosts: Hosts) -> Self {
+        let mut segments: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
+        let mut datagrams: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
+        for packet in packets {
+            let headers = &packet.headers;
+            let port = if packet.side == Side::Forward { headers.source_port } else { headers.destination_port };
+            match headers.protocol {
+                TCP => segments.entry(port).or_default().push(packet),
+                UDP if headers.payload_bytes > 0 => datagrams.entry(port).or_default().push(packet),
+                _ => {}
+            }
+        }
+        let tcp = segments.into_iter().map(|(port, packets)| (port, connections(packets, hosts))).collect();
+        let udp = datagrams.into_iter().map(|(port, packets)| (port, Datagrams::new(packets, hosts))).collect();
+        Self { links: Links::new(packets), tcp, udp }
+    }
+
+    /// The pieces of a leg, in the order of time: each begins where the one before it ended.
+    pub fn leg(&self, leg: Leg) -> Vec<Piece> {
+        let mut trail = Trail::new(leg.written, leg.received);
+        if let Some(connection) = self.connection(leg.client_port, leg.received) {
+            connection.walk(leg, &self.links, &mut trail);
+        } else if let Some(datagrams) = self.udp.get(&leg.client_port) {
+            datagrams.walk(leg, &self.links, &mut trail);
+        }
+        trail.finish()
+    }
+
+    /// How long TCP's connect waited for its timer, of the connection that was set up from `from` to `to`, and how often.
+    pub fn syn_timer(&self, client_port: u16, from: Instant, to: Instant) -> (Duration, u32) {
+        let Some(connection) = self.connection(client_port, to) else { return (Duration::ZERO, 0) };
+        connection.syn_timer(from, to)
+    }
+
+    fn connection(&self, port: u16, before: Instant) -> Option<&Connection<'a>> {
+        let all = self.tcp.get(&port)?;
+        all[..all.partition_point(|connection| connection.began <= before)].last()
+    }
+}
+
+/// The connections of one port: each SYN with another sequence number begins one.
+fn connections(mut packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>> {
+    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index));
+    let mut connections: Vec<Vec<&PacketRecord>> = Vec::new();
+    let mut opened_with = None;
+    for packet in packets {
+        let headers = &packet.headers;
+        let opens = packet.side == Side::Forward && headers.flags & TCP_SYN != 0 && headers.flags & TCP_ACK == 0;
+        let begins = opens && opened_with != Some(headers.sequence);
+        if begins {
+            opened_with = Some(headers.sequence);
+        }
+        match connections.last_mut() {
+            Some(last) if !begins => last.push(packet),
+            _ => connections.push(vec![packet]),
+        }
+    }
+    connections.into_iter().map(|packets| Connection::new(&packets, hosts)).collect()
+}

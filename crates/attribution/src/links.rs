@@ -1,0 +1,84 @@
+//! What the link did while a packet waited for it.
+
+use crate::Part;
+use crate::trail::{Trail, Wait};
+use crosswind_ledger::{Headers, PacketRecord};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+
+/// The packets that links carried, by when each was on the wire whole.
+pub struct Links<'a> {
+    forward: Vec<(Instant, &'a PacketRecord)>,
+    reverse: Vec<(Instant, &'a PacketRecord)>,
+}
+
+impl<'a> Links<'a> {
+    pub fn new(packets: &'a [PacketRecord]) -> Self {
+        let of = |side| {
+            let carried = packets.iter().filter(|it| it.side == side && it.spent.serialisation > Duration::ZERO);
+            let mut carried: Vec<_> = carried.map(|it| (on_wire(it), it)).collect();
+            carried.sort_unstable_by_key(|&(at, packet)| (at, packet.index));
+            carried
+        };
+        Self { forward: of(Side::Forward), reverse: of(Side::Reverse) }
+    }
+
+    /// Names the time of a packet in the path, which ends where the trail is; returns the packet at whose entry into the path the trail
+    /// then is.
+    ///
+    /// A packet that waited for the link would not have been received earlier, had it been sent earlier: what counts is what the link
+    /// did. Packets of the same connection are what the message's own bytes take; others are a queue. So the way goes back to the
+    /// packet at which the link began to be busy with the connection's own.
+    ///
+    /// Of a packet that something else waited for, the time in flight is that wait's.
+    pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut Trail) -> &'a PacketRecord {
+        let side = packet.side;
+        trail.name(packet.due, Part::Late, Some(packet), 0);
+        let landed = earlier(packet.due, packet.spent.propagation);
+        trail.name(landed, wait.unwrap_or(Part::propagation(side)), Some(packet), 0);
+        trail.name(on_wire(packet), Part::jitter(side), Some(packet), 0);
+        trail.name(begun(packet).max(packet.entered), Part::serialisation(side), Some(packet), 0);
+        let (mut own, mut carried) = (packet, packet);
+        while !trail.is_done() && trail.at() > own.entered {
+            let Some(before) = self.on_wire_at(side, begun(carried)) else { break };
+            let is_own = is_of_flow(before, packet) && before.entered >= trail.beginning();
+            if is_own {
+                trail.name(begun(before).max(before.entered), Part::serialisation(side), Some(before), 0);
+                own = before;
+            } else {
+                trail.name(begun(before).max(own.entered), Part::queueing(side), Some(before), 0);
+            }
+            carried = before;
+        }
+        // What the link was doing is not known where there are several, or another discipline than a queue's.
+        let most = earlier(begun(own), own.spent.queueing);
+        trail.name(most.max(own.entered), Part::queueing(side), Some(own), 0);
+        trail.name(own.entered, Part::Unknown, Some(own), 0);
+        own
+    }
+
+    fn on_wire_at(&self, side: Side, at: Instant) -> Option<&'a PacketRecord> {
+        let all = if side == Side::Forward { &self.forward } else { &self.reverse };
+        let found = all.get(all.partition_point(|&(whole, _)| whole < at))?;
+        (found.0 == at).then_some(found.1)
+    }
+}
+
+/// When a packet was on the wire whole.
+fn on_wire(packet: &PacketRecord) -> Instant {
+    earlier(earlier(packet.due, packet.spent.propagation), packet.spent.jitter)
+}
+
+/// When the link began with a packet.
+fn begun(packet: &PacketRecord) -> Instant {
+    earlier(on_wire(packet), packet.spent.serialisation)
+}
+
+fn earlier(at: Instant, by: Duration) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_sub(by.as_nanos()))
+}
+
+fn is_of_flow(one: &PacketRecord, other: &PacketRecord) -> bool {
+    let ends = |headers: &Headers| (headers.protocol, headers.source_port, headers.destination_port);
+    ends(&one.headers) == ends(&other.headers)
+}

@@ -1,0 +1,119 @@
+//! The names that time can have.
+
+use crosswind_path::Side;
+
+/// Hands all parts, each with its name and what it is, to a macro: for what has something for each of them.
+#[macro_export]
+macro_rules! with_parts {
+    ($callback:ident) => {
+        $callback! {
+            TcpHandshake "tcp_handshake" "TCP's handshake, without the wait for its timer.",
+            SecurityHandshake "security_handshake" "The handshake of TLS or QUIC.",
+            UpgradeHandshake "upgrade_handshake" "The upgrade to WebSocket, WebTransport or Socket.IO.",
+            ClientHost "client_host" "The client's program and kernel.",
+            ServerHost "server_host" "The server's program and kernel.",
+            PropagationForward "propagation_forward" "In flight to the server, of packets that carried the message.",
+            PropagationReverse "propagation_reverse" "In flight to the client, of packets that carried the message.",
+            SerialisationForward "serialisation_forward" "Being put on the wire to the server.",
+            SerialisationReverse "serialisation_reverse" "Being put on the wire to the client.",
+            QueueingForward "queueing_forward" "Waiting behind other packets on the way to the server.",
+            QueueingReverse "queueing_reverse" "Waiting behind other packets on the way to the client.",
+            JitterForward "jitter_forward" "Otherwise held back on the way to the server.",
+            JitterReverse "jitter_reverse" "Otherwise held back on the way to the client.",
+            Late "late" "Held by the emulator for longer than was due.",
+            FastRecovery "fast_recovery" "From sending what was lost to sending it again, because acknowledgements of what followed said so: TCP's fast retransmit and RACK.",
+            TailLossProbe "tail_loss_probe" "From sending what was lost to sending it again as a probe, because no acknowledgement came: TCP's tail loss probe.",
+            RetransmissionTimer "retransmission_timer" "From sending what was lost to sending it again when TCP's retransmission timer expired.",
+            SynTimer "syn_timer" "From sending a SYN that was lost, or whose answer was, to sending it again.",
+            LossThreshold "loss_threshold" "From sending what was lost to sending it again, because acknowledgements of what followed said so: QUIC's packet and time thresholds.",
+            ProbeTimer "probe_timer" "From sending what was lost to sending it again when QUIC's probe timeout (PTO) had passed.",
+            QuicRecovery "quic_recovery" "From sending what was lost to sending it again over QUIC, while other messages were in flight: by a threshold or a timer.",
+            HeadOfLine "head_of_line" "Received, and waiting for what was sent before it on the same connection and was lost.",
+            CongestionWindow "congestion_window" "Ready to be sent, and held back by TCP's congestion window: round trips of what had to be acknowledged first.",
+            SlowStartAfterIdle "slow_start_after_idle" "The same, where the window was larger before the connection was idle.",
+            ReceiveWindow "receive_window" "Ready to be sent, and held back by the window that TCP's receiver gave.",
+            Nagle "nagle" "Ready to be sent, and held back until what was sent before was acknowledged: Nagle's algorithm.",
+            DelayedAcknowledgement "delayed_acknowledgement" "Waiting for an acknowledgement that the receiver delayed.",
+            Window "window" "Ready to be sent over QUIC, and held back by its congestion window or its flow control, which the wire does not tell apart.",
+            Pacing "pacing" "Ready to be sent, and held back by the pace at which packets are sent.",
+            Unknown "unknown" "What the wire does not tell.",
+        }
+    };
+}
+
+macro_rules! parts {
+    ($($variant:ident $name:literal $help:literal,)*) => {
+        /// What time was spent on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Part {
+            $(#[doc = $help] $variant,)*
+        }
+
+        impl Part {
+            /// All of them, in the order of tables.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// As it is stored.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// What it is, in one sentence.
+            pub const fn help(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $help,)*
+                }
+            }
+        }
+    };
+}
+
+with_parts!(parts);
+
+impl Part {
+    /// Time at the host that sends in the direction of `side`.
+    pub const fn sender(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::ClientHost,
+            Side::Reverse => Self::ServerHost,
+        }
+    }
+
+    /// Time at the host that receives from the direction of `side`.
+    pub const fn receiver(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::ServerHost,
+            Side::Reverse => Self::ClientHost,
+        }
+    }
+
+    pub(crate) const fn propagation(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::PropagationForward,
+            Side::Reverse => Self::PropagationReverse,
+        }
+    }
+
+    pub(crate) const fn serialisation(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::SerialisationForward,
+            Side::Reverse => Self::SerialisationReverse,
+        }
+    }
+
+    pub(crate) const fn queueing(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::QueueingForward,
+            Side::Reverse => Self::QueueingReverse,
+        }
+    }
+
+    pub(crate) const fn jitter(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::JitterForward,
+            Side::Reverse => Self::JitterReverse,
+        }
+    }
+}

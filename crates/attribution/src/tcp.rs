@@ -1,0 +1,473 @@
+//! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
+
+use crate::links::Links;
+use crate::{Hosts, Leg, Part, Trail};
+use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_SYN};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use std::collections::{BTreeMap, HashMap};
+
+/// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
+const INITIAL_WINDOW: u64 = 10;
+/// The shortest time after which Linux takes a connection to be idle: that of its shortest retransmission timer.
+const SHORTEST_IDLE: Duration = Duration::from_millis(200);
+
+/// One connection.
+pub struct Connection<'a> {
+    pub began: Instant,
+    hosts: Hosts,
+    syns: Vec<Instant>,
+    forward: Half<'a>,
+    reverse: Half<'a>,
+}
+
+/// What one host sent to the other.
+#[derive(Default)]
+struct Half<'a> {
+    /// Segments with data, in the order of entering the path.
+    sends: Vec<Segment<'a>>,
+    /// By their position in their direction.
+    by_index: HashMap<u64, usize>,
+    /// Those with bytes that were not sent before, by their first such byte.
+    firsts: Vec<First>,
+    /// Later segments with bytes of a first one.
+    again: HashMap<usize, Vec<usize>>,
+    /// When segments arrived, in the order of arriving.
+    arrivals: Vec<(Instant, usize)>,
+    /// How far the receiver had all bytes.
+    advances: Vec<Advance>,
+    /// Acknowledgements as they arrived at the sender.
+    acks: Vec<Ack<'a>>,
+    largest_segment: u64,
+    sack: bool,
+}
+
+struct Segment<'a> {
+    packet: &'a PacketRecord,
+    start: u64,
+    end: u64,
+    /// When it arrived; none if it was lost or damaged.
+    arrived: Option<Instant>,
+    /// How far bytes had been sent before it.
+    after: u64,
+}
+
+struct First {
+    start: u64,
+    end: u64,
+    send: usize,
+}
+
+struct Advance {
+    at: Instant,
+    /// The byte that was missing until then.
+    missing: u64,
+    send: usize,
+}
+
+struct Ack<'a> {
+    packet: &'a PacketRecord,
+    arrived: Instant,
+    /// Bytes that are acknowledged, by it and all before it.
+    acknowledged: u64,
+    /// Up to where the receiver takes bytes.
+    edge: u64,
+    has_sack: bool,
+}
+
+/// When a packet arrived, if the host could use it.
+fn arrived(packet: &PacketRecord) -> Option<Instant> {
+    packet.left.filter(|_| packet.flipped_bit.is_none())
+}
+
+/// Sequence numbers, modulo 2^32 (RFC 9293, 3.4), as positions that only grow.
+#[derive(Clone, Copy, Default)]
+struct Positions {
+    /// A sequence number and its position.
+    known: Option<(u32, u64)>,
+}
+
+impl Positions {
+    fn of(&mut self, sequence: u32) -> u64 {
+        let (number, position) = *self.known.get_or_insert((sequence, 0));
+        let distance = i64::from(sequence.wrapping_sub(number).cast_signed());
+        let found = position.saturating_add_signed(distance);
+        if found > position {
+            self.known = Some((sequence, found));
+        }
+        found
+    }
+}
+
+impl<'a> Connection<'a> {
+    /// Of its packets in the order of entering.
+    pub fn new(packets: &[&'a PacketRecord], hosts: Hosts) -> Self {
+        let began = packets.first().map_or(Instant::from_nanos(0), |packet| packet.entered);
+        let of_syn = |side: Side| {
+            packets
+                .iter()
+                .find(|packet| packet.side == side && packet.headers.flags & TCP_SYN != 0)
+                .map(|it| it.headers)
+        };
+        let syns = packets
+            .iter()
+            .filter(|it| it.side == Side::Forward && it.copy == 0 && it.headers.flags & TCP_SYN != 0)
+            .map(|it| it.entered)
+            .collect();
+        let [forward, reverse] = Side::BOTH.map(|side| {
+            let other = if side == Side::Forward { Side::Reverse } else { Side::Forward };
+            Half::new(packets, side, of_syn(side), of_syn(other))
+        });
+        Self { began, hosts, syns, forward, reverse }
+    }
+
+    /// How long it waited for SYNs that it sent again from `from` to `to`, and how many those are.
+    pub fn syn_timer(&self, from: Instant, to: Instant) -> (Duration, u32) {
+        let within: Vec<_> = self.syns.iter().filter(|&&at| from <= at && at <= to).collect();
+        match within[..] {
+            [first, .., last] => (last.saturating_since(*first), within.len() as u32 - 1),
+            _ => (Duration::ZERO, 0),
+        }
+    }
+
+    /// Names the time of a leg.
+    pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
+        let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
+        let Some(done) = half.completion(leg.received) else { return };
+        let mut send = done.send;
+        let mut byte = done.missing;
+        if done.at < leg.written {
+            return;
+        }
+        trail.name(done.at, Part::receiver(leg.side), None, 0);
+        // Bytes that were sent before the message was handed over are another's.
+        if let Some(first) = half.first_with(byte)
+            && half.sends[first].packet.entered < leg.written
+        {
+            let Some((own, at)) = half.own_arrival(leg, done.at) else { return };
+            trail.name(at, Part::HeadOfLine, Some(half.sends[send].packet), 0);
+            send = own;
+            byte = half.sends[own].start.max(half.sends[own].after.min(half.sends[own].end - 1));
+        }
+        self.follow(half, leg, send, byte, links, trail);
+    }
+
+    /// Goes back from the arrival of the segment `send`, which brought `byte`.
+    fn follow(&self, half: &Half<'a>, leg: Leg, send: usize, byte: u64, links: &Links<'a>, trail: &mut Trail) {
+        let side = leg.side;
+        let begun_with = links.follow(half.sends[send].packet, None, trail);
+        let Some(mut sent) = half.send_of(begun_with) else { return };
+        if sent == send {
+            sent = self.recovery(half, sent, byte, trail);
+        }
+        while let Some((why, ack)) = self.reason(half, leg, sent, trail) {
+            let Some(cause) = self.acknowledged(half, side, ack, why, links, trail) else { return };
+            let begun_with = links.follow(half.sends[cause].packet, Some(why), trail);
+            // Where a path takes no time, a cause might be its own.
+            let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
+            // What was sent again in passing costs nothing by itself; a timer does.
+            let timer = next == cause && self.is_timer(half, next);
+            sent = if timer { self.recovery(half, next, half.sends[next].start, trail) } else { next };
+        }
+    }
+
+    /// Whether a segment was sent again by a timer.
+    fn is_timer(&self, half: &Half<'a>, send: usize) -> bool {
+        let first = half.first_with(half.sends[send].start).filter(|&first| first < send);
+        first.is_some_and(|first| self.kind(half, first, send) != Part::FastRecovery)
+    }
+
+    /// Goes back from a transmission of `byte` to its first one, which is returned.
+    fn recovery(&self, half: &Half<'a>, send: usize, byte: u64, trail: &mut Trail) -> usize {
+        let Some(first) = half.first_with(byte) else { return send };
+        if first >= send {
+            return send;
+        }
+        let mut before: Vec<usize> = vec![first];
+        let again = half.again.get(&first).map_or(&[][..], Vec::as_slice);
+        before.extend(again.iter().copied().filter(|&it| half.sends[it].start <= byte && byte < half.sends[it].end));
+        before.retain(|&it| it < send);
+        let mut timers: Vec<(usize, Part)> = Vec::new();
+        let chain: Vec<usize> = before.iter().copied().chain([send]).collect();
+        for pair in chain.windows(2) {
+            timers.push((pair[0], self.kind(half, pair[0], pair[1])));
+        }
+        let mut expired = timers.iter().filter(|(_, part)| *part == Part::RetransmissionTimer).count() as u32;
+        for &(from, part) in timers.iter().rev() {
+            let count = if part == Part::RetransmissionTimer { expired } else { 0 };
+            expired -= u32::from(part == Part::RetransmissionTimer);
+            trail.name(half.sends[from].packet.entered, part, Some(half.sends[from].packet), count);
+        }
+        first
+    }
+
+    /// Why the segment `later` sent again what `earlier` had.
+    fn kind(&self, half: &Half<'a>, earlier: usize, later: usize) -> Part {
+        let at = half.sends[later].packet.entered;
+        let acks = half.acks_until(at);
+        if acks.last().is_some_and(|ack| at.saturating_since(ack.arrived) <= self.hosts.promptness) {
+            return Part::FastRecovery;
+        }
+        // RACK gives packets that were reordered a quarter of the shortest round trip, by a timer (RFC 8985, 6.2).
+        let since = half.sends[earlier].packet.entered;
+        let told = acks.iter().rev().take_while(|ack| ack.arrived > since).find(|ack| ack.has_sack);
+        if let (Some(told), Some(round_trip)) = (told, half.shortest_round_trip(self.hosts.promptness))
+            && at.saturating_since(told.arrived) < round_trip
+        {
+            return Part::FastRecovery;
+        }
+        let acknowledged = acks.last().map_or(0, |ack| ack.acknowledged);
+        let recovering = half.sends[..later].iter().rev().find(|it| it.start < it.after);
+        let recovering = recovering.is_some_and(|it| acknowledged < it.after);
+        let is_last = half.sends[later].end >= half.sends[later].after;
+        if self.hosts.tail_loss_probes && half.sack && is_last && !recovering {
+            Part::TailLossProbe
+        } else {
+            Part::RetransmissionTimer
+        }
+    }
+
+    /// Why a segment with new bytes was sent when it was: the name of the wait, and the acknowledgement that ended it. None when
+    /// the trail is done, or nothing more is known.
+    fn reason(&self, half: &Half<'a>, leg: Leg, mut send: usize, trail: &mut Trail) -> Option<(Part, usize)> {
+        let side = leg.side;
+        loop {
+            if trail.is_done() {
+                return None;
+            }
+            let sent = &half.sends[send];
+            let at = sent.packet.entered;
+            let seen = half.acks_until(at).len();
+            if seen > 0 && at.saturating_since(half.acks[seen - 1].arrived) <= self.hosts.promptness {
+                let why = self.limit(half, send, seen - 1);
+                return Some((why, seen - 1));
+            }
+            // A timer sent it again.
+            let first = half.first_with(sent.start).filter(|&first| first < send);
+            if first.is_some() {
+                send = self.recovery(half, send, sent.start, trail);
+                continue;
+            }
+            let previous = send.checked_sub(1).filter(|&it| half.sends[it].packet.entered >= trail.beginning());
+            let in_flight = sent.after > half.acks[..seen].last().map_or(0, |ack| ack.acknowledged);
+            let Some(previous) = previous else {
+                // Nothing held it back but the host; or something did that the wire does not show.
+                let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
+                let part = if prompt || !in_flight { Part::sender(side) } else { Part::Unknown };
+                trail.name(trail.beginning(), part, Some(sent.packet), 0);
+                return None;
+            };
+            let gap = at.saturating_since(half.sends[previous].packet.entered);
+            // Beside other messages, what was sent before may be another's.
+            let held = if self.hosts.pacing && leg.alone { Part::Pacing } else { Part::Unknown };
+            let part = if gap <= self.hosts.promptness { Part::sender(side) } else { held };
+            trail.name(half.sends[previous].packet.entered, part, Some(sent.packet), 0);
+            send = previous;
+        }
+    }
+
+    /// What kept a segment from being sent until the acknowledgement `ack` came.
+    fn limit(&self, half: &Half<'a>, send: usize, ack: usize) -> Part {
+        let sent = &half.sends[send];
+        let before = ack.checked_sub(1).map(|it| &half.acks[it]);
+        let (acknowledged, edge) = before.map_or((0, u64::MAX), |it| (it.acknowledged, it.edge));
+        if sent.end > edge {
+            return Part::ReceiveWindow;
+        }
+        let in_flight = sent.start.saturating_sub(acknowledged);
+        let wanted = sent.end.saturating_sub(acknowledged);
+        let is_small = sent.end - sent.start < half.largest_segment;
+        let lost_nothing = half.again.is_empty();
+        if self.hosts.nagle
+            && is_small
+            && in_flight > 0
+            && lost_nothing
+            && wanted <= INITIAL_WINDOW * half.largest_segment
+        {
+            return Part::Nagle;
+        }
+        if self.hosts.slow_start_after_idle && half.was_larger_before_idle(send) {
+            return Part::SlowStartAfterIdle;
+        }
+        Part::CongestionWindow
+    }
+
+    /// Goes back through an acknowledgement to the segment that it answers, which is returned.
+    fn acknowledged(
+        &self,
+        half: &Half<'a>,
+        side: Side,
+        ack: usize,
+        why: Part,
+        links: &Links<'a>,
+        trail: &mut Trail,
+    ) -> Option<usize> {
+        let ack = &half.acks[ack];
+        trail.name(ack.arrived, Part::sender(side), None, 0);
+        let packet = links.follow(ack.packet, Some(why), trail);
+        let sent = packet.entered;
+        let until = half.arrivals.partition_point(|&(at, _)| at <= sent);
+        let &(at, answered) = half.arrivals[..until].last()?;
+        let part = if sent.saturating_since(at) <= self.hosts.promptness {
+            Part::receiver(side)
+        } else {
+            Part::DelayedAcknowledgement
+        };
+        trail.name(at, part, Some(packet), 0);
+        (!trail.is_done()).then_some(answered)
+    }
+}
+
+impl<'a> Half<'a> {
+    fn new(packets: &[&'a PacketRecord], side: Side, own: Option<Headers>, other: Option<Headers>) -> Self {
+        let mut half = Self::default();
+        let mut positions = Positions::default();
+        if let Some(own) = own {
+            positions.of(own.sequence.wrapping_add(1));
+        }
+        let said = [own, other].map(|syn| syn.map(|it| it.options).unwrap_or_default());
+        half.sack = said.iter().all(|options| options.sack_permitted);
+        half.add_segments(packets, side, positions);
+        half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
+        half.arrivals = half.sends.iter().enumerate().filter_map(|(it, sent)| Some((sent.arrived?, it))).collect();
+        half.arrivals.sort_unstable();
+        half.follow_receiver();
+        // Windows are scaled only where both ends said so (RFC 7323, 2.2).
+        let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
+        half.add_acks(packets, side, positions, shift);
+        half
+    }
+
+    fn add_segments(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions) {
+        let mut end_of_all = 0;
+        let of_side = packets.iter().filter(|it| it.side == side && it.headers.payload_bytes > 0);
+        for &packet in of_side {
+            // A copy is another chance to arrive.
+            if packet.copy > 0 {
+                if let (Some(&send), Some(at)) = (self.by_index.get(&packet.index), arrived(packet)) {
+                    let sent = &mut self.sends[send];
+                    if sent.arrived.is_none_or(|before| at < before) {
+                        (sent.arrived, sent.packet) = (Some(at), packet);
+                    }
+                }
+                continue;
+            }
+            let start = positions.of(packet.headers.sequence);
+            let end = start + u64::from(packet.headers.payload_bytes);
+            let send = self.sends.len();
+            self.by_index.insert(packet.index, send);
+            self.sends.push(Segment { packet, start, end, arrived: arrived(packet), after: end_of_all });
+            if start < end_of_all {
+                let from = self.firsts.partition_point(|it| it.end <= start);
+                for first in self.firsts[from..].iter().take_while(|it| it.start < end) {
+                    self.again.entry(first.send).or_default().push(send);
+                }
+            }
+            if end > end_of_all {
+                self.firsts.push(First { start: start.max(end_of_all), end, send });
+                end_of_all = end;
+            }
+        }
+    }
+
+    fn follow_receiver(&mut self) {
+        let mut next = self.sends.first().map_or(0, |it| it.start);
+        let mut ahead: BTreeMap<u64, u64> = BTreeMap::new();
+        for &(at, send) in &self.arrivals {
+            let Segment { start, end, .. } = self.sends[send];
+            if start > next {
+                let known = ahead.entry(start).or_insert(end);
+                *known = end.max(*known);
+            } else if end > next {
+                let missing = next;
+                next = end;
+                while let Some(entry) = ahead.first_entry().filter(|it| *it.key() <= next) {
+                    next = entry.remove().max(next);
+                }
+                self.advances.push(Advance { at, missing, send });
+            }
+        }
+    }
+
+    fn add_acks(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions, shift: u8) {
+        let mut acks: Vec<(Instant, &PacketRecord)> = packets
+            .iter()
+            .filter(|it| it.side != side && it.headers.flags & TCP_ACK != 0)
+            .filter_map(|&it| Some((arrived(it)?, it)))
+            .collect();
+        acks.sort_by_key(|&(at, packet)| (at, packet.index));
+        let (mut acknowledged, mut edge) = (0, 0);
+        for (arrived, packet) in acks {
+            let headers = &packet.headers;
+            let shift = if headers.flags & TCP_SYN == 0 { shift.min(14) } else { 0 };
+            let position = positions.of(headers.acknowledgement);
+            acknowledged = acknowledged.max(position);
+            edge = edge.max(position + (u64::from(headers.window) << shift));
+            self.acks.push(Ack { packet, arrived, acknowledged, edge, has_sack: headers.options.has_sack });
+        }
+    }
+
+    fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
+        self.by_index.get(&packet.index).copied()
+    }
+
+    /// What made the receiver have all that it had at `at`.
+    fn completion(&self, at: Instant) -> Option<&Advance> {
+        self.advances[..self.advances.partition_point(|it| it.at <= at)].last()
+    }
+
+    /// The segment that sent a byte for the first time.
+    fn first_with(&self, byte: u64) -> Option<usize> {
+        let first = &self.firsts[self.firsts.partition_point(|it| it.end <= byte)..].first()?;
+        (first.start <= byte).then_some(first.send)
+    }
+
+    /// The acknowledgements that had arrived by `at`.
+    fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
+        &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
+    }
+
+    /// The segment with the last of a leg's own bytes, and when it arrived first, which was before `done`.
+    fn own_arrival(&self, leg: Leg, done: Instant) -> Option<(usize, Instant)> {
+        let from = self.firsts.partition_point(|it| self.sends[it.send].packet.entered < leg.written);
+        let own = self.firsts.get(from)?;
+        let last = self.first_with(own.start + leg.bytes.max(1) - 1).unwrap_or(own.send);
+        let again = self.again.get(&last).map_or(&[][..], Vec::as_slice);
+        let sends = std::iter::once(last).chain(again.iter().copied());
+        sends
+            .filter_map(|send| Some((send, self.sends[send].arrived?)))
+            .filter(|&(_, at)| at <= done)
+            .min_by_key(|it| it.1)
+    }
+
+    /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
+    fn shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
+        let of_ack = |ack: &Ack<'_>| {
+            let until = self.arrivals.partition_point(|&(at, _)| at <= ack.packet.entered);
+            let &(at, send) = self.arrivals[..until].last()?;
+            let prompt = ack.packet.entered.saturating_since(at) <= promptness;
+            prompt.then(|| ack.arrived.saturating_since(self.sends[send].packet.entered))
+        };
+        self.acks.iter().filter_map(of_ack).min()
+    }
+
+    /// Whether as much as with `send` was in flight before the connection was last idle.
+    fn was_larger_before_idle(&self, send: usize) -> bool {
+        let wanted = self.in_flight(&self.sends[send]);
+        let mut last = send;
+        while let Some(before) = last.checked_sub(1) {
+            let gap = self.sends[last].packet.entered.saturating_since(self.sends[before].packet.entered);
+            let seen = self.acks_until(self.sends[last].packet.entered);
+            let nothing_in_flight = seen.last().is_some_and(|ack| ack.acknowledged >= self.sends[last].after);
+            if gap > SHORTEST_IDLE && nothing_in_flight {
+                return self.sends[..last].iter().any(|it| self.in_flight(it) >= wanted);
+            }
+            last = before;
+        }
+        false
+    }
+
+    fn in_flight(&self, sent: &Segment<'_>) -> u64 {
+        sent.end.saturating_sub(self.acks_until(sent.packet.entered).last().map_or(0, |ack| ack.acknowledged))
+    }
+}

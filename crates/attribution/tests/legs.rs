@@ -1,0 +1,301 @@
+//! Legs over tables of packets that are written by hand, with exact answers; and over any table: pieces are the leg, whatever the
+//! packets are.
+
+use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece};
+use crosswind_ledger::{DropCause, Headers, PacketRecord, TCP, TCP_ACK, TcpOptions, UDP, Verdict};
+use crosswind_path::{Side, TimeSpent, loss::LOSS};
+use crosswind_units::{Bytes, Duration, Instant};
+use proptest::prelude::*;
+
+const PORT: u16 = 40_000;
+const PROPAGATION_US: u64 = 1000;
+const HOSTS: Hosts = Hosts {
+    promptness: Duration::from_micros(2),
+    tail_loss_probes: true,
+    slow_start_after_idle: true,
+    nagle: true,
+    pacing: false,
+};
+
+fn at(us: u64) -> Instant {
+    Instant::from_nanos(us * 1000)
+}
+
+/// Packets as they enter a path without a link.
+#[derive(Default)]
+struct Wire {
+    packets: Vec<PacketRecord>,
+}
+
+impl Wire {
+    fn add(&mut self, side: Side, us: u64, arrives: bool, headers: Headers) {
+        let index = self.packets.iter().filter(|it| it.side == side).count() as u64;
+        let due = at(us + if arrives { PROPAGATION_US } else { 0 });
+        let (source_port, destination_port) = if side == Side::Forward { (PORT, 80) } else { (80, PORT) };
+        self.packets.push(PacketRecord {
+            side,
+            index,
+            copy: 0,
+            flipped_bit: None,
+            size: Bytes(u64::from(headers.payload_bytes) + 40),
+            headers: Headers { source_port, destination_port, ..headers },
+            entered: at(us),
+            due,
+            spent: TimeSpent { propagation: due.saturating_since(at(us)), ..TimeSpent::default() },
+            marked: false,
+            left: arrives.then_some(due),
+            verdict: if arrives { Verdict::Delivered } else { Verdict::Dropped(DropCause::Path(LOSS)) },
+        });
+    }
+
+    /// A segment of the client's.
+    fn data(&mut self, us: u64, start: u32, bytes: u32, arrives: bool) {
+        let headers =
+            Headers { protocol: TCP, flags: TCP_ACK, sequence: 1 + start, payload_bytes: bytes, ..Headers::default() };
+        self.add(Side::Forward, us, arrives, headers);
+    }
+
+    /// An acknowledgement of the server's.
+    fn ack(&mut self, us: u64, up_to: u32, window: u16, has_sack: bool) {
+        let options = TcpOptions { has_sack, ..TcpOptions::default() };
+        let headers = Headers {
+            protocol: TCP,
+            flags: TCP_ACK,
+            acknowledgement: 1 + up_to,
+            window,
+            options,
+            ..Headers::default()
+        };
+        self.add(Side::Reverse, us, true, headers);
+    }
+
+    fn syns(&mut self) {
+        let options = TcpOptions { sack_permitted: true, ..TcpOptions::default() };
+        let syn = Headers { protocol: TCP, flags: 2, window: 60_000, options, ..Headers::default() };
+        self.add(Side::Forward, 0, true, syn);
+        self.add(Side::Reverse, 1000, true, Headers { flags: 2 | TCP_ACK, acknowledgement: 1, ..syn });
+    }
+
+    fn datagram(&mut self, side: Side, us: u64, bytes: u32, arrives: bool) {
+        self.add(side, us, arrives, Headers { protocol: UDP, payload_bytes: bytes, ..Headers::default() });
+    }
+
+    /// What a message to the server is made of: parts with microseconds, and how often a timer had expired.
+    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
+        let leg =
+            Leg { side: Side::Forward, client_port: PORT, written: at(written), received: at(received), bytes, alone };
+        let pieces = Attribution::new(&self.packets, HOSTS).leg(leg);
+        assert_is_whole(&pieces, at(written), at(received));
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
+    }
+}
+
+fn assert_is_whole(pieces: &[Piece], from: Instant, to: Instant) {
+    let ends: Vec<_> = pieces.iter().map(|it| it.to).collect();
+    let begins: Vec<_> = pieces.iter().map(|it| it.from).collect();
+    assert_eq!([&[from][..], &ends].concat(), [&begins[..], &[to]].concat());
+    assert!(pieces.iter().all(|it| it.from < it.to));
+}
+
+#[test]
+fn a_segment_that_is_sent_at_once_takes_the_time_of_the_path() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(2010, 0, 100, true);
+    let expected = [(Part::ClientHost, 1, 0), (Part::PropagationForward, 1000, 0), (Part::ServerHost, 5, 0)];
+    assert_eq!(wire.forward(2009, 3015, 100, true), expected);
+}
+
+#[test]
+fn what_is_lost_at_the_end_is_probed_for_and_then_the_timer_expires_twice() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 100, false);
+    wire.data(214_000, 0, 100, false);
+    wire.data(420_000, 0, 100, false);
+    wire.data(830_000, 0, 100, true);
+    let expected = [
+        (Part::TailLossProbe, 204_000, 0),
+        (Part::RetransmissionTimer, 206_000, 1),
+        (Part::RetransmissionTimer, 410_000, 2),
+        (Part::PropagationForward, 1000, 0),
+    ];
+    assert_eq!(wire.forward(10_000, 831_000, 100, true), expected);
+}
+
+#[test]
+fn a_message_waits_for_the_recovery_of_another() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 100, false); // another's
+    wire.data(12_000, 100, 100, true); // its own
+    wire.ack(13_000, 0, 60_000, true);
+    wire.data(14_000, 0, 100, true);
+    let expected = [(Part::PropagationForward, 1000, 0), (Part::HeadOfLine, 2000, 0)];
+    assert_eq!(wire.forward(12_000, 15_000, 100, false), expected);
+    // The other waits for what was sent again because an acknowledgement said that something had overtaken it.
+    let expected = [(Part::FastRecovery, 4000, 0), (Part::PropagationForward, 1000, 0)];
+    assert_eq!(wire.forward(10_000, 15_000, 100, false), expected);
+}
+
+#[test]
+fn a_small_segment_waits_for_an_acknowledgement_that_is_delayed() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, true);
+    wire.ack(51_000, 1000, 60_000, false); // 40 ms after it arrived
+    wire.data(52_000, 1000, 200, true);
+    let expected = [
+        (Part::Nagle, 1000, 0),
+        (Part::DelayedAcknowledgement, 40_000, 0),
+        (Part::Nagle, 1000, 0),
+        (Part::PropagationForward, 1000, 0),
+    ];
+    assert_eq!(wire.forward(10_000, 53_000, 1200, true), expected);
+}
+
+#[test]
+fn a_window_holds_back_what_does_not_fit_it() {
+    let windows = [(1000, Part::ReceiveWindow), (60_000, Part::CongestionWindow)];
+    for (window, part) in windows {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.ack(5000, 0, window, false);
+        wire.packets[1].headers.window = window;
+        wire.data(10_000, 0, 1000, true);
+        wire.ack(11_000, 1000, window, false);
+        wire.data(12_000, 1000, 1000, true);
+        let expected = [(part, 1000, 0), (part, 1000, 0), (Part::PropagationForward, 1000, 0)];
+        assert_eq!(wire.forward(10_000, 13_000, 2000, true), expected, "{window}");
+    }
+}
+
+#[test]
+fn quics_timer_is_told_from_its_thresholds() {
+    let mut wire = Wire::default();
+    wire.datagram(Side::Forward, 10_000, 100, false);
+    wire.datagram(Side::Forward, 40_000, 40, true); // a probe
+    wire.datagram(Side::Reverse, 41_000, 30, true);
+    wire.datagram(Side::Forward, 42_000, 100, true);
+    let expected = [(Part::ProbeTimer, 30_000, 1), (Part::LossThreshold, 2000, 0), (Part::PropagationForward, 1000, 0)];
+    assert_eq!(wire.forward(10_000, 43_000, 60, true), expected);
+    // Beside other messages, a datagram that nothing asked for may be another's.
+    let expected = [(Part::QuicRecovery, 32_000, 0), (Part::PropagationForward, 1000, 0)];
+    assert_eq!(wire.forward(10_000, 43_000, 60, false), expected);
+}
+
+#[test]
+fn what_no_packet_tells_is_unknown() {
+    let mut wire = Wire::default();
+    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
+    wire.data(50_000, 0, 100, true);
+    assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
+}
+
+/// 1000 bytes take 800 us on a link of 10 Mbit/s.
+#[test]
+fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
+    let packet = |index: u64, port: u16, begins_us: u64| {
+        let spent = TimeSpent {
+            serialisation: Duration::from_micros(800),
+            queueing: Duration::from_micros(begins_us - 10_000),
+            propagation: Duration::from_micros(1000),
+            ..TimeSpent::default()
+        };
+        let due = at(begins_us + 1800);
+        let headers = Headers {
+            protocol: UDP,
+            source_port: port,
+            destination_port: 80,
+            payload_bytes: 972,
+            ..Headers::default()
+        };
+        PacketRecord {
+            side: Side::Forward,
+            index,
+            copy: 0,
+            flipped_bit: None,
+            size: Bytes(1000),
+            headers,
+            entered: at(10_000),
+            due,
+            spent,
+            marked: false,
+            left: Some(due),
+            verdict: Verdict::Delivered,
+        }
+    };
+    let own = |index, begins| packet(index, PORT, begins);
+    let packets = [packet(0, 9, 10_000), own(1, 10_800), own(2, 11_600), packet(3, 9, 12_400), own(4, 13_200)];
+    let leg = |bytes| Leg {
+        side: Side::Forward,
+        client_port: PORT,
+        written: at(10_000),
+        received: at(15_000),
+        bytes,
+        alone: true,
+    };
+    let pieces = Attribution::new(&packets, HOSTS).leg(leg(2900));
+    assert_is_whole(&pieces, at(10_000), at(15_000));
+    let parts: Vec<_> = pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect();
+    let (link, queue) = (Part::SerialisationForward, Part::QueueingForward);
+    let expected =
+        [(queue, 800), (link, 800), (link, 800), (queue, 800), (link, 800), (Part::PropagationForward, 1000)];
+    assert_eq!(parts, expected);
+}
+
+fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
+    let packet = (
+        (any::<bool>(), 0_u64..200_000, 0_u64..50_000, 0_u64..3000, any::<bool>()),
+        (
+            any::<bool>(),
+            0_u32..5,
+            0_u32..5,
+            any::<u8>(),
+            prop::sample::select(vec![0_u16, 1000, 60_000]),
+            any::<bool>(),
+        ),
+    );
+    prop::collection::vec(packet, 0..60).prop_map(|all| {
+        let mut all: Vec<_> = all.into_iter().collect();
+        all.sort_by_key(|it| it.0.1);
+        let mut wire = Wire::default();
+        for ((forward, us, propagation, serialisation, arrives), (tcp, start, acked, flags, window, has_sack)) in all {
+            let options = TcpOptions { has_sack, sack_permitted: true, ..TcpOptions::default() };
+            let headers = Headers {
+                protocol: if tcp { TCP } else { UDP },
+                flags: flags & 0x12,
+                sequence: (u32::MAX - 1500).wrapping_add(start * 1000),
+                acknowledgement: (u32::MAX - 1500).wrapping_add(acked * 1000),
+                payload_bytes: 1000 * (start % 3),
+                window,
+                options,
+                ..Headers::default()
+            };
+            wire.add(if forward { Side::Forward } else { Side::Reverse }, us, arrives, headers);
+            if let Some(packet) = wire.packets.last_mut().filter(|_| arrives) {
+                packet.spent.propagation = Duration::from_micros(propagation);
+                packet.spent.serialisation = Duration::from_micros(serialisation);
+                packet.due = packet.entered + packet.spent.total();
+                packet.left = Some(packet.due);
+            }
+        }
+        wire.packets
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn pieces_are_the_leg_whatever_the_packets_are(
+        packets in packets(), forward: bool, written in 0_u64..200_000, took in 1_u64..100_000, bytes in 0_u64..5000,
+        alone: bool,
+    ) {
+        let side = if forward { Side::Forward } else { Side::Reverse };
+        let (written, received) = (at(written), at(written + took));
+        let leg = Leg { side, client_port: PORT, written, received, bytes, alone };
+        let pieces = Attribution::new(&packets, HOSTS).leg(leg);
+        assert_is_whole(&pieces, written, received);
+    }
+}

@@ -1,0 +1,261 @@
+//! What the time of each exchange was spent on.
+
+use crate::{Cell, CellError, table::write_table};
+use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, with_parts};
+use crosswind_host::Qdisc;
+use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
+use crosswind_ledger::{Column, PacketRecord, Row};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use crosswind_workload::{Measured, Sample, SetupTimes, TrafficPattern};
+
+/// How long a host takes at most to answer at once. In virtual time its work takes none, but for the nanoseconds of the clock.
+const PROMPT_IN_VIRTUAL_TIME: Duration = Duration::from_micros(2);
+const PROMPT: Duration = Duration::from_micros(500);
+/// Exchanges whose pieces are kept: the slowest, and the first.
+const SLOWEST: usize = 200;
+const FIRST: usize = 1000;
+
+/// The parts of one exchange: from asking for its connection, where it opened one, to its end.
+#[derive(Debug)]
+pub struct Spent {
+    exchange: u64,
+    whole: Duration,
+    by_part: [Duration; Part::ALL.len()],
+}
+
+macro_rules! columns {
+    ($($variant:ident $name:literal $help:literal,)*) => {
+        &[
+            Column::required("exchange", U64(|row| Some(row.exchange)), "Its number in the cell."),
+            Column::required(
+                "whole_ns",
+                Length(|row| ns(row.whole)),
+                "All of its time, which is the sum of its parts: from asking for the connection that it opened, or from sending, to its end.",
+            ),
+            $(Column::required(concat!($name, "_ns"), Length(|row| ns(row.by_part[Part::$variant as usize])), $help),)*
+        ]
+    };
+}
+
+impl Row for Spent {
+    const TABLE: &'static str = "spent.arrow";
+    const COLUMNS: &'static [Column<Self>] = with_parts!(columns);
+}
+
+#[allow(clippy::unnecessary_wraps)] // as columns take it
+const fn ns(length: Duration) -> Option<i64> {
+    Some(length.as_nanos() as i64)
+}
+
+/// A piece of an exchange's time.
+#[derive(Debug)]
+pub struct NumberedPiece {
+    exchange: u64,
+    piece: Piece,
+}
+
+impl Row for NumberedPiece {
+    const TABLE: &'static str = "pieces.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("exchange", U64(|row| Some(row.exchange)), "Number of the exchange."),
+        Column::required("from_ns", Time(|row| Some(row.piece.from)), "When it began."),
+        Column::required("to_ns", Time(|row| Some(row.piece.to)), "When it ended, and the next one began."),
+        Column::required("part", Text(|row| Some(row.piece.part.name())), "What it was spent on: a part."),
+        Column::optional(
+            "direction",
+            Text(|row| row.piece.packet.map(|packet| packet.side.name())),
+            "Direction of the packet that it is about.",
+        ),
+        Column::optional(
+            "index",
+            U64(|row| row.piece.packet.map(|packet| packet.index)),
+            "Position of that packet in its direction.",
+        ),
+        Column::required(
+            "count",
+            U32(|row| Some(row.piece.count)),
+            "Of a timer, how often it had expired in a row; else 0.",
+        ),
+    ];
+}
+
+/// Writes what the time of each exchange that ended well was spent on.
+pub fn write_spent(
+    cell: &Cell,
+    measured: &Measured,
+    packets: &[PacketRecord],
+    virtual_time: bool,
+    zero: Instant,
+) -> Result<(), CellError> {
+    let Some(directory) = &cell.output.directory else { return Ok(()) };
+    let attribution = Attribution::new(packets, hosts(cell, measured, virtual_time));
+    let traffic = Traffic::of(cell);
+    let mut parts = Vec::with_capacity(measured.samples.len());
+    for sample in &measured.samples {
+        if let Some(pieces) = pieces(&attribution, sample, traffic) {
+            parts.push(Spent::new(sample.exchange, &pieces));
+        }
+    }
+    let kept = worth_keeping(&parts);
+    let mut all = Vec::new();
+    for sample in measured.samples.iter().filter(|sample| kept.binary_search(&sample.exchange).is_ok()) {
+        let pieces = pieces(&attribution, sample, traffic).unwrap_or_default();
+        all.extend(pieces.into_iter().map(|piece| NumberedPiece { exchange: sample.exchange, piece }));
+    }
+    write_table(directory, &parts, zero)?;
+    write_table(directory, &all, zero)
+}
+
+/// Exchanges whose pieces are kept, in the order of their numbers.
+fn worth_keeping(parts: &[Spent]) -> Vec<u64> {
+    let mut slowest: Vec<&Spent> = parts.iter().collect();
+    slowest.sort_by_key(|it| (std::cmp::Reverse(it.whole), it.exchange));
+    let mut kept: Vec<u64> =
+        slowest.iter().take(SLOWEST).copied().chain(parts.iter().take(FIRST)).map(|it| it.exchange).collect();
+    kept.sort_unstable();
+    kept.dedup();
+    kept
+}
+
+impl Spent {
+    fn new(exchange: u64, pieces: &[Piece]) -> Self {
+        let mut by_part = [Duration::ZERO; Part::ALL.len()];
+        for piece in pieces {
+            let part = &mut by_part[piece.part as usize];
+            *part += piece.to.saturating_since(piece.from);
+        }
+        let whole = match pieces {
+            [first, .., last] => last.to.saturating_since(first.from),
+            [only] => only.to.saturating_since(only.from),
+            [] => Duration::ZERO,
+        };
+        Self { exchange, whole, by_part }
+    }
+}
+
+fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
+    let host = cell.host.resolved();
+    let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
+    Hosts {
+        promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
+        tail_loss_probes: host.tail_loss_probe.unwrap_or(true),
+        slow_start_after_idle: host.slow_start_after_idle.unwrap_or(true),
+        nagle: !nodelay,
+        pacing: measured
+            .sockets
+            .iter()
+            .flatten()
+            .any(|socket| socket.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")))
+            || host.default_qdisc == Some(Qdisc::Fq),
+    }
+}
+
+/// What is to be known of a workload's messages.
+#[derive(Clone, Copy)]
+struct Traffic {
+    /// Their direction, where they go one way.
+    one_way: Option<Side>,
+    /// Whether at most one is in flight on a connection.
+    alone: bool,
+    /// Whether each exchange opens a connection, the time of which is a part of its own.
+    opens: bool,
+    /// Whether an exchange is one on one connection: a page is many on several.
+    simple: bool,
+}
+
+impl Traffic {
+    fn of(cell: &Cell) -> Self {
+        let one = Self { one_way: None, alone: true, opens: true, simple: true };
+        match cell.workload.traffic() {
+            TrafficPattern::Transfers { upload, .. } => {
+                Self { one_way: Some(if upload { Side::Forward } else { Side::Reverse }), ..one }
+            }
+            TrafficPattern::Exchanges { rate_per_s, new_connections, .. } => {
+                Self { alone: rate_per_s.is_none(), opens: new_connections, ..one }
+            }
+            TrafficPattern::Handshakes { .. } => one,
+            TrafficPattern::Streams { .. } => Self { alone: false, opens: false, ..one },
+            _ => Self { simple: false, ..one },
+        }
+    }
+}
+
+/// The pieces of an exchange, each of which begins where the one before it ended; none of one that did not end well.
+fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> Option<Vec<Piece>> {
+    if sample.outcome != crosswind_transport::Outcome::Ok {
+        return None;
+    }
+    let began = sample.sent?;
+    // The connections of `connect` are all that there is to measure.
+    let Some(ended) = sample.received else {
+        let setup = sample.setup?;
+        return Some(set_up(attribution, sample, setup, began + Duration::from_nanos(setup.total_ns)));
+    };
+    if !traffic.simple {
+        return Some(vec![piece(began, ended, Part::Unknown)]);
+    }
+    let mut trail = Vec::new();
+    let Some(client_port) = sample.client_port else {
+        return Some(vec![piece(began, ended, Part::Unknown)]);
+    };
+    let leg = |side, written, received, bytes| {
+        attribution.leg(Leg { side, client_port, written, received, bytes, alone: traffic.alone })
+    };
+    if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
+        let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));
+        trail = set_up(attribution, sample, setup, opened);
+        // A server may begin to send before the client knows that the connection is set up, or has to be asked first.
+        trail.retain(|it| it.from < began);
+        if let Some(last) = trail.last_mut() {
+            last.to = last.to.min(began);
+        }
+        if opened < began {
+            trail.extend(leg(Side::Forward, opened, began, 1));
+        }
+    }
+    match (traffic.one_way, sample.server_received, sample.server_sent) {
+        (Some(side), ..) => trail.extend(leg(side, began, ended, sample.received_bytes)),
+        (None, Some(received), Some(sent)) if began <= received && received <= sent && sent <= ended => {
+            trail.extend(leg(Side::Forward, began, received, sample.sent_bytes));
+            if received < sent {
+                trail.push(piece(received, sent, Part::ServerHost));
+            }
+            trail.extend(leg(Side::Reverse, sent, ended, sample.received_bytes));
+        }
+        _ => trail.push(piece(began, ended, Part::Unknown)),
+    }
+    Some(trail)
+}
+
+/// The steps of setting up a connection, which was done at `done`.
+fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, done: Instant) -> Vec<Piece> {
+    let began = Instant::from_nanos(done.as_nanos().saturating_sub(setup.total_ns));
+    let mut at = began;
+    let mut pieces = Vec::new();
+    let mut add = |length: u64, part, count| {
+        let to = at + Duration::from_nanos(length);
+        if to > at {
+            pieces.push(Piece { count, ..piece(at, to, part) });
+        }
+        at = to;
+    };
+    if let Some(transport) = setup.transport_ns {
+        let (waited, count) = sample.client_port.map_or((Duration::ZERO, 0), |port| {
+            attribution.syn_timer(port, began, began + Duration::from_nanos(transport))
+        });
+        let waited = waited.as_nanos().min(transport);
+        add(waited, Part::SynTimer, count);
+        add(transport - waited, Part::TcpHandshake, 0);
+    }
+    add(setup.security_ns.unwrap_or(0), Part::SecurityHandshake, 0);
+    add(setup.upgrade_ns.unwrap_or(0), Part::UpgradeHandshake, 0);
+    let known = [setup.transport_ns, setup.security_ns, setup.upgrade_ns].into_iter().flatten().sum::<u64>();
+    add(setup.total_ns.saturating_sub(known), Part::ClientHost, 0);
+    pieces
+}
+
+const fn piece(from: Instant, to: Instant, part: Part) -> Piece {
+    Piece { from, to, part, packet: None, count: 0 }
+}

@@ -1,0 +1,129 @@
+"""Stacked bars: of each cell what a time is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from crosswind.analysis.result import CellResult
+from crosswind.quantities import TIME
+from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, row_levels, separating
+from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
+from crosswind.report.charts.style import LOG_SPREAD, Specification, axis, inline, specification
+from crosswind.report.page import Chart, Panels
+from crosswind.report.text.format import NOTHING, count_range, interval
+
+_LONG_NAME = 24
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """What a part of a cell's bar stands for: its title, its metric, the mean, ns, and of how many values that is."""
+
+    title: str
+    metric: str
+    mean_ns: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of stacked bars.
+
+    Attributes: colours: of every title, in their order. note: what stands below, with `{n}` for the values of a cell.
+    """
+
+    colours: Mapping[str, str]
+    note: str
+
+
+def stacked(cells: Sequence[CellResult], strata: Mapping[int, Sequence[Stratum]], kind: Kind) -> Panels:
+    """A bar for each cell that has strata.
+
+    Cells that are many, or whose times are far apart, are divided into panels; these have one scale where their times
+    allow it.
+    """
+    cells = [cell for cell in cells if strata.get(cell.cell)]
+    totals = {cell.cell: sum(part.mean_ns for part in strata[cell.cell]) for cell in cells}
+    if not any(totals.values()):
+        return NO_PANELS
+    factors = separating(cells, totals, MAX_BARS)
+    panels = into_panels(cells, factors)
+    longest = [max(totals[cell.cell] for cell in members) for _, members in panels]
+    share_scale = max(longest) <= LOG_SPREAD * min(longest)
+    charts = []
+    for (caption, members), own_longest in list(zip(panels, longest, strict=True))[:MAX_PANELS]:
+        end = max(longest) if share_scale else own_longest
+        charts.append(_chart(caption, members, row_levels(members, factors), strata=strata, kind=kind, end_ns=end))
+    return Panels(charts, len(panels))
+
+
+def _chart(
+    caption: str,
+    cells: Sequence[CellResult],
+    own: Mapping[int, Mapping[str, str]],
+    *,
+    strata: Mapping[int, Sequence[Stratum]],
+    kind: Kind,
+    end_ns: float,
+) -> Chart:
+    """One panel. Args: own: the levels that name each cell. end_ns: where its axis ends."""
+    divisor, unit = TIME.scale_for([end_ns])
+    names = {cell.cell: row_name(cell, own[cell.cell]) for cell in cells}
+    labels = row_labels(names.values())
+    order = {title: index for index, title in enumerate(kind.colours)}
+    bars = [
+        _Bar(
+            labels[names[cell.cell]],
+            part.title,
+            order[part.title],
+            part.mean_ns / divisor,
+            _mean(cell, part, divisor),
+            part.n,
+        )
+        for cell in cells
+        for part in strata[cell.cell]
+    ]
+    scale = alt.Scale(domain=[0, end_ns / divisor], nice=True)
+    return Chart(
+        caption,
+        _drawing(bars, kind.colours, f"mean, {unit}", scale),
+        (kind.note.format(n=count_range(bar.n for bar in bars)),),
+    )
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A part of a cell's bar; `order` is its place in the bar."""
+
+    cell: str
+    part: str
+    order: int
+    mean: float
+    estimate: str
+    n: int
+
+
+def _mean(cell: CellResult, part: Stratum, divisor: float) -> str:
+    estimates = cell.estimates.get(part.metric)
+    return NOTHING if estimates is None else interval(estimates.mean, divisor)
+
+
+def _drawing(bars: Sequence[_Bar], colours: Mapping[str, str], title: str, scale: alt.Scale) -> Specification:
+    shown = {bar.part for bar in bars}
+    colours = {part: colour for part, colour in colours.items() if part in shown}
+    colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    # Beside long names a narrow page has room for one entry of the legend.
+    columns = 1 if max(len(bar.cell) for bar in bars) > _LONG_NAME else 2
+    drawing = (
+        alt.Chart(inline(bars))
+        .mark_bar()
+        .encode(
+            y=alt.Y("cell:N", title=None, sort=None, axis=row_axis()),
+            x=alt.X("mean:Q", title=title, scale=scale, axis=axis(log=False)),
+            color=alt.Color("part:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=columns)),
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip(f"{name}:N") for name in ("cell", "part", "estimate", "n")],
+        )
+    )
+    return specification(drawing, rows_height(bar.cell for bar in bars))

@@ -1,0 +1,53 @@
+"""What the time of exchanges was spent on, a row for each cell."""
+
+from crosswind.analysis.result import CellResult, Result
+from crosswind.metrics import METRICS
+from crosswind.report.tables.metrics import method_name, why_no_interval
+from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
+from crosswind.report.text.format import interval, levels, number
+from crosswind.report.text.scales import finest_of, scale_of_metric
+from crosswind.report.text.sentences import sentence
+from crosswind.spent import GROUPS, WHOLE, Group
+
+SMALL = 0.001
+"""Of a cell's whole time, what is less than this in all cells has no column."""
+
+
+def spent_tables(result: Result) -> list[Table]:
+    """The mean of each group with its interval; narrower, without."""
+    cells = [cell for cell in result.cells if WHOLE in cell.estimates]
+    if not cells:
+        return []
+    divisor, unit = scale_of_metric(WHOLE, cells)
+    shown = [group for group in GROUPS if any(share_of(cell, group) >= SMALL for cell in cells)]
+    names = [WHOLE, *(group.metric for group in shown)]
+    headings = ["whole", *(group.title for group in shown)]
+    naming = CellNames.of(cells)
+    finest = finest_of(unit)
+    rows = [
+        [*naming.row(cell), *(interval(cell.estimates[name].mean, divisor, finest=finest) for name in names)]
+        for cell in cells
+    ]
+    short = [
+        [levels(cell.levels), *(number(cell.estimates[name].mean.value, divisor, finest=finest) for name in names)]
+        for cell in cells
+    ]
+    title = f"What time was spent on, {unit}"
+    marked, notes = invalid_rows(cells), _notes(cells, names)
+    narrow = Table(title, [*naming.joined, *numbers(*headings)], short, marked, notes)
+    columns = [*naming.columns, *numbers(*(f"{heading} [95 %]" for heading in headings))]
+    said = "Means over exchanges, which sum to the whole time. What is under a thousandth of it everywhere is left out."
+    return [Table(title, columns, rows, marked, notes, narrow, said, shown=Shown.FOLDED)]
+
+
+def share_of(cell: CellResult, group: Group) -> float:
+    """The share that a group has of a cell's whole time."""
+    own, whole = (cell.estimates[name].mean.value if name in cell.estimates else None for name in (group.metric, WHOLE))
+    return (own or 0.0) / whole if whole else 0.0
+
+
+def _notes(cells: list[CellResult], names: list[str]) -> list[str]:
+    found = [(cell, METRICS[name], cell.estimates[name].mean) for cell in cells for name in names]
+    used = grouped((method_name(made.method), "mean") for _, _, made in found if made.is_whole or made.is_exact)
+    reasons = [(made.reason, levels(cell.levels)) for cell, _, made in found if made.reason]
+    return [*(sentence(f"mean: {method}") for method in used), *why_no_interval(reasons)]

@@ -1,0 +1,76 @@
+"""Why exchanges took as long as they did, and why those of one cell longer than those of another, in sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from crosswind.analysis.result import CellResult, Result
+from crosswind.analysis.result.spent import SpentDifference
+from crosswind.report.page import Sentence
+from crosswind.report.text.effects import named_level
+from crosswind.report.text.exploration import is_chosen
+from crosswind.report.text.format import count, interval, levels, listed, number, percent, scale_of, with_unit
+from crosswind.spent import GROUPS, WHOLE
+
+MOST = 3
+"""Sentences of each kind, and things that one names."""
+_ENOUGH = 0.8
+"""The share of a time after which a sentence stops naming what it was spent on."""
+_NOUNS = {group.name: group.noun for group in GROUPS}
+
+
+def spent_sentences(result: Result) -> list[Sentence]:
+    """Of the slowest cells what their time was spent on, and of the largest differences what these are made of."""
+    cells = [cell for cell in result.cells if _mean(cell, WHOLE)]
+    cells.sort(key=lambda cell: -_mean(cell, WHOLE))
+    return [Sentence(text) for text in (*(_of_cell(cell) for cell in cells[:MOST]), *_of_differences(result.spent))]
+
+
+def spent_sentence(result: Result) -> list[str]:
+    """The one that says most: what the largest difference is made of, else what the slowest cell spent its time on."""
+    made = spent_sentences(result)
+    of_differences = list(_of_differences(result.spent))
+    return of_differences[:1] or [said.text for said in made[:1]]
+
+
+def _of_cell(cell: CellResult) -> str:
+    whole = _mean(cell, WHOLE)
+    divisor, unit = scale_of([whole], "ns")
+    named = []
+    left = whole
+    for group in sorted(GROUPS, key=lambda group: -_mean(cell, group.metric)):
+        own = _mean(cell, group.metric)
+        named.append(f"{percent(own / whole)} {group.noun}")
+        left -= own
+        if left <= (1 - _ENOUGH) * whole or len(named) == MOST:
+            break
+    place = f"{levels(cell.levels)}: " if cell.levels else ""
+    of = f"of {number(whole, divisor)} {unit}, the mean of {count(cell.estimates[WHOLE].mean.n)} exchanges"
+    return f"{place}{of}, {listed(named, MOST)}."
+
+
+def _of_differences(differences: Sequence[SpentDifference]) -> Iterator[str]:
+    """The largest difference of each factor that people choose."""
+    best: dict[str, SpentDifference] = {}
+    for made in differences:
+        size = abs(made.difference.value or 0.0)
+        if is_chosen(made.factor) and made.parts and size > abs(_value(best.get(made.factor))):
+            best[made.factor] = made
+    for made in list(best.values())[:MOST]:
+        value = _value(made)
+        first = made.parts[0]
+        divisor, unit = scale_of([value], "ns")
+        slow, fast = (made.other, made.reference) if value > 0 else (made.reference, made.other)
+        fixed = f" ({levels(made.fixed)})" if made.fixed else ""
+        part = first.difference if value > 0 else first.difference.negated()
+        names = [named_level(made.factor, level) for level in (slow, fast)]
+        yield (
+            f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}{fixed}, "
+            f"{with_unit(interval(part, divisor), unit)} {'are' if unit != 's' else 'is'} {_NOUNS[first.group]}."
+        )
+
+
+def _value(made: SpentDifference | None) -> float:
+    return 0.0 if made is None else made.difference.value or 0.0
+
+
+def _mean(cell: CellResult, name: str) -> float:
+    return (cell.estimates[name].mean.value or 0.0) if name in cell.estimates else 0.0

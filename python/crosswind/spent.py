@@ -1,0 +1,61 @@
+"""What exchanges spend their time on: the parts that cells tell, and the groups that reports show (docs/explain.md).
+
+A group is a metric: its formula is the sum of its parts, so that the groups of an exchange sum to its whole time.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parts that belong together.
+
+    Attributes: name: of its metric, after `spent_`. title: in charts. noun: in sentences.
+    """
+
+    name: str
+    title: str
+    noun: str
+    help: str
+    parts: tuple[str, ...]
+
+    @property
+    def metric(self) -> str:
+        """The name of its metric."""
+        return f"spent_{self.name}"
+
+
+WHOLE = "spent"
+"""The metric of the whole time."""
+
+GROUPS = (
+    Group("handshakes", "Handshakes", "handshakes", "Setting connections up, without timers that expired.",
+          ("tcp_handshake", "security_handshake", "upgrade_handshake")),
+    Group("propagation", "Propagation", "propagation", "In flight, of the packets that carried the message.",
+          ("propagation_forward", "propagation_reverse")),
+    Group("link", "Link", "the rate of the link",
+          "Being put on the wire: the link carried the message's own bytes and those of its connection.",
+          ("serialisation_forward", "serialisation_reverse")),
+    Group("queueing", "Queueing", "queues", "Waiting behind packets of others.",
+          ("queueing_forward", "queueing_reverse")),
+    Group("jitter", "Jitter", "jitter", "Otherwise held back by the path.", ("jitter_forward", "jitter_reverse")),
+    Group("recovery", "Loss recovery", "loss recovery", "From sending what was lost to sending it again.",
+          ("fast_recovery", "tail_loss_probe", "retransmission_timer", "syn_timer", "loss_threshold", "probe_timer",
+           "quic_recovery")),
+    Group("head_of_line", "Head of line", "waiting for what was sent before and was lost",
+          "Received, and waiting for what was sent before it on the same connection and was lost.", ("head_of_line",)),
+    Group("congestion_window", "Congestion window", "the congestion window",
+          "Ready to be sent, and held back by the congestion window; over QUIC by it or by flow control.",
+          ("congestion_window", "slow_start_after_idle", "window")),
+    Group("receive_window", "Receive window", "the receiver's window",
+          "Ready to be sent, and held back by the window that TCP's receiver gave.", ("receive_window",)),
+    Group("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",
+          "Waiting for acknowledgements: Nagle's algorithm, and receivers that delay them.",
+          ("nagle", "delayed_acknowledgement")),
+    Group("pacing", "Pacing", "pacing", "Ready to be sent, and held back by the pace at which packets are sent.",
+          ("pacing",)),
+    Group("hosts", "Hosts", "the hosts", "The programs and kernels of both hosts, and the emulator where it was late.",
+          ("client_host", "server_host", "late")),
+    Group("unknown", "Unknown", "what packets do not tell", "What packets do not tell.", ("unknown",)),
+)  # fmt: skip
+"""Every group, in the order of charts. Each part of the catalogue is in one of them."""

@@ -1,0 +1,159 @@
+"""What the time of exchanges was spent on, where that is known: in cells without chance, with packets lost by index."""
+
+import polars as pl
+import pytest
+
+from crosswind.catalog import catalog
+from crosswind.execution.virtual import VirtualCell, virtual
+from linux.lab import Object
+
+MS = 1_000_000
+PROMPT = MS // 100
+"""What hosts and the clock of virtual time take, at most."""
+
+
+def spent(cell: VirtualCell) -> dict[str, float]:
+    """What the exchanges of a cell spent their time on, ms altogether, without what takes next to none."""
+    summed = cell.spent.drop("exchange", "whole_ns").sum().row(0, named=True)
+    return {name.removesuffix("_ns"): round(ns / MS, 2) for name, ns in summed.items() if ns > PROMPT}
+
+
+def tcp(path: Object, workload: Object, **host: object) -> VirtualCell:
+    """A cell over TCP with CUBIC."""
+    return virtual(path, workload={"transport": "tcp", **workload}, host={"congestion_control": "cubic", **host})
+
+
+def echoes(count: int = 1, **settings: object) -> Object:
+    return {"kind": "echo", "messages": count, **settings}
+
+
+def transfer(size: str, **settings: object) -> Object:
+    return {"kind": "transfer", "size": size, **settings}
+
+
+WORKLOADS: dict[str, Object] = {
+    "echo": {"messages": 20, "size": "3000B"},
+    "connect": {"count": 10},
+    "transfer": {"size": "200kB", "direction": "download", "count": 2},
+    "multiplex": {"messages": 40, "streams": 4, "rate": 50},
+}
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_parts_sum_to_the_whole_over_every_transport(kind: str) -> None:
+    path = {"delay": "10ms", "loss": "5%", "rate": "10mbit", "queue": "20p"}
+    for transport in catalog().workloads[kind].transports:
+        settings = WORKLOADS[kind] | ({"size": "500B"} if "datagram" in transport or transport == "udp" else {})
+        settings = settings if kind != "connect" else WORKLOADS[kind]
+        cell = virtual(path, workload={"kind": kind, "transport": transport, **settings})
+        succeeded = cell.samples.filter(pl.col("outcome") == "ok")
+        assert cell.spent["exchange"].to_list() == succeeded["exchange"].to_list()
+        parts = cell.spent.select(pl.sum_horizontal(pl.exclude("exchange", "whole_ns"))).to_series()
+        assert parts.to_list() == cell.spent["whole_ns"].to_list()
+        took = succeeded.select((pl.col("received_ns") - pl.col("sent_ns")).fill_null(pl.col("connect_ns"))).to_series()
+        if kind == "transfer":
+            assert (cell.spent["whole_ns"] >= took).all()
+        else:
+            assert cell.spent["whole_ns"].to_list() == took.to_list(), transport
+        of_pieces = cell.pieces.group_by("exchange").agg((pl.col("to_ns") - pl.col("from_ns")).sum()).sort("exchange")
+        assert of_pieces["to_ns"].to_list() == cell.spent.filter(pl.col("whole_ns") > 0)["whole_ns"].to_list()
+
+
+def test_the_first_flight_of_tcp_has_14480_bytes() -> None:
+    flight = tcp({"delay": "50ms"}, transfer("14480B"))
+    assert spent(flight) == {"tcp_handshake": 100, "propagation_forward": 50}
+    one_byte_more = tcp({"delay": "50ms"}, transfer("14481B"))
+    assert spent(one_byte_more) == {"tcp_handshake": 100, "congestion_window": 100, "propagation_forward": 50}
+
+
+@pytest.mark.parametrize("control", ["cubic", "bbr"])
+def test_a_transfer_that_fills_its_link_takes_what_the_link_takes(control: str) -> None:
+    cell = tcp({"delay": "10ms", "rate": "10mbit"}, transfer("1MB"), congestion_control=control)
+    found = spent(cell)
+    # 690 segments of 1448 bytes and one of 880, each with 52 bytes of headers, but for the first round's waits.
+    assert 0.95 < found["serialisation_forward"] / ((690 * 1500 + 932) * 8 / 10_000) <= 1
+    assert found["congestion_window"] == 20
+    # What a short queue drops is sent again while the link is busy, and costs nothing.
+    lossy = tcp({"delay": "10ms", "rate": "10mbit", "queue": "20p"}, transfer("1MB"), congestion_control="cubic")
+    assert lossy.packets.filter(pl.col("verdict") == "dropped").height > 0
+    assert spent(lossy).keys() == {
+        "tcp_handshake",
+        "propagation_forward",
+        "serialisation_forward",
+        "congestion_window",
+    } | (spent(lossy).keys() & {"serialisation_reverse", "queueing_forward"})
+
+
+def test_a_small_receive_buffer_is_the_receivers_window() -> None:
+    found = spent(tcp({"delay": "95ms"}, transfer("2MB"), receive_buffer="64KiB"))
+    assert found["receive_window"] > 20 * 190
+    assert found["receive_window"] % 190 == 0
+    assert found["congestion_window"] <= 3 * 190
+
+
+def test_nagles_algorithm_waits_for_a_delayed_acknowledgement() -> None:
+    # HTTP/2 sends the header of a request and its body by two writes.
+    held = virtual({"delay": "20ms"}, workload={"transport": "h2c", **echoes(10)}, host={"nodelay": False})
+    last = held.spent.tail(1).select("nagle_ns", "delayed_acknowledgement_ns").row(0)
+    assert last == pytest.approx((40 * MS, 41 * MS), abs=MS)
+    at_once = virtual({"delay": "20ms"}, workload={"transport": "h2c", **echoes(10)}, host={"nodelay": True})
+    assert spent(at_once) == {"propagation_forward": 200, "propagation_reverse": 200}
+
+
+def test_an_idle_connection_begins_again_with_slow_start() -> None:
+    messages = echoes(3, size="60kB", mode="open", rate=0.5)
+    shrunk = tcp({"delay": "50ms"}, messages).spent.tail(1)
+    kept = tcp({"delay": "50ms"}, messages, slow_start_after_idle=False).spent.tail(1)
+    assert shrunk["slow_start_after_idle_ns"][0] == pytest.approx(400 * MS, abs=PROMPT)
+    assert kept["slow_start_after_idle_ns"][0] == 0
+    assert shrunk["whole_ns"][0] - kept["whole_ns"][0] == pytest.approx(400 * MS, abs=PROMPT)
+
+
+def test_a_lost_syn_is_sent_again_after_a_second() -> None:
+    # Linux 6.5 and later wait as long each of the first times (tcp_syn_linear_timeouts). The timer is coarse.
+    connect = {"kind": "connect", "count": 1, "timeout": "10s"}
+    once = tcp({"delay": "10ms", "forward": {"lose": [0]}}, connect)
+    twice = tcp({"delay": "10ms", "forward": {"lose": [0, 1]}}, connect)
+    assert [spent(once), spent(twice)] == [
+        {"tcp_handshake": 20, "syn_timer": pytest.approx(1000, abs=64)},
+        {"tcp_handshake": 20, "syn_timer": pytest.approx(2000, abs=128)},
+    ]
+
+
+def test_each_recovery_of_tcp_has_its_name() -> None:
+    # Packet 0 is the SYN, 1 its acknowledgement, 2 the message.
+    probed = tcp({"delay": "10ms", "forward": {"lose": [2]}}, echoes())
+    assert spent(probed).keys() == {"tail_loss_probe", "propagation_forward", "propagation_reverse"}
+    expired = tcp({"delay": "10ms", "forward": {"lose": [2, 3]}}, echoes())
+    assert spent(expired).keys() == {
+        "tail_loss_probe",
+        "retransmission_timer",
+        "propagation_forward",
+        "propagation_reverse",
+    }
+    timer_alone = tcp({"delay": "10ms", "forward": {"lose": [2]}}, echoes(), tail_loss_probe=False)
+    assert spent(timer_alone).keys() == {"retransmission_timer", "propagation_forward", "propagation_reverse"}
+    # The first of ten segments: acknowledgements of the others say that it is missing.
+    fast = tcp({"delay": "10ms", "forward": {"lose": [2]}}, transfer("14480B"))
+    assert spent(fast) == {"tcp_handshake": 20, "fast_recovery": 20, "propagation_forward": 10}
+
+
+def test_quics_timer_and_its_thresholds_have_their_names() -> None:
+    path = {"delay": "10ms"}
+    plain = virtual(path, workload={"transport": "quic", **echoes(40)})
+    number = plain.packets.filter(pl.col("direction") == "forward", pl.col("payload_bytes") < 100)["index"].to_list()[
+        -1
+    ]
+    lost = virtual(path | {"forward": {"lose": [number]}}, workload={"transport": "quic", **echoes(40)})
+    assert spent(lost).keys() >= {"propagation_forward", "propagation_reverse"}
+    recovered = {name for name in spent(lost) if name in {"probe_timer", "loss_threshold", "unknown"}}
+    assert recovered <= {"probe_timer", "loss_threshold"}
+
+
+def test_a_message_waits_for_one_that_was_sent_before_and_was_lost() -> None:
+    streams = {"kind": "multiplex", "messages": 40, "streams": 4, "rate": 100}
+    loss = {"delay": "10ms", "forward": {"lose": [30]}}
+    one = virtual(loss, workload={"transport": "h2c", **streams})
+    many = virtual(loss, workload={"transport": "http3", **streams})
+    assert spent(one)["head_of_line"] > 0
+    assert "head_of_line" not in spent(many)
