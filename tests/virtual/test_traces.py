@@ -54,3 +54,23 @@ def test_a_table_of_rates_is_the_rate_of_the_link(cells: VirtualCells, tmp_path:
     # 1 MB in the first second but for the handshake, 125 kB in the second, to a packet.
     assert 980_000 <= carried[0] <= 1_000_000
     assert abs(carried[1] - 125_000) <= 1500
+
+
+def test_single_messages_take_light_deliveries_and_bursts_those_of_the_busy_link(
+    cells: VirtualCells, tmp_path: Path
+) -> None:
+    light = tmp_path / "light"
+    light.write_text("0 20 0 5\n60000 20 0\n")
+    forward: Object = {"delivery_trace": [500]}
+    changes = [{"trace": str(light), "of": "forward"}]
+    echo = {"kind": "echo", "transport": "udp", "messages": 5}
+    ran = cells.run(echo, forward=forward, changes=changes)
+    took = ran.packets("forward")["due_ns"] - ran.packets("forward")["in_ns"]
+    # Each begins a burst of its own, in which it is first: the base delay alone.
+    assert took.to_list() == [ms(20)] * 5
+    ran = cells.run({"kind": "transfer", "transport": "tcp", "size_bytes": 20_000}, forward=forward, changes=changes)
+    packets = ran.packets("forward").filter(pl.col("size_bytes") > 1000).sort("due_ns")
+    waited = ((packets["due_ns"] - packets["in_ns"]) / 1e6).to_list()
+    # Two of the first window are light; what is beyond waits for the busy link, which delivers twice a second.
+    assert waited[:2] == [20.0, 25.0]
+    assert min(waited[2:]) > 100

@@ -70,8 +70,13 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
         };
         let refused = |problem: String| SettingError::new(&key.name, problem, "give a text file of numbers");
         let text = fs::read_to_string(file).map_err(|error| refused(format!("cannot be read from {file}: {error}")))?;
-        let number = |word: &str| word.parse().map_err(|_| refused(format!("has no number in {file}: {word}")));
-        let numbers: Vec<Number> = text.split_whitespace().map(number).collect::<Result<_, _>>()?;
+        let mut numbers = Vec::new();
+        for (line, content) in (1..).zip(text.lines()) {
+            for word in content.split_whitespace() {
+                let number = word.parse::<Number>();
+                numbers.push(number.map_err(|_| refused(format!("has no number in line {line} of {file}: {word}")))?);
+            }
+        }
         section.insert(key.name.clone(), numbers.into_iter().map(Value::Number).collect());
     }
     Ok(())
@@ -135,7 +140,7 @@ mod tests {
             read_series_files(&mut section, keys).map(|()| Value::Object(section)).map_err(|error| error.to_string())
         };
         assert_eq!(read(&good), Ok(json!({"rates": [1, 2.5, 4]})));
-        assert!(read(&bad).unwrap_err().starts_with("rates has no number in "));
+        assert!(read(&bad).unwrap_err().starts_with("rates has no number in line 1 of "));
         fs::remove_dir_all(&directory).unwrap();
         assert!(read(&good).unwrap_err().starts_with("rates cannot be read from "));
     }

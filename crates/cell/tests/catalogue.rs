@@ -43,6 +43,7 @@ link: rate_bps queue count burst_bytes peak_rate_bps discipline queue_marks queu
 queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns dualpi2_coupling dualpi2_step_ns \
 red_min_bytes red_max_bytes red_probability red_weight
 slots: grant_period_ns grant_bytes grant_queue
+light_deliveries: light_deliveries
 deliveries: delivery_trace delivery_queue delivery_once
 delay: delay_ns jitter_ns jitter_distribution jitter_values jitter_correlation reorder reorder_share reorder_gap
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \

@@ -194,10 +194,9 @@ fn impossible_paths_are_refused_by_key() {
         json!({"path": path})
     };
     assert!(read(&by_netem(json!({"forward": {"loss": 0.1, "rate_bps": 8000, "delay_ns": 5}}))).is_ok());
-    let narrow = json!({"forward": {"link_mtu_bytes": 1400}, "reverse": {"rate_bps": 8001}});
-    let refused =
-        "netem cannot do forward.link_mtu_bytes (its devices take what the hosts' devices take), reverse.rate_bps 8001";
-    assert_refused(&by_netem(narrow), "path.backend", refused);
+    let recorded_link = json!({"forward": {"light_deliveries": [0, 3]}, "reverse": {"rate_bps": 8001}});
+    let refused = "netem cannot do forward.light_deliveries (this backend does not set it)";
+    assert_refused(&by_netem(recorded_link), "path.backend", refused);
     let mut recorded = by_netem(json!({}));
     recorded["output"] = json!({"packets": true, "directory": "/tmp"});
     assert_refused(&recorded, "path.backend", "has no emulator to record packets");

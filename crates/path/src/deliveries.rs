@@ -196,6 +196,10 @@ impl Deliveries {
 impl Element for Deliveries {
     fn handle_packet(&mut self, now: Instant, packet: Packet) {
         self.advance(now);
+        if packet.is_light && self.waiting.is_empty() {
+            self.out.push_back(Departure::Forwarded(packet));
+            return;
+        }
         if !self.has_room(now, packet.size.0) {
             self.out.push_back(Departure::Dropped(packet, DELIVERY_QUEUE));
             return;

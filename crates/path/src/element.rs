@@ -67,6 +67,8 @@ pub struct Packet {
     pub hop: u8,
     /// Where it was dropped for its size: the largest size that its sender is told by ICMP.
     pub told_mtu: Option<u32>,
+    /// Whether it left by a light delivery, so that it passes a link with a trace on which nothing waits.
+    pub is_light: bool,
     /// What the time from `entered` to `at` was spent on.
     pub spent: TimeSpent,
 }
@@ -108,6 +110,7 @@ impl Packet {
             flipped_bit: None,
             hop: 0,
             told_mtu: None,
+            is_light: false,
             spent,
         }
     }

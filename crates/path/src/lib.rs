@@ -32,6 +32,7 @@ mod effect;
 mod element;
 mod filter;
 mod group;
+pub mod light_deliveries;
 pub mod link;
 pub mod loss;
 pub mod mtu;

@@ -9,6 +9,7 @@ elements! {
     corrupt: crate::corrupt::CorruptSettings,
     link: crate::link::LinkSettings,
     slots: crate::slots::SlotSettings,
+    light_deliveries: crate::light_deliveries::LightDeliverySettings,
     deliveries: crate::deliveries::DeliverySettings,
     delay: crate::delay::DelaySettings,
 }

@@ -3,6 +3,9 @@
 //! A line has a time in seconds and a value for each column; commas, semicolons, tabs or spaces part them. Empty lines and what
 //! follows `#` do not count. A first line of words names the columns. Values are in the units that such tables have: rates in
 //! Mbit/s, times in ms, sizes in bytes, probabilities from 0 to 1.
+//!
+//! A table of whole numbers, three or more a line and without names, is one of `CellReplay`'s base delays and light deliveries (README of
+//! its repository): a time in ms, the delay then in ms, and the times in ms after the first packet of a burst at which packets arrive.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -16,6 +19,9 @@ use serde_json::{Map, Number, Value};
 
 /// Rows of a table: more is no trace that anybody replays.
 const MOST_ROWS: usize = 200_000;
+
+/// Times in ms of `CellReplay`'s tables are below: 11 days.
+const MOST_MS: u64 = 1_000_000_000;
 
 /// One line of a table: from when on, and what the keys are then.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +55,9 @@ impl fmt::Display for TableError {
 /// # Errors
 /// The first line that is wrong.
 pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<Row>, TableError> {
+    if columns.is_none() && is_of_cellreplay(text) {
+        return read_cellreplay(text, keys);
+    }
     let mut named: Option<Vec<&Key>> = None;
     let mut rows: Vec<Row> = Vec::new();
     let mut last = 0;
@@ -95,6 +104,61 @@ pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<
     }
     if rows.is_empty() {
         return Err(TableError { line: last.max(1), problem: "is the last, and there is no row before it".to_owned() });
+    }
+    Ok(rows)
+}
+
+/// The keys that a line of `CellReplay`'s sets, by the names of a study.
+const OF_CELLREPLAY: [&str; 2] = ["delay", "light_deliveries"];
+
+/// Whether the first line with anything on it is one of `CellReplay`'s.
+fn is_of_cellreplay(text: &str) -> bool {
+    let first =
+        text.lines().map(str::split_whitespace).map(Iterator::collect::<Vec<_>>).find(|words| !words.is_empty());
+    first
+        .is_some_and(|words| words.len() > 2 && words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit())))
+}
+
+fn read_cellreplay(text: &str, keys: &[Key]) -> Result<Vec<Row>, TableError> {
+    let key = |name: &str| keys.iter().find(|key| key.study == name);
+    let [Some(delay), Some(light)] = OF_CELLREPLAY.map(key) else {
+        return Err(TableError { line: 1, problem: "has deliveries, which no key of the path takes".to_owned() });
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let refuse = |problem: String| Err(TableError { line, problem });
+        let mut numbers = Vec::new();
+        for word in content.split_whitespace() {
+            match word.parse::<u64>().ok().filter(|number| *number < MOST_MS) {
+                Some(number) => numbers.push(number),
+                None => return refuse(format!("has {word} for a time in ms")),
+            }
+        }
+        let [time, base, times @ ..] = &numbers[..] else {
+            match numbers.len() {
+                0 => continue,
+                _ => return refuse("has no delay behind its time".to_owned()),
+            }
+        };
+        let time = Duration::from_millis(*time);
+        if rows.last().is_some_and(|before| before.time >= time) {
+            return refuse(format!("has the time {} ms, which is not after the one before it", numbers[0]));
+        }
+        if rows.len() >= MOST_ROWS {
+            return refuse(format!("is one too many: a table has {MOST_ROWS} rows at most"));
+        }
+        let unsorted = times.windows(2).map(|pair| (pair[0], pair[1])).find(|(before, after)| after < before);
+        if let Some((before, after)) = unsorted {
+            return refuse(format!("has a delivery at {after} ms behind one at {before} ms"));
+        }
+        // Without a delivery of its own even the first packet waits for the busy link.
+        let deliveries = if times.is_empty() { Value::Null } else { Value::from(times) };
+        let values = [(delay, Value::from(base * 1_000_000)), (light, deliveries)];
+        for (key, value) in &values {
+            key.check(value).map_err(|error| TableError { line, problem: error.to_string() })?;
+        }
+        let values = values.into_iter().map(|(key, value)| (key.name.clone(), value)).collect();
+        rows.push(Row { time, values });
     }
     Ok(rows)
 }

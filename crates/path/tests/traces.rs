@@ -145,7 +145,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
 proptest! {
     #[test]
     fn reading_never_panics_and_what_is_read_is_replayed(
-        text in "[0-9a-z .,;#\t\n-]{0,120}",
+        text in prop_oneof!["[0-9a-z .,;#\t\n-]{0,120}", "([0-9]{1,4} [0-9]{1,3} ([0-9]{1,3} ){1,4}\n){1,6}"],
         columns in proptest::option::of(proptest::sample::subsequence(vec!["rate", "delay", "loss"], 1..=3)),
     ) {
         let keys = columns.map_or_else(|| json!({}), |columns| json!({"columns": columns}));
@@ -155,6 +155,97 @@ proptest! {
             prop_assert!(world.next_fate().is_some());
             config.effect(Side::Forward);
         }
+    }
+}
+
+/// When packets of these sizes leave that are sent at these ms, in ms.
+fn left(config: &PathConfig, sent: &[(u64, u64)]) -> Vec<u64> {
+    let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+    for (at, size) in sent {
+        world.send_at(Instant::from_nanos(at * 1_000_000), *size);
+    }
+    std::iter::from_fn(|| world.next_fate()).map(|(packet, _)| packet.at.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn light_deliveries_are_those_of_a_burst_after_a_pause() {
+    let light = json!({"light_deliveries": [0, 4, 4, 9]});
+    let config = deliveries(&light).unwrap();
+    // Two small ones share an opportunity; the fourth takes the second of 4 ms, the fifth that of 9 ms; the sixth has none left.
+    let burst = [(100, 700), (100, 800), (100, 1500), (101, 1500), (102, 1500), (103, 1500)];
+    assert_eq!(left(&config, &burst), [100, 100, 104, 104, 109, 109]);
+    // The last one left at 104 ms: at 104 ms its burst goes on, after that another begins.
+    let next = [(100, 1500), (100, 1500), (104, 1500), (105, 1500)];
+    assert_eq!(left(&config, &next), [100, 104, 104, 105]);
+    // A packet that is larger takes several opportunities.
+    assert_eq!(left(&config, &[(0, 3000), (0, 40)]), [4, 4]);
+    assert!(config.effect(Side::Forward).changes && !config.is_random());
+}
+
+#[test]
+fn what_a_burst_cannot_send_lightly_waits_for_the_busy_link() {
+    let both = json!({"light_deliveries": [0, 4], "delivery_trace": [20]});
+    let config = deliveries(&both).unwrap();
+    // The third and the fourth wait for 20 and 40 ms; what comes after a pause finds the link busy until then, and then does not.
+    let sent = [(0, 1500), (0, 1500), (0, 1500), (1, 1500), (30, 1500), (70, 1500)];
+    assert_eq!(left(&config, &sent), [0, 4, 20, 40, 60, 70]);
+}
+
+#[test]
+fn a_table_of_cellreplay_has_a_delay_and_a_burst_at_each_time() {
+    let config = with_trace(&json!({}), "0 20 0 5\n\n1000 30 0 7\n2000 25 0\n").unwrap();
+    let sent = [(0, 1500), (0, 1500), (1000, 1500), (1000, 1500), (2000, 1500), (2000, 1500), (3500, 1500)];
+    // The last line holds for 1 s, and then the table begins again. The second packet of 2 s finds no opportunity, and no busy link.
+    assert_eq!(left(&config, &sent), [20, 25, 1030, 1037, 2025, 2025, 3520]);
+    let busy =
+        read(&json!({"forward": {"delivery_trace": [50]}, "changes": [{"trace": "a"}]}), "0 20 0 5\n10000 20 0\n")
+            .unwrap();
+    assert_eq!(left(&busy, &[(0, 1500), (0, 1500), (0, 1500)]), [20, 25, 70]);
+    for (trace, message) in [
+        ("0 20 0 5\n5\n", "line 2 has no delay behind its time"),
+        ("0 20 0 5\n5 x 0\n", "line 2 has x for a time in ms"),
+        ("0 20 0 5\n0 20 0\n", "line 2 has the time 0 ms, which is not after the one before it"),
+        ("0 20 0 5 3\n", "line 1 has a delivery at 3 ms behind one at 5 ms"),
+        ("0 999999999 0 5\n", "line 1 delay_ns 999999999000000 is not between 0 and 600000000000"),
+        ("0 20 0 99999999999999999999\n", "line 1 has 99999999999999999999 for a time in ms"),
+    ] {
+        assert_eq!(with_trace(&json!({}), trace).unwrap_err(), format!("changes.0.trace a.csv: {message}"));
+    }
+    for (times, message) in [(json!([]), "is empty"), (json!([3, 1]), "has 1 behind 3, which is later")] {
+        let refused = deliveries(&json!({"light_deliveries": times})).unwrap_err();
+        assert_eq!(refused, format!("forward.light_deliveries {message}"));
+    }
+}
+
+proptest! {
+    #[test]
+    fn light_deliveries_keep_the_order_and_carry_no_more_than_their_bytes(
+        steps in proptest::collection::vec(0_u64..9, 1..12),
+        sends in proptest::collection::vec((0_u64..120, 20_u64..3000), 1..40),
+        busy in proptest::option::of(1_u64..30),
+    ) {
+        let times: Vec<u64> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect();
+        let mut settings = json!({"light_deliveries": times});
+        if let Some(busy) = busy {
+            settings["delivery_trace"] = json!([busy]);
+        }
+        let config = deliveries(&settings).unwrap();
+        let mut world = World::new(config.direction(Side::Forward, Seed(1)));
+        let mut order: Vec<(u64, u64)> = sends.clone();
+        order.sort_by_key(|(at, _)| *at);
+        for (at, size) in &order {
+            world.send_at(Instant::from_nanos(at * 1_000_000), *size);
+        }
+        let mut last = (0, Instant::ZERO);
+        let mut count = 0;
+        while let Some((packet, fate)) = world.next_fate() {
+            prop_assert!(matches!(fate, Fate::Delivered(_)));
+            prop_assert!(packet.index >= last.0 && packet.at >= last.1 && packet.at >= packet.entered);
+            prop_assert_eq!(packet.at - packet.entered, packet.spent.total());
+            last = (packet.index, packet.at);
+            count += 1;
+        }
+        prop_assert_eq!(count, sends.len());
     }
 }
 

@@ -13,13 +13,11 @@ from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.keys import HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
+from crosswind.study.network_files import place_of
 from crosswind.study.resolve import Resolved, changes_of, resolve
 from crosswind.units import Queue
 
 SCHEMA = "crosswind.cell/1"
-
-_TRACES = Path(__file__).parents[1] / "traces"
-"""Traces that come with Crosswind, by the names of their files."""
 
 Json = dict[str, Any]
 
@@ -61,8 +59,7 @@ def _json_of(setting: Resolved) -> Any:
     if setting.key.type is not KeyType.FILE or not isinstance(setting.value, str):
         return _json(setting.value)
     # crosswind-cell may run in another directory.
-    path, builtin = Path(setting.value), _TRACES / f"{setting.value}.csv"
-    return str(builtin if "/" not in setting.value and builtin.exists() and not path.exists() else path.absolute())
+    return str(place_of(setting.value))
 
 
 def _json(value: Value) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
+from crosswind.study.network_files import network_type
 from crosswind.study.networks import NETWORKS
 from crosswind.study.server_address import SERVER
 from crosswind.study.value_type import ValueType
@@ -14,7 +15,7 @@ from crosswind.study.value_types import choice, type_of
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
-LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them)"
+LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them), or trace=FILE"
 
 WORKLOAD_KINDS = tuple(catalog().workloads)
 """What `workload.kind` may be."""
@@ -104,7 +105,8 @@ def budget_settings() -> tuple[Setting, ...]:
 def _path_settings() -> Iterator[Setting]:
     known = catalog()
     text = f"{LISTED_NETWORKS}; any key set beside it overrides it"
-    network = Setting("path.network", choice(NETWORKS, what="network", listed="`crosswind networks` lists them"), text)
+    names = choice(NETWORKS, what="network", listed="`crosswind networks` lists them")
+    network = Setting("path.network", network_type(names), text)
     both = _settings("path", known.direction_keys, note=", in each direction")
     yield from _ordered("path", [*_settings("path", known.path.keys), network, *both])
     for direction, note in _DIRECTIONS.items():

@@ -29,7 +29,19 @@ class SeriesFile:
     file: str
 
 
-Value = int | float | Decimal | str | bool | Queue | Peer | SeriesFile | tuple["Value", ...] | None
+@dataclass(frozen=True)
+class NetworkFiles:
+    """A network that is replayed from files: which keys name which file (crosswind.study.network_files)."""
+
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """As on a command line: "trace=bus.csv"."""
+        return " ".join(f"{key}={shlex.quote(file)}" for key, file in self.files)
+
+
+Value = int | float | Decimal | str | bool | Queue | Peer | SeriesFile | NetworkFiles | tuple["Value", ...] | None
 """What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate, and for Crosswind's own
 client or server."""
 
@@ -65,5 +77,7 @@ def text_of(raw: object) -> str:
     if isinstance(raw, list):
         return shlex.join(str(item) for item in raw)
     if isinstance(raw, dict):
-        return str(raw.get("name") or text_of(raw.get("command", "")))
+        if "name" in raw or "command" in raw:
+            return str(raw.get("name") or text_of(raw.get("command", "")))
+        return " ".join(f"{key}={shlex.quote(str(item))}" for key, item in raw.items())
     return str(raw).strip()

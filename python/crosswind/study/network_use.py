@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from crosswind.effect import DIRECTIONS
 from crosswind.study.keys import direction_keys
 from crosswind.study.levels import Level, Values
-from crosswind.study.networks import NETWORKS, Direction, Network, merged
-from crosswind.study.resolve import Resolved, hops_of, resolve
+from crosswind.study.networks import Direction, Network, merged
+from crosswind.study.resolve import Resolved, hops_of, network_named, resolve
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class NetworkUse:
     """
 
     key: str
-    name: str
+    network: Network
     applied: tuple[tuple[str, str], ...]
     own: tuple[str, ...]
     when: str = ""
@@ -47,21 +47,22 @@ def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
         texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for chosen, text in _combinations({**settings, key: Values((level,))}, hop):
             texts.setdefault(_applied(chosen, hop), []).append(text)
-        set_beside = _own(level.text, settings, hop)
+        network = network_named(level.value)
+        set_beside = _own(network, settings, hop)
         effects = [applied for applied in texts if applied] or [()]
         for applied in effects:
             when = " or ".join(texts[applied]) if len(texts) > 1 else ""
-            uses.append(NetworkUse(key, level.text, applied, set_beside, when))
+            uses.append(NetworkUse(key, network, applied, set_beside, when))
     return tuple(uses)
 
 
 def network_notes(parts: Mapping[str, Mapping[str, Values]]) -> tuple[str, ...]:
     """A remark on each network of a study. Args: parts: the settings of each part, by its name."""
-    uses: dict[str, dict[NetworkUse, list[str]]] = {}
+    uses: dict[Network, dict[NetworkUse, list[str]]] = {}
     for part, settings in parts.items():
         for use in network_uses(settings):
-            uses.setdefault(use.name, {}).setdefault(use, []).append(part)
-    return tuple(_note(NETWORKS[name], by_use) for name, by_use in uses.items())
+            uses.setdefault(use.network, {}).setdefault(use, []).append(part)
+    return tuple(_note(network, by_use) for network, by_use in uses.items())
 
 
 def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
@@ -69,7 +70,8 @@ def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
     wheres = [f"in {_listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
     said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
     keys = {key.rpartition(".")[2] for use in by_use for key, _ in use.applied}
-    return f"Network {network.name} ({network.what}) {said}. Numbers: {network.source(keys)}."
+    source = network.source(keys) or network.own_source
+    return f"Network {network.name} ({network.what}) {said}. Numbers: {source}."
 
 
 def _combinations(settings: Mapping[str, Values], hop: str) -> Iterator[tuple[dict[str, Level], str]]:
@@ -90,7 +92,7 @@ def _ways_of(hop: str) -> tuple[str, ...]:
 
 def _applied(chosen: Mapping[str, Level], hop: str) -> tuple[tuple[str, str], ...]:
     groups = resolve(chosen)
-    network = NETWORKS[chosen[f"{hop}.network"].text]
+    network = network_named(chosen[f"{hop}.network"].value)
     keys = _texts(groups, hop, hop, network.directions)
     changes = []
     for change in network.changes:
@@ -122,10 +124,10 @@ def _texts(
     )
 
 
-def _own(name: str, settings: Mapping[str, Values], hop: str) -> tuple[str, ...]:
+def _own(network: Network, settings: Mapping[str, Values], hop: str) -> tuple[str, ...]:
     """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
     keys = []
-    for key in NETWORKS[name].settings:
+    for key in network.settings:
         one_way = [f"{group}.{key}" for group in _ways_of(hop)]
         if f"{hop}.{key}" in settings or all(dotted in settings for dotted in one_way):
             keys.append(f"{hop}.{key}")

@@ -232,7 +232,7 @@ def _refuse_idle_network(part: Part) -> None:
     """Refuses a network of which nothing is left."""
     for use in network_uses(part.settings):
         if not use.applied:
-            message = f"{use.key} changes nothing: {', '.join(use.own)} are set beside {use.name}"
+            message = f"{use.key} changes nothing: {', '.join(use.own)} are set beside {use.network.name}"
             raise CellError(part.locations[use.key], message, "give only one of them, or the network")
 
 

@@ -12,7 +12,8 @@ from functools import cache
 from crosswind.catalog import Key, catalog
 from crosswind.effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, HOP, names_of
-from crosswind.study.levels import Level, Value
+from crosswind.study.levels import Level, NetworkFiles, Value
+from crosswind.study.network_files import network_of_files
 from crosswind.study.networks import NETWORKS, Network
 
 
@@ -64,7 +65,12 @@ def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
 def network_of(group: str, settings: Mapping[str, Level]) -> Network | None:
     """The network of a hop, as `path.hop.wifi`; None where it has none."""
     level = settings.get(f"{group}.network")
-    return None if level is None else NETWORKS[str(level.value)]
+    return None if level is None else network_named(level.value)
+
+
+def network_named(value: Value) -> Network:
+    """The network that a value of `path.network` means: one with a name, or one of files."""
+    return network_of_files(value) if isinstance(value, NetworkFiles) else NETWORKS[str(value)]
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | No
             continue
         if not source.endswith(".network"):
             return Resolved(key, level.value, source)
-        given = NETWORKS[str(level.value)].directions[group.rpartition(".")[2]].get(key.study)
+        given = network_named(level.value).directions[group.rpartition(".")[2]].get(key.study)
         if given is not None:
             return Resolved(key, given.value, source)
     return None

@@ -1,0 +1,129 @@
+"""A network that is replayed from files, in place of a name: `network = { trace = "bus.csv" }`.
+
+The format of each file shows in its first line: mahimahi's deliveries are one whole number a line, CellReplay's light
+deliveries several; everything else is a table over time, which crosswind-cell reads and refuses by its line.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import did_you_mean
+from crosswind.study.levels import NetworkFiles
+from crosswind.study.networks import Network, Source
+from crosswind.study.value_type import ValueType
+from crosswind.units import UnitError, shown
+
+TRACES = Path(__file__).parents[1] / "traces"
+"""Traces that come with Crosswind, by the names of their files."""
+
+_DIRECTIONS: Mapping[str, tuple[str, ...]] = {"trace": ("forward", "reverse"), "up": ("forward",), "down": ("reverse",)}
+"""Which directions a file is of, by its key; `_light` behind it is CellReplay's base delay and light deliveries."""
+_KEYS = tuple(f"{key}{kind}" for key in _DIRECTIONS for kind in ("", "_light"))
+_EXAMPLE = 'network = { trace = "bus.csv" }, or { up = "a.up", down = "a.down" }'
+_WHOLE = re.compile(r"[0-9]+")
+_LONGEST_LINE = 100_000
+
+
+def network_type(names: ValueType) -> ValueType:
+    """The type of `path.network`: a name, or files. Args: names: the type of names."""
+
+    def parse(raw: object) -> str | NetworkFiles:
+        if isinstance(raw, Mapping):
+            return _files(raw)
+        if isinstance(raw, str) and "=" in raw:
+            return _files(_assignments(raw))
+        return str(names.parse(raw))
+
+    files = {key: {"type": "string", "minLength": 1} for key in _KEYS}
+    table = {"type": "object", "properties": files, "additionalProperties": False, "minProperties": 1}
+    text = {"type": "string", "pattern": "="}
+    return ValueType(parse, {"anyOf": [names.schema, text, table]}, names.example)
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """Of "up=a.up down=a.down". Raises: UnitError."""
+    try:
+        words = [word.partition("=") for word in shlex.split(text)]
+    except ValueError as error:
+        raise UnitError(f"{shown(text)} cannot be split: {error}", hint="quote it as for a shell") from None
+    if any(not equals for _, equals, _ in words) or len({key for key, _, _ in words}) < len(words):
+        raise UnitError(f"{shown(text)} is not trace=FILE", hint="as in trace=bus.csv, or up=a.up down=a.down")
+    return {key: file for key, _, file in words}
+
+
+def _files(table: Mapping[Any, object]) -> NetworkFiles:
+    for key, file in table.items():
+        if key not in _KEYS:
+            raise UnitError(f"{shown(key)} is no key of a network", hint=f"{did_you_mean(str(key), _KEYS)}: {_EXAMPLE}")
+        if not isinstance(file, str) or not file.strip():
+            raise UnitError(f"{shown(file)} is not the path of a file", hint=_EXAMPLE)
+    if not table:
+        raise UnitError("the network names no file", hint=_EXAMPLE)
+    for kind in ("", "_light"):
+        if f"trace{kind}" in table and (f"up{kind}" in table or f"down{kind}" in table):
+            raise UnitError(
+                f"trace{kind} is of both directions, and up{kind} or down{kind} of one", hint="give only one"
+            )
+    return NetworkFiles(tuple((str(key), str(file).strip()) for key, file in table.items()))
+
+
+def network_of_files(files: NetworkFiles) -> Network:
+    """The network that replays some files."""
+    return _network(files, tuple(_Place.of(file) for _, file in files.files))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a file is, and which version of it. `changed_ns`: when it changed; None where it cannot be read."""
+
+    path: Path
+    changed_ns: int | None
+
+    @classmethod
+    def of(cls, file: str) -> "_Place":
+        path = place_of(file)
+        try:
+            return cls(path, path.stat().st_mtime_ns)
+        except OSError:
+            return cls(path, None)
+
+
+# A study asks for it once a key and cell.
+@lru_cache(maxsize=256)
+def _network(files: NetworkFiles, places: tuple[_Place, ...]) -> Network:
+    path: dict[str, Any] = {}
+    for (key, file), place in zip(files.files, places, strict=True):
+        kind, is_light, _ = key.partition("_light")
+        if not is_light and _is_deliveries(_beginning(place.path)):
+            for direction in _DIRECTIONS[kind]:
+                path.setdefault(direction, {})["delivery_trace"] = f"@{place.path}"
+        else:
+            of = "both" if kind == "trace" else _DIRECTIONS[kind][0]
+            path.setdefault("at", []).append({"name": key.replace("_", "-"), "trace": file, "of": of})
+    return Network(files.text, "a recorded network", path, (Source("trace", files.text),))
+
+
+def _is_deliveries(beginning: str) -> bool:
+    """Whether a file is a list of deliveries: its first line is one whole number."""
+    words = next(filter(None, (line.split() for line in beginning.splitlines())), [])
+    return len(words) == 1 and _WHOLE.fullmatch(words[0]) is not None
+
+
+def place_of(file: str) -> Path:
+    """Where a trace is: a file, or one of those that come with Crosswind."""
+    path, builtin = Path(file), TRACES / f"{file}.csv"
+    return builtin if "/" not in file and builtin.exists() and not path.exists() else path.absolute()
+
+
+def _beginning(path: Path) -> str:
+    """The first lines of a file; nothing where it cannot be read, which crosswind-cell then says."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(_LONGEST_LINE)
+    except OSError:
+        return ""
