@@ -38,6 +38,9 @@ SAMPLE_SCHEMA = _schema(catalog().samples)
 SPENT_SCHEMA = _schema(catalog().spent)
 """Columns of `spent.arrow`, what the time of exchanges was spent on."""
 
+PIECES_SCHEMA = _schema(catalog().pieces)
+"""Columns of `pieces.arrow`, the same in the order of time."""
+
 OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 

@@ -1,6 +1,7 @@
 //! Datagrams: of QUIC the wire shows sizes and times alone, of plain UDP nothing more is to be known.
 
 use crate::links::Links;
+use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
 use crosswind_ledger::{PacketRecord, Verdict};
 use crosswind_path::Side;
@@ -41,14 +42,14 @@ impl<'a> Datagrams<'a> {
             Side::Reverse => (&self.reverse, &self.forward),
         };
         let Some((at, packet)) = way.last_arrival(leg.received).filter(|(at, _)| *at >= leg.written) else { return };
-        trail.name(at, Part::receiver(leg.side), None, 0);
+        trail.name(at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
         let mut sent = links.follow(packet, None, trail);
         // Acknowledgements and probes are sent too, so that what was lost need not be the message's; where nothing was, nothing
         // was sent again.
         let lost = way.first_lost(leg.written, sent.entered);
         loop {
             if trail.is_done() || sent.entered.saturating_since(leg.written) <= self.hosts.promptness {
-                trail.name(leg.written, Part::sender(leg.side), Some(sent), 0);
+                trail.name(leg.written, Part::sender(leg.side), Place::sender(leg.side), Some(sent), 0);
                 return;
             }
             let before = back.last_arrival(sent.entered);
@@ -58,12 +59,12 @@ impl<'a> Datagrams<'a> {
                 return;
             }
             if let Some((at, ack)) = answers {
-                trail.name(at, Part::sender(leg.side), None, 0);
+                trail.name(at, Part::sender(leg.side), Place::sender(leg.side), None, 0);
                 let ack = links.follow(ack, Some(Part::Window), trail);
                 let Some((came, cause)) = way.last_arrival(ack.entered) else { return };
                 let prompt = ack.entered.saturating_since(came) <= self.hosts.promptness;
                 let part = if prompt { Part::receiver(leg.side) } else { Part::DelayedAcknowledgement };
-                trail.name(came, part, Some(ack), 0);
+                trail.name(came, part, Place::receiver(leg.side), Some(ack), 0);
                 let cause = links.follow(cause, Some(Part::Window), trail);
                 // Where a path takes no time, a cause might be its own.
                 if cause.index >= sent.index {
@@ -77,7 +78,7 @@ impl<'a> Datagrams<'a> {
                 // Beside other messages, what was sent before may be another's.
                 let held = if leg.alone { Part::Pacing } else { Part::Unknown };
                 let part = if prompt { Part::sender(leg.side) } else { held };
-                trail.name(previous.entered, part, Some(sent), 0);
+                trail.name(previous.entered, part, Place::sender(leg.side), Some(sent), 0);
                 sent = previous;
             }
         }
@@ -99,8 +100,8 @@ impl<'a> Datagrams<'a> {
             return;
         }
         if !leg.alone {
-            trail.name(lost.entered, Part::QuicRecovery, Some(lost), 0);
-            trail.name(leg.written, Part::sender(leg.side), Some(lost), 0);
+            trail.name(lost.entered, Part::QuicRecovery, Place::sender(leg.side), Some(lost), 0);
+            trail.name(leg.written, Part::sender(leg.side), Place::sender(leg.side), Some(lost), 0);
             return;
         }
         // Nothing else is in flight: what is sent without being asked for is sent by the timer.
@@ -115,12 +116,12 @@ impl<'a> Datagrams<'a> {
             }
         }
         if let Some(&last) = timers.last() {
-            trail.name(last, Part::LossThreshold, Some(lost), 0);
-            trail.name(lost.entered, Part::ProbeTimer, Some(lost), timers.len() as u32);
+            trail.name(last, Part::LossThreshold, Place::sender(leg.side), Some(lost), 0);
+            trail.name(lost.entered, Part::ProbeTimer, Place::sender(leg.side), Some(lost), timers.len() as u32);
         } else {
-            trail.name(lost.entered, Part::LossThreshold, Some(lost), 0);
+            trail.name(lost.entered, Part::LossThreshold, Place::sender(leg.side), Some(lost), 0);
         }
-        trail.name(leg.written, Part::sender(leg.side), Some(lost), 0);
+        trail.name(leg.written, Part::sender(leg.side), Place::sender(leg.side), Some(lost), 0);
     }
 }
 

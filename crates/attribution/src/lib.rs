@@ -11,7 +11,7 @@ mod tcp;
 mod trail;
 
 pub use part::Part;
-pub use trail::{PacketId, Piece};
+pub use trail::{PacketId, Piece, Place};
 
 use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_SYN, UDP};
 use crosswind_path::Side;
@@ -84,7 +84,7 @@ impl<'a> Attribution<'a> {
 
     /// The pieces of a leg, in the order of time: each begins where the one before it ended.
     pub fn leg(&self, leg: Leg) -> Vec<Piece> {
-        let mut trail = Trail::new(leg.written, leg.received);
+        let mut trail = Trail::new(leg.written, leg.received, Place::sender(leg.side));
         if let Some(connection) = self.connection(leg.client_port, leg.received) {
             connection.walk(leg, &self.links, &mut trail);
         } else if let Some(datagrams) = self.udp.get(&leg.client_port) {

@@ -1,7 +1,7 @@
 //! What the link did while a packet waited for it.
 
 use crate::Part;
-use crate::trail::{Trail, Wait};
+use crate::trail::{Place, Trail, Wait};
 use crosswind_ledger::{Headers, PacketRecord};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -33,27 +33,27 @@ impl<'a> Links<'a> {
     /// Of a packet that something else waited for, the time in flight is that wait's.
     pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut Trail) -> &'a PacketRecord {
         let side = packet.side;
-        trail.name(packet.due, Part::Late, Some(packet), 0);
+        trail.name(packet.due, Part::Late, Place::Path, Some(packet), 0);
         let landed = earlier(packet.due, packet.spent.propagation);
-        trail.name(landed, wait.unwrap_or(Part::propagation(side)), Some(packet), 0);
-        trail.name(on_wire(packet), Part::jitter(side), Some(packet), 0);
-        trail.name(begun(packet).max(packet.entered), Part::serialisation(side), Some(packet), 0);
+        trail.name(landed, wait.unwrap_or(Part::propagation(side)), Place::Path, Some(packet), 0);
+        trail.name(on_wire(packet), Part::jitter(side), Place::Path, Some(packet), 0);
+        trail.name(begun(packet).max(packet.entered), Part::serialisation(side), Place::Path, Some(packet), 0);
         let (mut own, mut carried) = (packet, packet);
         while !trail.is_done() && trail.at() > own.entered {
             let Some(before) = self.on_wire_at(side, begun(carried)) else { break };
             let is_own = is_of_flow(before, packet) && before.entered >= trail.beginning();
             if is_own {
-                trail.name(begun(before).max(before.entered), Part::serialisation(side), Some(before), 0);
+                trail.name(begun(before).max(before.entered), Part::serialisation(side), Place::Path, Some(before), 0);
                 own = before;
             } else {
-                trail.name(begun(before).max(own.entered), Part::queueing(side), Some(before), 0);
+                trail.name(begun(before).max(own.entered), Part::queueing(side), Place::Path, Some(before), 0);
             }
             carried = before;
         }
         // What the link was doing is not known where there are several, or another discipline than a queue's.
         let most = earlier(begun(own), own.spent.queueing);
-        trail.name(most.max(own.entered), Part::queueing(side), Some(own), 0);
-        trail.name(own.entered, Part::Unknown, Some(own), 0);
+        trail.name(most.max(own.entered), Part::queueing(side), Place::Path, Some(own), 0);
+        trail.name(own.entered, Part::Unknown, Place::Path, Some(own), 0);
         own
     }
 

@@ -1,6 +1,7 @@
 //! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
 
 use crate::links::Links;
+use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
 use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_SYN};
 use crosswind_path::Side;
@@ -139,13 +140,13 @@ impl<'a> Connection<'a> {
         if done.at < leg.written {
             return;
         }
-        trail.name(done.at, Part::receiver(leg.side), None, 0);
+        trail.name(done.at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
         // Bytes that were sent before the message was handed over are another's.
         if let Some(first) = half.first_with(byte)
             && half.sends[first].packet.entered < leg.written
         {
             let Some((own, at)) = half.own_arrival(leg, done.at) else { return };
-            trail.name(at, Part::HeadOfLine, Some(half.sends[send].packet), 0);
+            trail.name(at, Part::HeadOfLine, Place::receiver(leg.side), Some(half.sends[send].packet), 0);
             send = own;
             byte = half.sends[own].start.max(half.sends[own].after.min(half.sends[own].end - 1));
         }
@@ -196,7 +197,13 @@ impl<'a> Connection<'a> {
         for &(from, part) in timers.iter().rev() {
             let count = if part == Part::RetransmissionTimer { expired } else { 0 };
             expired -= u32::from(part == Part::RetransmissionTimer);
-            trail.name(half.sends[from].packet.entered, part, Some(half.sends[from].packet), count);
+            trail.name(
+                half.sends[from].packet.entered,
+                part,
+                Place::sender(half.sends[from].packet.side),
+                Some(half.sends[from].packet),
+                count,
+            );
         }
         first
     }
@@ -254,14 +261,14 @@ impl<'a> Connection<'a> {
                 // Nothing held it back but the host; or something did that the wire does not show.
                 let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
                 let part = if prompt || !in_flight { Part::sender(side) } else { Part::Unknown };
-                trail.name(trail.beginning(), part, Some(sent.packet), 0);
+                trail.name(trail.beginning(), part, Place::sender(side), Some(sent.packet), 0);
                 return None;
             };
             let gap = at.saturating_since(half.sends[previous].packet.entered);
             // Beside other messages, what was sent before may be another's.
             let held = if self.hosts.pacing && leg.alone { Part::Pacing } else { Part::Unknown };
             let part = if gap <= self.hosts.promptness { Part::sender(side) } else { held };
-            trail.name(half.sends[previous].packet.entered, part, Some(sent.packet), 0);
+            trail.name(half.sends[previous].packet.entered, part, Place::sender(side), Some(sent.packet), 0);
             send = previous;
         }
     }
@@ -303,7 +310,7 @@ impl<'a> Connection<'a> {
         trail: &mut Trail,
     ) -> Option<usize> {
         let ack = &half.acks[ack];
-        trail.name(ack.arrived, Part::sender(side), None, 0);
+        trail.name(ack.arrived, Part::sender(side), Place::sender(side), None, 0);
         let packet = links.follow(ack.packet, Some(why), trail);
         let sent = packet.entered;
         let until = half.arrivals.partition_point(|&(at, _)| at <= sent);
@@ -313,7 +320,7 @@ impl<'a> Connection<'a> {
         } else {
             Part::DelayedAcknowledgement
         };
-        trail.name(at, part, Some(packet), 0);
+        trail.name(at, part, Place::receiver(side), Some(packet), 0);
         (!trail.is_done()).then_some(answered)
     }
 }

@@ -14,10 +14,50 @@ pub struct Piece {
     pub to: Instant,
     /// What it was spent on.
     pub part: Part,
+    /// Where.
+    pub place: Place,
     /// The packet that it is about: which was in the path, was sent again, or had to wait.
     pub packet: Option<PacketId>,
     /// Of a timer, how often it had expired in a row; else 0.
     pub count: u32,
+}
+
+/// Where time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the client.
+    Client,
+    /// At the server.
+    Server,
+    /// In the path, where the piece's packet was.
+    Path,
+}
+
+impl Place {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Path => "path",
+        }
+    }
+
+    /// The host that sends in the direction of `side`.
+    pub const fn sender(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::Client,
+            Side::Reverse => Self::Server,
+        }
+    }
+
+    /// The host that receives from the direction of `side`.
+    pub const fn receiver(side: Side) -> Self {
+        match side {
+            Side::Forward => Self::Server,
+            Side::Reverse => Self::Client,
+        }
+    }
 }
 
 /// A packet of the packet table.
@@ -42,14 +82,16 @@ pub type Wait = Option<Part>;
 /// the leg, whatever they are.
 pub struct Trail {
     beginning: Instant,
+    /// The host at which the message was handed over.
+    sender: Place,
     /// Up to where time has its names.
     at: Instant,
     pieces: Vec<Piece>,
 }
 
 impl Trail {
-    pub fn new(beginning: Instant, end: Instant) -> Self {
-        Self { beginning, at: end, pieces: Vec::new() }
+    pub fn new(beginning: Instant, end: Instant, sender: Place) -> Self {
+        Self { beginning, sender, at: end, pieces: Vec::new() }
     }
 
     /// Whether time has its names down to the beginning.
@@ -67,18 +109,18 @@ impl Trail {
     }
 
     /// Names the time from `from` to where the trail is.
-    pub fn name(&mut self, from: Instant, part: Part, packet: Option<&PacketRecord>, count: u32) {
+    pub fn name(&mut self, from: Instant, part: Part, place: Place, packet: Option<&PacketRecord>, count: u32) {
         let from = from.max(self.beginning);
         if from >= self.at {
             return;
         }
-        self.pieces.push(Piece { from, to: self.at, part, packet: packet.map(PacketId::from), count });
+        self.pieces.push(Piece { from, to: self.at, part, place, packet: packet.map(PacketId::from), count });
         self.at = from;
     }
 
     /// The pieces in the order of time. What has no name yet is unknown.
     pub fn finish(mut self) -> Vec<Piece> {
-        self.name(self.beginning, Part::Unknown, None, 0);
+        self.name(self.beginning, Part::Unknown, self.sender, None, 0);
         self.pieces.reverse();
         self.pieces
     }

@@ -1,7 +1,7 @@
 //! What the time of each exchange was spent on.
 
 use crate::{Cell, CellError, table::write_table};
-use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, with_parts};
+use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, Place, with_parts};
 use crosswind_host::Qdisc;
 use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, Row};
@@ -63,10 +63,11 @@ impl Row for NumberedPiece {
         Column::required("from_ns", Time(|row| Some(row.piece.from)), "When it began."),
         Column::required("to_ns", Time(|row| Some(row.piece.to)), "When it ended, and the next one began."),
         Column::required("part", Text(|row| Some(row.piece.part.name())), "What it was spent on: a part."),
+        Column::required("place", Text(|row| Some(row.piece.place.name())), "Where: client, server or path."),
         Column::optional(
             "direction",
             Text(|row| row.piece.packet.map(|packet| packet.side.name())),
-            "Direction of the packet that it is about.",
+            "Direction of the packet that it is about: which was in the path, was sent again, or had to wait.",
         ),
         Column::optional(
             "index",
@@ -194,11 +195,11 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
         return Some(set_up(attribution, sample, setup, began + Duration::from_nanos(setup.total_ns)));
     };
     if !traffic.simple {
-        return Some(vec![piece(began, ended, Part::Unknown)]);
+        return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
     }
     let mut trail = Vec::new();
     let Some(client_port) = sample.client_port else {
-        return Some(vec![piece(began, ended, Part::Unknown)]);
+        return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
     };
     let leg = |side, written, received, bytes| {
         attribution.leg(Leg { side, client_port, written, received, bytes, alone: traffic.alone })
@@ -220,11 +221,11 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
         (None, Some(received), Some(sent)) if began <= received && received <= sent && sent <= ended => {
             trail.extend(leg(Side::Forward, began, received, sample.sent_bytes));
             if received < sent {
-                trail.push(piece(received, sent, Part::ServerHost));
+                trail.push(piece(received, sent, Part::ServerHost, Place::Server));
             }
             trail.extend(leg(Side::Reverse, sent, ended, sample.received_bytes));
         }
-        _ => trail.push(piece(began, ended, Part::Unknown)),
+        _ => trail.push(piece(began, ended, Part::Unknown, Place::Client)),
     }
     Some(trail)
 }
@@ -237,7 +238,7 @@ fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, don
     let mut add = |length: u64, part, count| {
         let to = at + Duration::from_nanos(length);
         if to > at {
-            pieces.push(Piece { count, ..piece(at, to, part) });
+            pieces.push(Piece { count, ..piece(at, to, part, Place::Client) });
         }
         at = to;
     };
@@ -256,6 +257,6 @@ fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, don
     pieces
 }
 
-const fn piece(from: Instant, to: Instant, part: Part) -> Piece {
-    Piece { from, to, part, packet: None, count: 0 }
+const fn piece(from: Instant, to: Instant, part: Part, place: Place) -> Piece {
+    Piece { from, to, part, place, packet: None, count: 0 }
 }

@@ -9,13 +9,13 @@ from crosswind.report.charts.style import GREY, PALETTE
 from crosswind.report.page import Panels
 from crosswind.spent import GROUPS
 
-_COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], PALETTE, strict=False)} | {GROUPS[-1].title: GREY}
+COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], PALETTE, strict=False)} | {GROUPS[-1].title: GREY}
 _NOTE = "Means of n = {n} exchanges a cell; the table has their intervals."
 
 
 def spent_charts(result: Result, data: Sequence[CellData]) -> Panels:
     """A bar for each cell whose packets tell, of the means of its groups; those that would not be seen are left out."""
-    return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, Kind(_COLOURS, _NOTE))
+    return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, Kind(COLOURS, _NOTE))
 
 
 def _strata(cell: CellData) -> list[Stratum]:

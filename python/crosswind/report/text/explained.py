@@ -1,0 +1,135 @@
+"""A single exchange in words: a sentence on why it took as long as it did, and its timeline."""
+
+from collections.abc import Iterator, Sequence
+
+from crosswind.explained import Explained, Piece
+from crosswind.report.text.format import levels, quantity
+from crosswind.report.text.sentences import sentence
+
+_USUAL = ("propagation_forward", "propagation_reverse", "client_host", "server_host", "late")
+"""Parts of every exchange, which explain none."""
+_SMALL = 0.01
+"""Of the whole, what is less is not named."""
+_SINGLE = 6
+"""Recoveries that are told one by one; of more only their sum."""
+
+_SAID = {
+    "tcp_handshake": "TCP's handshake took {time}",
+    "security_handshake": "the handshake of TLS or QUIC took {time}",
+    "upgrade_handshake": "the upgrade took {time}",
+    "serialisation_forward": "the link to the server needed {time} for its bytes",
+    "serialisation_reverse": "the link to the client needed {time} for its bytes",
+    "queueing_forward": "it queued {time} behind packets of others on the way to the server",
+    "queueing_reverse": "it queued {time} behind packets of others on the way to the client",
+    "jitter_forward": "the path to the server held it back for another {time}",
+    "jitter_reverse": "the path to the client held it back for another {time}",
+    "fast_recovery": "{packet} was lost, and sent again {time} later: acknowledgements of what followed it said so",
+    "tail_loss_probe": "{packet} was lost, with nothing behind it to show that; a tail loss probe came {time} later",
+    "retransmission_timer": "{packet} was lost, and sent again {time} later by the retransmission timer{expiry}",
+    "syn_timer": "TCP's handshake lost a packet, and its timer sent a SYN again after {time}",
+    "loss_threshold": "{packet} was lost, and what it carried sent again {time} later: acknowledgements said so",
+    "probe_timer": "{packet} was lost, and a probe sent {time} later by QUIC's probe timer{expiry}",
+    "quic_recovery": "{packet} was lost, and what it carried sent again {time} later",
+    "head_of_line": "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
+    "congestion_window": "it waited {time} for the congestion window",
+    "slow_start_after_idle": "it waited {time} for the congestion window, which an idle time had shrunk",
+    "receive_window": "it waited {time} for the receiver's window",
+    "nagle": "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
+    "delayed_acknowledgement": "the receiver delayed acknowledgements that it waited for by {time}",
+    "window": "it waited {time} for QUIC's congestion window or flow control",
+    "pacing": "it waited {time} for its turn at the pace at which packets are sent",
+    "unknown": "of {time} packets do not tell what they were spent on",
+}
+_RECOVERIES = (
+    "fast_recovery",
+    "tail_loss_probe",
+    "retransmission_timer",
+    "loss_threshold",
+    "probe_timer",
+    "quic_recovery",
+)
+
+
+def why(exchange: Explained) -> str:
+    """One sentence on why an exchange took as long as it did."""
+    place = f"{levels(exchange.levels)}: " if exchange.levels else ""
+    took = quantity(exchange.whole_ns, "ns")
+    usual = quantity(exchange.usual_ns, "ns")
+    instead = "" if took == usual else f" instead of {usual}, the median of its repetition"
+    reasons = list(_reasons(exchange))
+    because = f": {'; '.join(reasons)}" if reasons else ", which is what the path takes"
+    return sentence(f"{place}exchange {exchange.exchange} took {took}{instead}{because}")
+
+
+def _reasons(exchange: Explained) -> Iterator[str]:
+    least = _SMALL * exchange.whole_ns
+    recoveries = [piece for piece in exchange.pieces if piece.part in _RECOVERIES and piece.length_ns >= least]
+    one_by_one = len(recoveries) <= _SINGLE
+    told: set[str] = set()
+    before: Piece | None = None
+    for piece in exchange.pieces:
+        if piece.part in _USUAL or exchange.parts.get(piece.part, 0) < least:
+            continue
+        if piece.part in _RECOVERIES and one_by_one:
+            if piece.length_ns < least:
+                continue
+            if before is not None and piece.part == "loss_threshold" and before.part == "probe_timer":
+                yield f"{quantity(piece.length_ns, 'ns')} later its loss was known, and what it carried was sent again"
+            else:
+                yield _said(piece, piece.length_ns)
+            before = piece
+        elif piece.part not in told:
+            told.add(piece.part)
+            yield _said(piece, exchange.parts[piece.part])
+
+
+def _said(piece: Piece, length_ns: int) -> str:
+    expiry = f", time {piece.count} in a row" if piece.count > 1 else ""
+    return _SAID[piece.part].format(time=quantity(length_ns, "ns"), packet=packet_name(piece), expiry=expiry)
+
+
+def packet_name(piece: Piece) -> str:
+    """The packet that a piece is about: "packet 12 to the server"."""
+    if piece.index is None:
+        return "a packet"
+    return f"packet {piece.index} to the {'server' if piece.direction == 'forward' else 'client'}"
+
+
+def timeline(exchange: Explained) -> list[list[str]]:
+    """Rows: when a piece began, since the exchange did; how long it lasted, its share, what on, where, and its packet.
+
+    Pieces that follow each other with the same part at the same place are one row.
+    """
+    rows = []
+    first = exchange.pieces[0].from_ns if exchange.pieces else 0
+    for run in _runs(exchange.pieces):
+        length = run[-1].to_ns - run[0].from_ns
+        indexes = [piece.index for piece in run if piece.index is not None]
+        named = packet_name(run[0]) if len(set(indexes)) == 1 else f"{len(set(indexes))} packets" if indexes else ""
+        count = f", time {run[0].count}" if run[0].count > 1 else ""
+        rows.append(
+            [
+                quantity(run[0].from_ns - first, "ns"),
+                quantity(length, "ns"),
+                f"{100 * length / exchange.whole_ns:.1f} %" if exchange.whole_ns else "",
+                run[0].part.replace("_", " ") + count,
+                run[0].place,
+                named,
+            ]
+        )
+    return rows
+
+
+def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    run: list[Piece] = []
+    for piece in pieces:
+        if run and (piece.part, piece.place) != (run[-1].part, run[-1].place):
+            yield run
+            run = []
+        # Each expiry of a timer is a row of its own.
+        if run and piece.count:
+            yield run
+            run = []
+        run.append(piece)
+    if run:
+        yield run

@@ -1,0 +1,94 @@
+"""Reads the exchanges of a run that `crosswind explain` shows."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from crosswind.errors import StoreError, UsageError
+from crosswind.explained import Explained, Piece
+from crosswind.record import PIECES_SCHEMA, SPENT_SCHEMA
+from crosswind.store.directory import Store
+from crosswind.store.record import PIECES, SPENT
+from crosswind.store.result import RepetitionResult
+from crosswind.store.tables import read_table
+
+
+def explained(
+    store: Store, *, cell: int | None, repetition: int | None, message: int | None, slowest: int
+) -> list[Explained]:
+    """The slowest exchanges of a run, of one of its cells or repetitions, or the one with a number.
+
+    Raises: UsageError when there is no such cell or exchange; StoreError when nothing tells what time was spent on.
+    """
+    results = [result for result in store.results().values() if result.failure is None]
+    chosen = [
+        result
+        for result in results
+        if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
+    ]
+    if not chosen:
+        raise UsageError(
+            f"the run has no repetition {_named(cell, repetition)}",
+            hint=f"its cells are 0 to {max((result.planned.cell for result in results), default=0)}",
+        )
+    tables = [(result, _table(store, result, SPENT, SPENT_SCHEMA)) for result in chosen]
+    tables = [(result, table) for result, table in tables if not table.is_empty()]
+    if not tables:
+        raise StoreError(
+            "nothing tells what the time of these exchanges was spent on",
+            hint="that takes the emulator, exchanges that succeed, and a cell of at most a million packets",
+        )
+    if message is not None:
+        return [_the_one(store, tables, message)]
+    ordered = [(result, table.sort("whole_ns", descending=True).head(slowest)) for result, table in tables]
+    all_rows = [(result, row, table) for result, table in ordered for row in table.iter_rows(named=True)]
+    all_rows.sort(key=lambda found: -found[1]["whole_ns"])
+    whole = {result.key: table for result, table in tables}
+    return [_explained(store, result, row, whole[result.key]) for result, row, _ in all_rows[:slowest]]
+
+
+def _named(cell: int | None, repetition: int | None) -> str:
+    of_cell = "" if cell is None else f" of cell {cell}"
+    return f"{'' if repetition is None else repetition}{of_cell}".strip() or "that succeeded"
+
+
+def _the_one(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFrame]], message: int) -> Explained:
+    if len({result.planned.cell for result, _ in tables}) > 1:
+        raise UsageError("every cell has an exchange with that number", hint="say which one: --cell N")
+    result, table = tables[0]
+    row = next(iter(table.filter(exchange=message).iter_rows(named=True)), None)
+    if row is None:
+        raise UsageError(
+            f"exchange {message} of {result.key} did not succeed, or there is none",
+            hint=f"the last one is {max(table['exchange'].to_list())}",
+        )
+    return _explained(store, result, row, table)
+
+
+def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], table: pl.DataFrame) -> Explained:
+    pieces = _table(store, result, PIECES, PIECES_SCHEMA).filter(exchange=row["exchange"])
+    if pieces.is_empty() and row["whole_ns"]:
+        raise UsageError(
+            f"the pieces of exchange {row['exchange']} of {result.key} were not kept",
+            hint="a cell keeps those of its 200 slowest exchanges and of its first 1000",
+        )
+    parts = {name: ns for name, ns in row.items() if name not in ("exchange", "whole_ns") and ns}
+    planned = result.planned
+    return Explained(
+        key=result.key,
+        cell=planned.cell,
+        repetition=planned.repetition,
+        levels=dict(planned.levels),
+        exchange=row["exchange"],
+        whole_ns=row["whole_ns"],
+        usual_ns=median(table["whole_ns"].to_list()),
+        parts={name.removesuffix("_ns"): ns for name, ns in parts.items()},
+        pieces=[Piece(**each) for each in pieces.drop("exchange").iter_rows(named=True)],
+    )
+
+
+def _table(store: Store, result: RepetitionResult, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
+    place = store.directory / "cells" / result.key / name
+    return read_table(place, schema, result.files.get(name))

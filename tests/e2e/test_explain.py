@@ -1,0 +1,91 @@
+"""`crosswind explain`: exchanges whose packets are lost by index, in virtual time, so that every word is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crosswind.catalog import catalog
+from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
+from crosswind.spent import GROUPS
+from e2e_cli import Cli
+from virtual.conftest import requires_kernel
+
+STUDY = """
+[host]
+clock = "virtual"
+congestion_control = "cubic"
+[path]
+delay = "20ms"
+forward.lose = "@lost"
+[workload]
+kind = "echo"
+transport = "tcp"
+messages = 10
+"""
+
+WHY = (
+    "Exchange 4 took {whole} instead of 40 ms, the median of its repetition: packet 7 to the server was lost, with "
+    "nothing behind it to show that; a tail loss probe came {probe} later; packet 9 to the server was lost, and sent "
+    "again {timer} later by the retransmission timer."
+)
+
+
+@pytest.fixture
+def run(crosswind: Cli) -> Path:
+    requires_kernel()
+    (crosswind.cwd / "study.toml").write_text(STUDY, encoding="utf-8")
+    (crosswind.cwd / "lost").write_text("7 9\n", encoding="utf-8")
+    place = crosswind.cwd / "run"
+    assert crosswind("run", "study.toml", "--output", str(place)).status == 0
+    return place
+
+
+def test_an_exchange_is_explained_packet_by_packet(crosswind: Cli, run: Path) -> None:
+    ended = crosswind("explain", str(run), "--slowest", "1", "--json")
+    (found,) = ended.json["exchanges"]
+    assert list(found["parts"]) == ["client_host", "server_host", "propagation_forward", "propagation_reverse", "late",
+                                    "tail_loss_probe", "retransmission_timer"]  # fmt: skip
+    pieces = found["pieces"]
+    assert [piece["from_ns"] for piece in pieces[1:]] == [piece["to_ns"] for piece in pieces[:-1]]
+    assert sum(found["parts"].values()) == found["whole_ns"] == pieces[-1]["to_ns"] - pieces[0]["from_ns"]
+    times = {"whole": found["whole_ns"]} | {name: found["parts"][part] for name, part in (
+        ("probe", "tail_loss_probe"), ("timer", "retransmission_timer"))}  # fmt: skip
+    said = WHY.format(**{name: f"{ns / 1e6:.3g} ms" for name, ns in times.items()})
+    assert found["sentence"] == said
+    text = crosswind("explain", str(run), "--slowest", "1").out
+    assert " ".join(text.split()).startswith(said)
+    assert any("retransmission timer" in line for line in text.splitlines()[-9:])
+
+
+def test_any_exchange_may_be_asked_for_and_the_page_has_its_picture(crosswind: Cli, run: Path) -> None:
+    undisturbed = crosswind("explain", str(run), "--message", "0")
+    assert undisturbed.out.startswith("Exchange 0 took 40 ms, which is what the path takes.\n")
+    assert crosswind("explain", str(run), "--html", "why.html").err == "wrote why.html\n"
+    page = (crosswind.cwd / "why.html").read_text(encoding="utf-8")
+    assert "Exchange 4 took" in page
+    assert "packet 7 to the server, lost" in page
+
+
+def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
+    for asked, said in (
+        (["--message", "10"], "exchange 10 of c000-r00 did not succeed, or there is none\nhint: the last one is 9"),
+        (["--cell", "1"], "the run has no repetition of cell 1\nhint: its cells are 0 to 0"),
+        (
+            ["--message", "1", "--slowest", "2"],
+            "--slowest and --message exclude each other\nhint: give only one of them",
+        ),
+    ):
+        ended = crosswind("explain", str(run), *asked)
+        assert (ended.status, ended.out, ended.err) == (2, "", f"error: {said}\n")
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["options"]["spent"] is True
+    (run / "cells" / "c000-r00" / "pieces.parquet").write_bytes(b"no table")
+    assert "has changed" in crosswind("explain", str(run)).err
+
+
+def test_every_part_is_in_one_group_and_no_column_of_samples_has_its_name() -> None:
+    parts = [name.removesuffix("_ns") for name in SPENT_SCHEMA if name not in ("exchange", "whole_ns")]
+    assert sorted(part for group in GROUPS for part in group.parts) == sorted(parts)
+    assert set(SPENT_SCHEMA) & set(SAMPLE_SCHEMA) == {"exchange"}
+    assert [column.name for column in catalog().spent] == list(SPENT_SCHEMA)
