@@ -72,10 +72,12 @@ def study_of(
     flags: Mapping[str, str],
     repetitions: int = 1,
     seed: int | None = None,
+    several: bool = False,
 ) -> tuple[Study, bool]:
     """The study of the one cell, and whether it runs in virtual time.
 
-    Args: given: settings by dotted key. flags: what errors call each of them. seed: None for the default.
+    Args: given: settings by dotted key. flags: what errors call each of them. seed: None for the default. several:
+        whether it may be several cells.
     Raises: StudyError, EngineError, UsageError.
     """
     wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
@@ -93,7 +95,7 @@ def study_of(
     if seed is not None:
         settings["study.seed"] = seed
     study = Study.adhoc("program", settings, flags=flags)
-    if len(study) > 1:
+    if len(study) > 1 and not several:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise UsageError(
             f"this is {len(study)} paths, not one: {factors}", hint="`crosswind run program` compares several"

@@ -131,6 +131,20 @@ def test_timeouts_and_signals_end_a_program_that_never_waits_within_2_s(running:
     wait_until(lambda: not any(map(is_running, inside)))
 
 
+def test_the_round_trips_of_a_client_are_counted(execute: Exec) -> None:
+    server = f"{sys.executable} -m http.server {{port}}"
+    # A SYN and its answer, a request and its answer.
+    client = [requires("curl"), "-sS", "-o", "/dev/null", "http://server:{port}/"]
+    ended = execute("--round-trips", "--delay", "5ms", "--json", "--server", server, "--", *client)
+    found = json.loads(ended.err.splitlines()[-1])["round_trips"]
+    assert found["trips"] == pytest.approx(2, abs=1e-4)
+    assert found["delays"] == ["15ms", "35ms", "105ms"]
+    assert max(found["offset_ns"], found["deviation_ns"]) < 100_000
+    refused = execute("--round-trips", "--network", "4g", "--", "true")
+    assert refused.status == 2
+    assert refused.err.startswith("error: --round-trips varies --delay, and --network sets another\nhint: ")
+
+
 def test_errors_and_status_pass_too(execute: Exec) -> None:
     ended = execute("--", "sh", "-c", "echo out; echo err >&2; exit 5")
     assert (ended.status, ended.out) == (5, "out\n")

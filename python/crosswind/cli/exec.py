@@ -31,10 +31,13 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 @click.command("exec", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="Number of times to run the command.")
+@click.option(
+    "--round-trips", is_flag=True, help="Then run it over three more delays, and say how many round trips it takes."
+)
 @program_options
-def command(*, client: tuple[str, ...], repetitions: int, **given: Any) -> int:
+def command(*, client: tuple[str, ...], repetitions: int, round_trips: bool, **given: Any) -> int:
     """Run COMMAND on a client host, and the --server command on a server host, with an emulated path between them."""
     asked = picked(ProgramOptions, given)
     if asked.capture is not None and repetitions > 1:
         raise UsageError("--capture writes one file, of one repetition", hint="leave out --repetitions, or --capture")
-    return run_programs(list(client), asked, chosen(given), repetitions=repetitions)
+    return run_programs(list(client), asked, chosen(given), repetitions=repetitions, round_trips=round_trips)

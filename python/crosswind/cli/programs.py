@@ -48,6 +48,9 @@ _OF_PROGRAMS = (
     ),
 )
 
+_FURTHER_DELAYS_NS = (10_000_000, 30_000_000, 100_000_000)
+"""By how much longer the delays are, each way, over which a client's round trips are counted."""
+
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 
@@ -76,12 +79,13 @@ def run_programs(
     settings: Mapping[str, str],
     *,
     repetitions: int = 1,
+    round_trips: bool = False,
     greeting: str = "",
 ) -> int:
     """Runs programs on a path, lets the client's output pass, and prints the summary. Returns the exit status.
 
     Args: client: an argument list with placeholders. settings: by dotted key, as written. greeting: of a shell, what is
-        said before it starts; none of other programs.
+        said before it starts; none of other programs. round_trips: whether to say how many a client takes.
     Raises: CrosswindError with its exit status.
     """
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
@@ -95,8 +99,9 @@ def run_programs(
     programs.check()
     if output is None and any(OUTPUT in word for word in (*client, *(server or ()))):
         raise UsageError(f"{OUTPUT} is a directory of the run, which is not kept", hint="give --output DIR")
-    if capture is not None:
-        _check_writable(capture)
+    _check_writable(capture)
+    if round_trips:
+        _refuse_other_delays(settings)
     try:
         flags = {key: option_name(key) for key in settings}
         study, is_virtual = study_of(programs, settings, flags=flags, repetitions=repetitions, seed=asked.seed)
@@ -119,6 +124,8 @@ def run_programs(
                 if capture is not None:
                     _copy(run.directory / "cells" / result.key / "client.pcapng", capture)
             summary = {**summary_of(run), "run": str(output) if output else None}
+            if round_trips:
+                summary["round_trips"] = _round_trips(programs, settings, flags, seed=asked.seed)
     except (EngineError, DiskError) as error:
         raise NotRunError(error.message, error.hint) from error
     for line in [json.dumps(summary)] if asked.as_json else lines_of(summary):
@@ -128,6 +135,41 @@ def run_programs(
         for place in filter(None, (repetition["files"] for repetition in summary["repetitions"])):
             click.echo(f"  files: {output / place}", err=True)
     return int(summary["exit_status"])
+
+
+def _refuse_other_delays(settings: Mapping[str, str]) -> None:
+    """Raises: UsageError where the delay is not that of both directions of one hop."""
+    others = [
+        key for key in settings if key != "path.delay" and (key.endswith(("delay", ".network")) or ".hop." in key)
+    ]
+    if others:
+        given = ", ".join(option_name(key) for key in others)
+        raise UsageError(f"--round-trips varies --delay, and {given} sets another", hint="give --delay alone")
+
+
+def _round_trips(
+    programs: Programs, settings: Mapping[str, str], flags: Mapping[str, str], *, seed: int | None
+) -> dict[str, Any] | None:
+    """How many round trips the client takes; None where it did not end well over every delay.
+
+    Raises: CrosswindError as a run does.
+    """
+    from crosswind.analysis import collect
+    from crosswind.analysis.round_trips import round_trips
+    from crosswind.execution.in_turn import run_in_turn
+    from crosswind.execution.options import RunOptions
+    from crosswind.units import format_duration, parse_duration
+
+    own_ns = parse_duration(settings.get("path.delay", "0ms"))
+    delays = [format_duration(own_ns + more_ns) for more_ns in _FURTHER_DELAYS_NS]
+    study, _ = study_of(programs, {**settings, "path.delay": delays}, flags=flags, seed=seed, several=True)
+    with _temporary() as place:
+        run = run_in_turn(study, RunOptions(output=place, jobs=1), None, look=lambda _part: None)
+        found = round_trips(collect(run.record()), level=0.95)
+    if not found:
+        return None
+    line = found[0]
+    return {"trips": line.trips.value, "offset_ns": line.offset.value, "deviation_ns": line.deviation, "delays": delays}
 
 
 @contextmanager
@@ -143,8 +185,10 @@ def _temporary() -> Iterator[Path]:
         yield place / "run"
 
 
-def _check_writable(capture: Path) -> None:
+def _check_writable(capture: Path | None) -> None:
     """Raises: UsageError before anything runs."""
+    if capture is None:
+        return
     if capture == Path("-"):
         raise UsageError("--capture -: standard output is the command's own", hint="give the name of a file")
     folder = capture.parent
@@ -196,7 +240,7 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
     if len(repetitions) == 1:
         (only,) = repetitions
         lines = [f"crosswind: {_ended(only)}, {clock}", *_path_lines(only), f"  {_fidelity(only)}"]
-        return [*lines, *_warning_lines(only)]
+        return [*lines, *_round_trip_lines(summary), *_warning_lines(only)]
     times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
     failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
     head = f"crosswind: {len(repetitions)} repetitions, {failed} of them failed, {clock}"
@@ -209,6 +253,19 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
         lines.append(f"  #{number}: {_ended(repetition)}; {carried}; {_again(repetition)}; {_fidelity(repetition)}")
         lines += _warning_lines(repetition)
     return lines
+
+
+def _round_trip_lines(summary: dict[str, Any]) -> list[str]:
+    if "round_trips" not in summary:
+        return []
+    line = summary["round_trips"]
+    if line is None:
+        return ["  round trips: not known, since the command did not end well over every delay"]
+    besides, off = (quantity(line[name], "ns") for name in ("offset_ns", "deviation_ns"))
+    over = ", ".join(line["delays"])
+    return [
+        f"  round trips: {line['trips']:.2f}, and {besides} besides (over delays of {over} each way; {off} off a line)"
+    ]
 
 
 def _ended(repetition: dict[str, Any]) -> str:

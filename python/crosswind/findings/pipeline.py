@@ -22,6 +22,7 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.result import CellResult, Interval, Result, ResultModel
+from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
 from crosswind.analysis.trust import (
     clock_of,
@@ -71,6 +72,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
         spent=spent_differences(data, level=level),
+        round_trips=round_trips(data, level=level),
         model_errors=model_errors(cells, data),
         precisions=[state.at_end() for state in precision_of(record, data)],
         peers=[program for program in programs if program is not None],

@@ -21,6 +21,7 @@ from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.quantiles import quantile_table
+from crosswind.report.tables.round_trips import round_trip_tables
 from crosswind.report.tables.spent import spent_tables
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
@@ -177,6 +178,7 @@ _BEFORE_METRICS = (
     _Part(precision_tables),
     _Part(profile_tables, _of_profiles),
     _Part(program_tables),
+    _Part(round_trip_tables),
 )
 """What only some studies ask for, and therefore comes first."""
 

@@ -14,6 +14,7 @@ from crosswind.analysis.result.conditions import Conditions
 from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
+from crosswind.analysis.result.round_trips import RoundTrips
 from crosswind.analysis.result.spent import SpentDifference
 from crosswind.damage import Damage
 from crosswind.precision import PrecisionReached
@@ -39,6 +40,7 @@ class Result(ResultModel):
     cells: list[CellResult]
     comparisons: list[LevelComparison]
     spent: list[SpentDifference] = Field(default=[])
+    round_trips: list[RoundTrips] = Field(default=[])
     model_errors: list[ModelErrors] = Field(default=[])
     precisions: list[PrecisionReached] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])

@@ -1,0 +1,110 @@
+"""How many round trips an exchange takes: the slope of its time over the round trip of the path."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.comparisons import other_levels
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.result import Interval
+from crosswind.analysis.result.round_trips import RoundTrips
+from crosswind.effect import PathEffect
+from crosswind.metrics import METRICS
+from crosswind.quantities import TIME
+from crosswind.stats import Design, Units, exactly, mean_interval
+from crosswind.stats.estimate import Array
+
+
+def round_trips(data: Sequence[CellData], *, level: float) -> list[RoundTrips]:
+    """Of each group of cells whose paths differ in delay alone, and of each of their main times."""
+    return [made for factor, cells in _groups(data) for made in _of_group(factor, cells, level=level)]
+
+
+def _groups(data: Sequence[CellData]) -> Iterator[tuple[str, list[CellData]]]:
+    for factor in dict.fromkeys(key for cell in data for key in cell.levels):
+        groups: dict[tuple[tuple[str, str], ...], list[CellData]] = defaultdict(list)
+        for cell in data:
+            if factor in cell.levels:
+                groups[tuple(other_levels(cell, factor).items())].append(cell)
+        for cells in groups.values():
+            trips = {cell.effect.round_trip_ns for cell in cells}
+            alike = len({_without_delay(cell.effect) for cell in cells}) == 1
+            if len(trips) == len(cells) > 1 and alike:
+                yield factor, sorted(cells, key=lambda cell: cell.effect.round_trip_ns)
+
+
+def _without_delay(effect: PathEffect) -> str:
+    return repr(PathEffect(replace(effect.forward, delay_ns=0), replace(effect.reverse, delay_ns=0)))
+
+
+def _of_group(factor: str, cells: Sequence[CellData], *, level: float) -> Iterator[RoundTrips]:
+    kind = cells[0].settings.kind
+    for name, metric in METRICS.items():
+        is_main = kind in metric.compared_in and metric.unit is TIME and not metric.is_difference
+        if is_main and all(name in cell.samples for cell in cells):
+            line = _Line.of(cells, name)
+            if line is not None:
+                design = design_of(metric, cells[-1].settings)
+                yield RoundTrips(
+                    factor=factor,
+                    fixed=other_levels(cells[0], factor),
+                    cells=[cell.cell for cell in cells],
+                    metric=name,
+                    trips=line.estimate(line.slopes, design, unit="1", level=level),
+                    offset=line.estimate(line.offsets, design, unit="ns", level=level),
+                    deviation=line.deviation,
+                )
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Straight lines through the means of cells, one for each repetition that they have in common.
+
+    Attributes: slopes, offsets: shape (repetitions,). deviation: of a cell's mean from the mean line, at most. n: of
+    how many values.
+    """
+
+    slopes: Array
+    offsets: Array
+    deviation: float
+    n: int
+    exact: bool
+
+    @classmethod
+    def of(cls, cells: Sequence[CellData], name: str) -> Self | None:
+        """None where the cells have no repetition in common."""
+        by_cell = [dict(zip(_keys(cell, name), cell.samples[name].means.tolist(), strict=True)) for cell in cells]
+        # An exact cell comes out the same in every repetition.
+        chance = [own for own, cell in zip(by_cell, cells, strict=True) if not cell.is_exact]
+        common = sorted(set.intersection(*(set(own) for own in chance))) if chance else [0]
+        if not common:
+            return None
+        times = np.array(
+            [
+                [next(iter(own.values())) if cell.is_exact else own[key] for key in common]
+                for own, cell in zip(by_cell, cells, strict=True)
+            ]
+        )
+        trips = np.array([float(cell.effect.round_trip_ns) for cell in cells])
+        centred = trips - trips.mean()
+        slopes = centred @ times / (centred @ centred)
+        offsets = times.mean(axis=0) - slopes * trips.mean()
+        off = times.mean(axis=1) - (offsets.mean() + slopes.mean() * trips)
+        n = sum(cell.samples[name].n for cell in cells)
+        return cls(slopes, offsets, float(np.abs(off).max()) if len(cells) > 2 else 0.0, n, not chance)
+
+    def estimate(self, values: Array, design: Design, *, unit: str, level: float) -> Interval:
+        """The mean over repetitions, with the interval that their design supports."""
+        if self.exact:
+            return Interval.of(exactly(float(values[0]), n=self.n, level=level, unit=unit))
+        return Interval.of(replace(mean_interval(Units.of(values), unit=unit, design=design, level=level), n=self.n))
+
+
+def _keys(cell: CellData, name: str) -> list[int]:
+    """The repetitions of a cell that have values."""
+    units = cell.samples[name]
+    return [repetition for (repetition, _), size in zip(units.keys, units.sizes, strict=True) if size > 0]
