@@ -54,7 +54,8 @@ def assert_same_with_every_seed(cells: VirtualCells, workload: Object, **section
     first, other = (cells.run(workload, seed=seed, **{**PATH, **sections}) for seed in (1, 2))
     assert len(first.samples()) > 0
     assert set(first.samples()["outcome"]) == {"ok"}
-    assert first.samples().equals(other.samples())
+    # Which ports the kernel gives clients is left to chance.
+    assert first.samples().drop("client_port").equals(other.samples().drop("client_port"))
     assert first.packets().drop(PORTS).equals(other.packets().drop(PORTS))
     assert first.finished.elapsed_ns == other.finished.elapsed_ns
 
