@@ -35,7 +35,8 @@ ip netns add b
 ip link add v netns a type veth peer name v netns b
 for host in a b; do
     ip -n $host link set lo up
-    ip -n $host link set v address 02:00:00:00:00:0$host gso_max_segs 1 up
+    # Without an IPv6 address of its own a host sends nothing by itself.
+    ip -n $host link set v address 02:00:00:00:00:0$host gso_max_segs 1 addrgenmode none up
 done
 ip -n a addr add 10.0.0.1/24 dev v
 ip -n b addr add 10.0.0.2/24 dev v
