@@ -4,19 +4,33 @@
 
 use crosswind_path::{Arrival, Direction, DirectionConfig, Ecn};
 use crosswind_units::{Bytes, Instant, Seed};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::hint::black_box;
-use std::time;
 
 const PACKETS: u64 = 5_000_000;
 
 fn main() {
-    measure("no element", &json!({}), 100);
-    measure("delay", &json!({"delay_ns": 10_000_000}), 100);
-    measure("loss", &json!({"loss": 0.01}), 100);
+    let mut settings = Map::new();
+    measure("no element", &settings, 120);
+    for (number, (element, keys)) in (1..).zip([
+        ("delay", json!({"delay_ns": 1_000_000})),
+        ("link", json!({"rate_bps": 200_000_000_000_u64})),
+        ("loss", json!({"loss": 0.01})),
+        ("MTU", json!({"link_mtu_bytes": 1500})),
+        ("corruption", json!({"corrupt": 0.01})),
+        ("duplication", json!({"duplicate": 0.01})),
+        ("grants", json!({"grant_period_ns": 10_000})),
+    ]) {
+        settings.extend(keys.as_object().unwrap().clone());
+        measure(&format!("{number} elements, the last added: {element}"), &settings, 120);
+    }
+    measure("jitter", json!({"delay_ns": 1_000_000, "jitter_ns": 100_000, "reorder": true}).as_object().unwrap(), 120);
     let link = |discipline: &str| {
         json!({"link_mtu_bytes": 1500, "loss": 0.01, "rate_bps": 100_000_000_000_u64, "discipline": discipline,
                "queue": {"packets": 1000}, "delay_ns": 1_000_000})
+        .as_object()
+        .unwrap()
+        .clone()
     };
     for discipline in ["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2"] {
         // 1500 bytes take 120 ns at this rate: half of what the link carries, and what fills its queue.
@@ -26,10 +40,14 @@ fn main() {
 }
 
 /// Packets a second, one every `gap_ns` of virtual time; eight flows, of which every other takes marks.
-fn measure(name: &str, settings: &Value, gap_ns: u64) {
-    let config = DirectionConfig::from_object(settings.as_object().unwrap()).unwrap();
+fn measure(name: &str, settings: &Map<String, Value>, gap_ns: u64) {
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if only.is_some_and(|only| !name.starts_with(&only)) {
+        return;
+    }
+    let config = DirectionConfig::from_object(settings).unwrap();
     let mut direction = Direction::from_config(&config, Seed(1));
-    let start = time::Instant::now();
+    let start = processor_time_ns();
     for index in 0..PACKETS {
         let now = Instant::from_nanos(index * gap_ns);
         let ecn = if index % 2 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
@@ -38,6 +56,12 @@ fn measure(name: &str, settings: &Value, gap_ns: u64) {
             black_box(departure);
         }
     }
-    let rate = PACKETS as f64 / start.elapsed().as_secs_f64() / 1e6;
-    println!("{name}: {rate:.1} million packets/s");
+    let each = (processor_time_ns() - start) as f64 / PACKETS as f64;
+    println!("{name}: {:.1} million packets/s, {each:.0} ns each", 1e3 / each);
+}
+
+/// Of this thread, in which others that use the processor do not count.
+fn processor_time_ns() -> u64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    times.split(' ').next().unwrap().parse().unwrap()
 }

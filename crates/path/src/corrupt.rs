@@ -2,7 +2,7 @@
 //! checksum shows it. Of the IP version the bits stay, without which no host would take the packet at all.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::{Effect, Element, ElementSettings, Schedule, filter};
+use crate::{Effect, Element, ElementSettings, Outcome, Schedule, filter};
 use alloc::boxed::Box;
 use crosswind_units::{Probability, Seed};
 
@@ -34,17 +34,15 @@ impl ElementSettings for CorruptSettings {
 }
 
 /// Flips one bit of some packets at random.
-pub fn corruption(mut settings: Schedule<CorruptSettings>, seed: Seed) -> Box<dyn Element> {
+pub fn corruption(settings: Schedule<CorruptSettings>, seed: Seed) -> Box<dyn Element> {
     let places = seed.child("bit");
+    let mut chances = settings.map(|settings| settings.corrupt.chance());
     filter(move |packet| {
         let bits = packet.size.0 * 8;
-        if packet.flipped_bit.is_none()
-            && bits > VERSION_BITS
-            && settings.at(packet.at).corrupt.happens(packet.word(seed))
-        {
+        if packet.flipped_bit.is_none() && bits > VERSION_BITS && chances.at(packet.at).happens(packet.word(seed)) {
             let place = (u128::from(packet.word(places)) * u128::from(bits - VERSION_BITS)) >> 64;
             packet.flipped_bit = Some(VERSION_BITS as u32 + place as u32);
         }
-        None
+        Outcome::Passes
     })
 }

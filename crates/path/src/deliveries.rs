@@ -4,7 +4,7 @@
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
-use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crate::{Cause, Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -126,13 +126,13 @@ pub struct Deliveries {
     once: bool,
     mean_rate: Option<BitRate>,
     settings: Schedule<DeliverySettings>,
-    waiting: VecDeque<Packet>,
+    waiting: VecDeque<Box<Packet>>,
     waiting_bytes: u64,
     /// What of the first packet is still to be delivered.
     left: u64,
     /// The next delivery that is not used yet, counted over all turns of the trace.
     next: u64,
-    out: VecDeque<Departure>,
+    out: VecDeque<Leaving>,
 }
 
 impl Deliveries {
@@ -174,15 +174,17 @@ impl Deliveries {
 
     fn deliver(&mut self, time: Instant) {
         let mut bytes = DELIVERED;
-        while let Some(first) = self.waiting.front().copied().filter(|_| bytes > 0) {
+        while bytes > 0 && !self.waiting.is_empty() {
             let taken = self.left.min(bytes);
             bytes -= taken;
             self.left -= taken;
-            if self.left == 0 {
-                self.waiting.pop_front();
+            if self.left == 0
+                && let Some(mut first) = self.waiting.pop_front()
+            {
                 self.waiting_bytes -= first.size.0;
                 self.left = self.waiting.front().map_or(0, |next| next.size.0);
-                self.out.push_back(Departure::Forwarded(first.after_queueing(time)));
+                first.queue_until(time);
+                self.out.push_back(Leaving::Forwarded(first));
             }
         }
     }
@@ -194,15 +196,14 @@ impl Deliveries {
 }
 
 impl Element for Deliveries {
-    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+    fn handle_packet(&mut self, packet: Box<Packet>) {
+        let now = packet.at;
         self.advance(now);
         if packet.is_light && self.waiting.is_empty() {
-            self.out.push_back(Departure::Forwarded(packet));
-            return;
+            return self.out.push_back(Leaving::Forwarded(packet));
         }
         if !self.has_room(now, packet.size.0) {
-            self.out.push_back(Departure::Dropped(packet, DELIVERY_QUEUE));
-            return;
+            return self.out.push_back(Leaving::Dropped(packet, DELIVERY_QUEUE));
         }
         if self.waiting.is_empty() {
             self.next = self.after(now);
@@ -212,7 +213,7 @@ impl Element for Deliveries {
         self.waiting.push_back(packet);
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
         if self.out.is_empty() {
             self.advance(now);
         }

@@ -1,6 +1,6 @@
 //! A direction is a chain of elements; a path is two directions.
 
-use crate::{Arrival, CompiledStage, Departure, DirectionConfig, Element, Packet};
+use crate::{Arrival, Cause, CompiledStage, Departure, DirectionConfig, Element, Leaving, Outcome, Packet};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -34,7 +34,12 @@ impl Side {
 /// Elements count time from the origin of the direction, the first packet in it unless the path has another.
 pub struct Direction {
     stages: Vec<Stage>,
-    out: VecDeque<Departure>,
+    /// The least of the stages' `due`.
+    due: Instant,
+    out: VecDeque<Out>,
+    /// Boxes for packets.
+    #[allow(clippy::vec_box)] // it is the boxes that are used again
+    spare: Vec<Box<Packet>>,
     next_index: u64,
     origin: Option<Instant>,
 }
@@ -42,13 +47,29 @@ pub struct Direction {
 /// An element, and which hop it is part of.
 struct Stage {
     hop: u8,
+    /// When it next has something to hand out; `NEVER` where it has nothing.
+    due: Instant,
     element: Box<dyn Element>,
 }
+
+/// A packet that has left the stages, or the notice of a copy.
+struct Out {
+    packet: Box<Packet>,
+    how: How,
+}
+
+enum How {
+    Forwarded,
+    Dropped(Cause),
+    Duplicated,
+}
+
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl Direction {
     /// A chain of elements, from first to last. An empty chain is a wire of no length.
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
-        Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, element }).collect())
+        Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, due: NEVER, element }).collect())
     }
 
     /// The elements that `config` asks for, in the order of the registry. Each draws from a stream of its own of `seed`.
@@ -58,13 +79,14 @@ impl Direction {
 
     /// The elements of `stages`, in their order.
     pub fn of_compiled(stages: Vec<CompiledStage>) -> Self {
-        let made =
-            |CompiledStage { hop, element, seed }: CompiledStage| Some(Stage { hop, element: element.make(seed)? });
+        let made = |CompiledStage { hop, element, seed }: CompiledStage| {
+            Some(Stage { hop, due: NEVER, element: element.make(seed)? })
+        };
         Self::of_stages(stages.into_iter().filter_map(made).collect())
     }
 
     const fn of_stages(stages: Vec<Stage>) -> Self {
-        Self { stages, out: VecDeque::new(), next_index: 0, origin: None }
+        Self { stages, due: NEVER, out: VecDeque::new(), spare: Vec::new(), next_index: 0, origin: None }
     }
 
     /// Lets time begin at `origin`, unless it has begun.
@@ -79,11 +101,8 @@ impl Direction {
         let index = self.next_index;
         self.next_index += 1;
         self.pump(now);
-        let packet = Packet::entering(index, now, arrival);
-        match self.stages.first_mut() {
-            Some(first) => first.handle_packet(packet),
-            None => self.out.push_back(Departure::Forwarded(packet)),
-        }
+        let packet = self.boxed(Packet::entering(index, now, arrival));
+        self.pass(0, packet);
         self.pump(now);
         index
     }
@@ -94,22 +113,26 @@ impl Direction {
         if self.out.is_empty() {
             self.pump(self.own(now));
         }
-        self.out.pop_front().map(|departure| departure.since(origin))
+        let Out { packet, how } = self.out.pop_front()?;
+        let left = packet.shifted(origin);
+        self.spare.push(packet);
+        Some(match how {
+            How::Forwarded => Departure::Forwarded(left),
+            How::Dropped(cause) => Departure::Dropped(left, cause),
+            How::Duplicated => Departure::Duplicated(left),
+        })
     }
 
     /// When `poll_packet` will next have something, if nothing arrives before.
     pub fn next_wakeup(&self) -> Option<Instant> {
         let origin = self.origin?;
-        let next = match self.out.front() {
-            Some(departure) => Some(departure.packet().at),
-            None => self.stages.iter().filter_map(|stage| stage.element.next_wakeup()).min(),
-        };
-        next.map(|next| origin + (next - Instant::ZERO))
+        let next = self.out.front().map_or(self.due, |out| out.packet.at);
+        (next < NEVER).then(|| origin + (next - Instant::ZERO))
     }
 
     /// Packets inside.
     pub fn queued(&self) -> usize {
-        let out = self.out.iter().filter(|departure| !matches!(departure, Departure::Duplicated(_))).count();
+        let out = self.out.iter().filter(|out| !matches!(out.how, How::Duplicated)).count();
         out + self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>()
     }
 
@@ -118,37 +141,67 @@ impl Direction {
         Instant::ZERO + now.saturating_since(self.origin.unwrap_or(now))
     }
 
-    /// Moves packets down the chain. A single pass is enough, because packets only go forwards.
+    /// Moves packets down the chain, out of the stages that have some by `now`. A single pass is enough, because packets only go forwards.
     fn pump(&mut self, now: Instant) {
-        for i in 0..self.stages.len() {
-            let (before, after) = self.stages.split_at_mut(i + 1);
-            while let Some(departure) = before[i].element.poll_packet(now) {
-                let packet = departure.packet();
+        if self.due > now {
+            return;
+        }
+        for number in 0..self.stages.len() {
+            if self.stages[number].due > now {
+                continue;
+            }
+            while let Some(leaving) = self.stages[number].element.poll_packet(now) {
+                let packet = leaving.packet();
                 debug_assert_eq!(
                     packet.entered + packet.spent.total(),
                     packet.at,
-                    "element {i} does not say what it did with the time"
+                    "element {number} does not say what it did with the time"
                 );
-                match (departure, after.first_mut()) {
-                    (Departure::Dropped(..), _) | (Departure::Forwarded(_), None) => self.out.push_back(departure),
-                    (Departure::Forwarded(packet), Some(next)) => next.handle_packet(packet),
-                    (Departure::Duplicated(packet), next) => {
-                        let copy = packet.copied();
-                        self.out.push_back(Departure::Duplicated(copy));
-                        match next {
-                            Some(next) => [packet, copy].into_iter().for_each(|packet| next.handle_packet(packet)),
-                            None => self.out.extend([packet, copy].map(Departure::Forwarded)),
-                        }
-                    }
+                match leaving {
+                    Leaving::Forwarded(packet) => self.pass(number + 1, packet),
+                    Leaving::Dropped(packet, cause) => self.out.push_back(Out { packet, how: How::Dropped(cause) }),
+                }
+            }
+            let stage = &mut self.stages[number];
+            stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
+        }
+        self.due = self.stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
+    }
+
+    /// Gives a packet to the stage of this number, and to those behind it, until it stays in one.
+    fn pass(&mut self, number: usize, mut packet: Box<Packet>) {
+        for number in number..self.stages.len() {
+            let stage = &mut self.stages[number];
+            packet.hop = stage.hop;
+            match stage.element.judge_packet(&mut packet) {
+                Outcome::Passes => {}
+                Outcome::Duplicates => {
+                    let copy = packet.copied();
+                    let [notice, copy] = [self.boxed(copy), self.boxed(copy)];
+                    self.out.push_back(Out { packet: notice, how: How::Duplicated });
+                    self.pass(number + 1, packet);
+                    return self.pass(number + 1, copy);
+                }
+                Outcome::Drops(cause) => return self.out.push_back(Out { packet, how: How::Dropped(cause) }),
+                Outcome::Stays => {
+                    stage.element.handle_packet(packet);
+                    stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
+                    self.due = self.due.min(stage.due);
+                    return;
                 }
             }
         }
+        self.out.push_back(Out { packet, how: How::Forwarded });
     }
-}
 
-impl Stage {
-    fn handle_packet(&mut self, packet: Packet) {
-        self.element.handle_packet(packet.at, Packet { hop: self.hop, ..packet });
+    fn boxed(&mut self, packet: Packet) -> Box<Packet> {
+        match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = packet;
+                spare
+            }
+            None => Box::new(packet),
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 //! words decide what becomes of it.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::filter::passing;
-use crate::{Departure, Element, ElementSettings, Schedule};
+use crate::{Element, ElementSettings, Outcome, Schedule, filter};
 use alloc::boxed::Box;
 use crosswind_units::{Probability, Seed};
 
@@ -27,12 +26,10 @@ impl ElementSettings for DuplicateSettings {
 }
 
 /// Duplicates packets at random.
-pub fn duplication(mut settings: Schedule<DuplicateSettings>, seed: Seed) -> Box<dyn Element> {
-    passing(move |packet| {
-        if settings.at(packet.at).duplicate.happens(packet.word(seed)) {
-            Departure::Duplicated(packet)
-        } else {
-            Departure::Forwarded(packet)
-        }
+pub fn duplication(settings: Schedule<DuplicateSettings>, seed: Seed) -> Box<dyn Element> {
+    let mut chances = settings.map(|settings| settings.duplicate.chance());
+    filter(move |packet| {
+        let duplicates = chances.at(packet.at).happens(packet.word(seed));
+        if duplicates { Outcome::Duplicates } else { Outcome::Passes }
     })
 }

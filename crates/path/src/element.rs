@@ -1,5 +1,6 @@
 //! One packet-processing stage, and what passes through it.
 
+use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 /// The two bits of the IP header about congestion (RFC 3168).
@@ -130,9 +131,9 @@ impl Packet {
 
     /// The packet on a clock that shows `origin` where this one shows zero.
     #[must_use]
-    fn since(self, origin: Instant) -> Self {
+    pub(crate) fn shifted(&self, origin: Instant) -> Self {
         let shifted = |time: Instant| origin + (time - Instant::ZERO);
-        Self { entered: shifted(self.entered), at: shifted(self.at), ..self }
+        Self { entered: shifted(self.entered), at: shifted(self.at), ..*self }
     }
 
     /// Whether the path has marked it, whose bits about congestion were `before` when it entered.
@@ -140,38 +141,33 @@ impl Packet {
         self.ecn == Ecn::Marked && before != Ecn::Marked
     }
 
-    /// The packet once it has been in flight for `time`.
-    #[must_use]
-    pub fn after_propagation(self, time: Duration) -> Self {
-        let propagation = self.spent.propagation + time;
-        Self { at: self.at + time, spent: TimeSpent { propagation, ..self.spent }, ..self }
+    /// Lets it be in flight for `time`.
+    pub fn propagate(&mut self, time: Duration) {
+        self.at += time;
+        self.spent.propagation += time;
     }
 
-    /// The packet once it has been transmitted for `time`.
-    #[must_use]
-    pub fn after_transmission(self, time: Duration) -> Self {
-        let serialisation = self.spent.serialisation + time;
-        Self { at: self.at + time, spent: TimeSpent { serialisation, ..self.spent }, ..self }
+    /// Lets it be transmitted for `time`.
+    pub fn transmit(&mut self, time: Duration) {
+        self.at += time;
+        self.spent.serialisation += time;
     }
 
-    /// The packet once it has waited behind others until `end`.
-    #[must_use]
-    pub fn after_queueing(self, end: Instant) -> Self {
-        let queueing = self.spent.queueing + end.saturating_since(self.at);
-        Self { at: end, spent: TimeSpent { queueing, ..self.spent }, ..self }
+    /// Lets it wait behind others until `end`.
+    pub fn queue_until(&mut self, end: Instant) {
+        self.spent.queueing += end.saturating_since(self.at);
+        self.at = end;
     }
 
-    /// The packet once it has been held back until `end`.
-    #[must_use]
-    pub fn held_until(self, end: Instant) -> Self {
-        self.after_jitter(end.saturating_since(self.at))
+    /// Holds it back until `end`, unless that is over.
+    pub fn hold_until(&mut self, end: Instant) {
+        self.hold(end.saturating_since(self.at));
     }
 
-    /// The packet once it has been held back for `time`.
-    #[must_use]
-    pub fn after_jitter(self, time: Duration) -> Self {
-        let jitter = self.spent.jitter + time;
-        Self { at: self.at + time, spent: TimeSpent { jitter, ..self.spent }, ..self }
+    /// Holds it back for `time`.
+    pub fn hold(&mut self, time: Duration) {
+        self.at += time;
+        self.spent.jitter += time;
     }
 }
 
@@ -191,13 +187,12 @@ impl Cause {
     }
 }
 
-/// How a packet leaves a stage.
+/// How a packet leaves the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
     /// On to the next stage, at `packet.at`.
     Forwarded(Packet),
-    /// On to the next stage, and a copy of it right behind. Out of the path, this says that the copy was made: it then leaves by itself, after
-    /// this, and shares the buffer.
+    /// Of a direction: this copy was made. It leaves by itself, after this, and shares the buffer.
     Duplicated(Packet),
     /// Out of the network, at `packet.at`.
     Dropped(Packet, Cause),
@@ -210,33 +205,66 @@ impl Departure {
             Self::Forwarded(packet) | Self::Duplicated(packet) | Self::Dropped(packet, _) => packet,
         }
     }
+}
 
-    /// The same on a clock that shows `origin` where this one shows zero.
-    #[must_use]
-    pub(crate) fn since(self, origin: Instant) -> Self {
+/// How a packet leaves a stage in which it has been. It is boxed on its way, so that a stage moves a pointer in the place of a packet.
+#[derive(Debug)]
+pub enum Leaving {
+    /// On to the next stage, at `packet.at`.
+    Forwarded(Box<Packet>),
+    /// Out of the network, at `packet.at`.
+    Dropped(Box<Packet>, Cause),
+}
+
+impl Leaving {
+    /// The packet, whether it was forwarded or dropped.
+    pub const fn packet(&self) -> &Packet {
         match self {
-            Self::Forwarded(packet) => Self::Forwarded(packet.since(origin)),
-            Self::Duplicated(packet) => Self::Duplicated(packet.since(origin)),
-            Self::Dropped(packet, cause) => Self::Dropped(packet.since(origin), cause),
+            Self::Forwarded(packet) | Self::Dropped(packet, _) => packet,
         }
     }
 }
 
+/// What a stage does with a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It goes on at once.
+    Passes,
+    /// It goes on at once, and a copy of it right behind.
+    Duplicates,
+    /// It leaves the network at once.
+    Drops(Cause),
+    /// The stage has taken it: it comes out of `poll_packet`.
+    Stays,
+}
+
 /// One packet-processing stage (the word is Click's).
 ///
-/// Calls come in the order of time. A packet given to `handle_packet` comes out of `poll_packet` exactly once (with a copy of it behind where
-/// it was duplicated), and says in
-/// `spent` what the stage did with its time.
+/// Calls come in the order of time. A packet that arrives is judged: it goes on at once, or it stays. A packet that stays is given to
+/// `handle_packet` and comes out of `poll_packet` exactly once. It says in `spent` what the stage did with its time. A stage in which no
+/// packet stays has `judge_packet` alone, one in which every packet stays has the other three.
 pub trait Element: Send {
-    /// Takes a packet that arrives at `now`, which is its `at`.
-    fn handle_packet(&mut self, now: Instant, packet: Packet);
+    /// Judges a packet that arrives at `packet.at`, and changes it where it goes on at once.
+    fn judge_packet(&mut self, _packet: &mut Packet) -> Outcome {
+        Outcome::Stays
+    }
+
+    /// Takes a packet that stays, as `judge_packet` said last.
+    #[allow(clippy::boxed_local)] // whoever takes packets keeps the box
+    fn handle_packet(&mut self, _packet: Box<Packet>) {}
 
     /// Hands out what has left this stage by `now`, one packet a call, in the order of leaving.
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure>;
+    fn poll_packet(&mut self, _now: Instant) -> Option<Leaving> {
+        None
+    }
 
-    /// When `poll_packet` will next have something, if nothing arrives before.
-    fn next_wakeup(&self) -> Option<Instant>;
+    /// When `poll_packet` will next have something, if nothing arrives before. It has nothing earlier.
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
 
     /// Packets inside.
-    fn queued(&self) -> usize;
+    fn queued(&self) -> usize {
+        0
+    }
 }

@@ -51,7 +51,7 @@ pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig};
 pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
-pub use element::{Arrival, Cause, Departure, Ecn, Element, Packet, TimeSpent};
+pub use element::{Arrival, Cause, Departure, Ecn, Element, Leaving, Outcome, Packet, TimeSpent};
 pub use filter::filter;
 #[cfg(feature = "settings")]
 pub use group::ElementGroup;

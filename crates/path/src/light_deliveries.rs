@@ -6,7 +6,7 @@
 //! have left; one that used up its opportunities, after a pause of as long as they last.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::{Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crate::{Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -100,7 +100,7 @@ pub struct LightDeliveries {
     /// When the last packet leaves, and after when a packet begins another burst.
     last: Option<Instant>,
     over: Option<Instant>,
-    waiting: VecDeque<Packet>,
+    waiting: VecDeque<Box<Packet>>,
 }
 
 impl LightDeliveries {
@@ -111,7 +111,8 @@ impl LightDeliveries {
 }
 
 impl Element for LightDeliveries {
-    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+    fn handle_packet(&mut self, mut packet: Box<Packet>) {
+        let now = packet.at;
         if self.over.is_none_or(|over| over < now) {
             let times = self.settings.at(now).times.clone().unwrap_or_default();
             self.burst = Burst { start: now, times, next: 0, left: DELIVERED };
@@ -122,12 +123,14 @@ impl Element for LightDeliveries {
         self.last = Some(leaves);
         let rest = self.burst.times.last().filter(|_| time.is_none());
         self.over = Some(leaves + Duration::from_millis(rest.copied().unwrap_or_default()));
-        self.waiting.push_back(Packet { is_light: time.is_some(), ..packet.after_queueing(leaves) });
+        packet.is_light = time.is_some();
+        packet.queue_until(leaves);
+        self.waiting.push_back(packet);
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
         self.waiting.front().filter(|packet| packet.at <= now)?;
-        self.waiting.pop_front().map(Departure::Forwarded)
+        self.waiting.pop_front().map(Leaving::Forwarded)
     }
 
     fn next_wakeup(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{AQM, Moment, Queue, QueueLimit, QueueSettings, queue_of};
-use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crate::{Cause, Counting, Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::boxed::Box;
 use alloc::format;
 use crosswind_settings::SettingError;
@@ -108,6 +108,17 @@ impl LinkSettings {
         }
     }
 
+    /// When a transmission with so much left ends; none where the link stands still.
+    fn end(&self, since: Instant, left: u128) -> Option<Instant> {
+        let took = match (self.wire_rate(), u64::try_from(left)) {
+            (None, _) => 0,
+            // A division of 64 bits takes a third of the time of one of 128.
+            (Some(rate), Ok(left)) => left / rate.moving()?.as_bps(),
+            (Some(rate), _) => u64::try_from(left / u128::from(rate.moving()?.as_bps())).unwrap_or(u64::MAX),
+        };
+        Some(since + Duration::from_nanos(took))
+    }
+
     /// The bits of a packet, in bit/s times ns.
     fn length(&self, size: Bytes) -> u128 {
         u128::from(self.counting.occupied(size).0) * 8 * NANOS
@@ -195,12 +206,12 @@ pub struct Link {
     bucket: Bucket,
     /// Whether it matters later what changed while the link was idle.
     has_memory: bool,
-    out: VecDeque<Departure>,
+    out: VecDeque<Leaving>,
 }
 
 /// The packet that has left the queue.
 struct Sending {
-    packet: Packet,
+    packet: Box<Packet>,
     /// Whether it still waits for tokens.
     waits: bool,
     /// When what is left began.
@@ -221,7 +232,7 @@ impl Link {
     }
 
     /// Takes a packet from the queue to the transmitter.
-    fn begin(&mut self, now: Instant, packet: Packet) {
+    fn begin(&mut self, now: Instant, packet: Box<Packet>) {
         let end = self.bucket.ready(now, &self.now, packet.size);
         self.sending = Some(Sending { packet, waits: true, since: now, left: 0, end });
         if end == Some(now) {
@@ -231,33 +242,54 @@ impl Link {
 
     /// Transmits the packet that has waited for tokens until `start`.
     fn transmit(&mut self, start: Instant) {
-        let Some(Sending { packet, .. }) = self.sending.take() else { return };
-        self.bucket.take(start, &self.now, packet.size);
-        let left = self.now.length(packet.size) + u128::from(self.remainder);
-        let packet = packet.after_queueing(start);
-        self.sending = Some(Sending { packet, waits: false, since: start, left, end: self.end(start, left) });
+        let Some(sending) = &mut self.sending else { return };
+        self.bucket.take(start, &self.now, sending.packet.size);
+        sending.packet.queue_until(start);
+        (sending.waits, sending.since) = (false, start);
+        sending.left = self.now.length(sending.packet.size) + u128::from(self.remainder);
+        sending.end = self.now.end(start, sending.left);
     }
 
-    /// When a transmission with so much left ends, at the rate of now.
-    fn end(&self, since: Instant, left: u128) -> Option<Instant> {
-        let took = match self.now.wire_rate() {
-            None => 0,
-            Some(rate) => left / u128::from(rate.moving()?.as_bps()),
-        };
-        Some(since + Duration::from_nanos(u64::try_from(took).unwrap_or(u64::MAX)))
-    }
-
-    /// Brings transmissions that end by `now` to their end, starts those that follow them, and changes the settings in time.
+    /// Brings transmissions that end by `now` to their end, and starts those that follow them.
     fn advance(&mut self, now: Instant) {
-        while let Some(sending) = &self.sending {
+        while let Some(packet) = self.finish(now) {
+            let end = packet.at;
+            self.out.push_back(Leaving::Forwarded(packet));
+            self.send_next(end);
+        }
+    }
+
+    /// The packet whose transmission is the next to end, if it does by `now`. Settings change in time.
+    fn finish(&mut self, now: Instant) -> Option<Box<Packet>> {
+        loop {
+            let sending = self.sending.as_ref()?;
             let end = sending.end.filter(|end| *end <= now);
             let change =
                 self.settings.next_change().filter(|change| *change <= now && end.is_none_or(|end| *change < end));
             match (change, end) {
                 (Some(change), _) => self.change(change),
-                (None, Some(end)) => self.finish(end),
-                (None, None) => return,
+                (None, Some(end)) if sending.waits => self.transmit(end),
+                (None, Some(end)) => return self.transmitted(end),
+                (None, None) => return None,
             }
+        }
+    }
+
+    /// The packet in transmission, at the end of that.
+    fn transmitted(&mut self, end: Instant) -> Option<Box<Packet>> {
+        let Sending { mut packet, since, left, .. } = self.sending.take()?;
+        let used =
+            self.now.wire_rate().map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
+        self.remainder = (left - used) as u64;
+        packet.transmit(end - packet.at);
+        Some(packet)
+    }
+
+    /// Takes the next packet out of the queue once the one before has been transmitted, at `end`.
+    fn send_next(&mut self, end: Instant) {
+        match self.queue.dequeue(&mut Moment::new(end, &mut self.out)) {
+            Some(next) => self.begin(end, next),
+            None => self.remainder = 0,
         }
     }
 
@@ -265,21 +297,6 @@ impl Link {
     fn wake(&mut self, now: Instant) {
         while let Some(change) = self.settings.next_change().filter(|change| *change <= now) {
             self.change(if self.has_memory { change } else { now });
-        }
-    }
-
-    fn finish(&mut self, end: Instant) {
-        if self.sending.as_ref().is_some_and(|sending| sending.waits) {
-            return self.transmit(end);
-        }
-        let Some(Sending { packet, since, left, .. }) = self.sending.take() else { return };
-        let used =
-            self.now.wire_rate().map_or(left, |rate| u128::from(rate.as_bps()) * u128::from((end - since).as_nanos()));
-        self.remainder = (left - used) as u64;
-        self.out.push_back(Departure::Forwarded(packet.after_transmission(end - packet.at)));
-        match self.queue.dequeue(&mut Moment::new(end, &mut self.out)) {
-            Some(next) => self.begin(end, next),
-            None => self.remainder = 0,
         }
     }
 
@@ -296,31 +313,39 @@ impl Link {
                 .map_or(u128::MAX, |rate| u128::from(rate.as_bps()) * u128::from((time - sending.since).as_nanos()));
             sending.left = sending.left.saturating_sub(sent);
             sending.since = time;
-            sending.end = self.end(time, sending.left);
+            sending.end = self.now.end(time, sending.left);
         }
         self.sending = Some(sending);
     }
 }
 
 impl Element for Link {
-    fn handle_packet(&mut self, now: Instant, packet: Packet) {
+    fn handle_packet(&mut self, packet: Box<Packet>) {
+        let now = packet.at;
         self.advance(now);
         if self.sending.is_some() {
             self.queue.enqueue(&mut Moment::new(now, &mut self.out), packet);
-            return;
-        }
-        self.wake(now);
-        if let Some(packet) = self.queue.pass(&mut Moment::new(now, &mut self.out), packet) {
-            self.begin(now, packet);
+        } else {
+            self.wake(now);
+            if let Some(packet) = self.queue.pass(&mut Moment::new(now, &mut self.out), packet) {
+                self.begin(now, packet);
+            }
         }
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
-        self.advance(now);
-        self.out.pop_front()
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
+        if let Some(departure) = self.out.pop_front() {
+            return Some(departure);
+        }
+        let packet = self.finish(now)?;
+        self.send_next(packet.at);
+        Some(Leaving::Forwarded(packet))
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
+        if let Some(departure) = self.out.front() {
+            return Some(departure.packet().at);
+        }
         let end = self.sending.as_ref()?.end;
         self.settings.next_change().into_iter().chain(end).min()
     }

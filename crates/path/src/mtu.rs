@@ -1,7 +1,7 @@
 //! The largest packet that the path's narrowest link takes.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
+use crate::{Cause, Effect, Element, ElementSettings, Outcome, Schedule, filter};
 use alloc::boxed::Box;
 use crosswind_units::Seed;
 
@@ -47,8 +47,12 @@ impl ElementSettings for MtuSettings {
 pub fn largest_packet(mut settings: Schedule<MtuSettings>) -> Box<dyn Element> {
     filter(move |packet| {
         let settings = settings.at(packet.at);
-        let largest = settings.link_mtu_bytes.filter(|largest| packet.size.0 > u64::from(*largest))?;
-        packet.told_mtu = (!settings.mtu_black_hole).then_some(largest);
-        Some(MTU)
+        match settings.link_mtu_bytes {
+            Some(largest) if packet.size.0 > u64::from(largest) => {
+                packet.told_mtu = (!settings.mtu_black_hole).then_some(largest);
+                Outcome::Drops(MTU)
+            }
+            _ => Outcome::Passes,
+        }
     })
 }

@@ -8,7 +8,7 @@
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
-use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crate::{Cause, Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::boxed::Box;
 use alloc::format;
 use crosswind_settings::SettingError;
@@ -122,11 +122,11 @@ pub struct Slots {
     bytes: u64,
     /// The time of the last grant or change that has been dealt with.
     after: Instant,
-    out: VecDeque<Departure>,
+    out: VecDeque<Leaving>,
 }
 
 struct Waiting {
-    packet: Packet,
+    packet: Box<Packet>,
     /// Bytes that have not been granted yet.
     left: u64,
     /// The first grant since it arrived: until then it would have waited alone, too.
@@ -177,10 +177,10 @@ impl Slots {
             if first.left > 0 {
                 return;
             }
-            let alone = first.first.unwrap_or(at);
-            let packet = first.packet.held_until(alone).after_queueing(at.max(first.packet.at));
-            self.out.push_back(Departure::Forwarded(packet));
-            self.waiting.pop_front();
+            let (alone, end) = (first.first.unwrap_or(at), at.max(first.packet.at));
+            first.packet.hold_until(alone);
+            first.packet.queue_until(end);
+            self.out.extend(self.waiting.pop_front().map(|first| Leaving::Forwarded(first.packet)));
         }
     }
 
@@ -190,25 +190,31 @@ impl Slots {
 }
 
 impl Element for Slots {
-    fn handle_packet(&mut self, now: Instant, packet: Packet) {
-        self.advance(now);
-        self.now = *self.settings.at(now);
+    fn handle_packet(&mut self, packet: Box<Packet>) {
+        self.advance(packet.at);
+        self.now = *self.settings.at(packet.at);
         if self.now.period.is_none() && self.waiting.is_empty() {
-            self.out.push_back(Departure::Forwarded(packet));
+            self.out.push_back(Leaving::Forwarded(packet));
         } else if self.has_room(&packet) {
             self.bytes += packet.size.0;
-            self.waiting.push_back(Waiting { packet, left: packet.size.0, first: None });
+            let left = packet.size.0;
+            self.waiting.push_back(Waiting { packet, left, first: None });
         } else {
-            self.out.push_back(Departure::Dropped(packet, GRANT_QUEUE));
+            self.out.push_back(Leaving::Dropped(packet, GRANT_QUEUE));
         }
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
-        self.advance(now);
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
+        if self.out.is_empty() {
+            self.advance(now);
+        }
         self.out.pop_front()
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
+        if let Some(departure) = self.out.front() {
+            return Some(departure.packet().at);
+        }
         let grant = self.next_grant()?;
         Some(self.settings.next_change().map_or(grant, |change| change.min(grant)))
     }

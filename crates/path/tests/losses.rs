@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::loss::{LOSS, LossSettings};
-use crosswind_path::{Arrival, Departure, DirectionConfig, ElementSettings, Packet, Schedule};
+use crosswind_path::{Arrival, DirectionConfig, ElementSettings, Outcome, Packet, Schedule};
 use crosswind_units::{Bytes, Instant, Seed};
 use serde_json::{Value, json};
 
@@ -17,8 +17,7 @@ fn lost(of: &Value, seed: u64, count: u64, gap_ns: u64) -> Vec<bool> {
     (0..count)
         .map(|index| {
             let now = Instant::from_nanos(index * gap_ns);
-            element.handle_packet(now, Packet::entering(index, now, arrival));
-            matches!(element.poll_packet(now), Some(Departure::Dropped(_, LOSS)))
+            element.judge_packet(&mut Packet::entering(index, now, arrival)) == Outcome::Drops(LOSS)
         })
         .collect()
 }

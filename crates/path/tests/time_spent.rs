@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::World;
-use crosswind_path::{Departure, Direction, DirectionConfig, Element, Packet, TimeSpent};
+use crosswind_path::{Direction, DirectionConfig, Element, Leaving, Packet, TimeSpent};
 use crosswind_units::{Duration, Instant, Seed};
 use serde_json::json;
 
@@ -71,19 +71,20 @@ fn a_packet_that_is_dropped_has_spent_no_time() {
 /// Holds every other packet back, without a queue.
 struct HoldsBack {
     time: Duration,
-    held: Vec<Packet>,
+    #[allow(clippy::vec_box)] // it is given boxes
+    held: Vec<Box<Packet>>,
 }
 
 impl Element for HoldsBack {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        let time = if packet.index.is_multiple_of(2) { Duration::ZERO } else { self.time };
-        self.held.push(packet.after_jitter(time));
+    fn handle_packet(&mut self, mut packet: Box<Packet>) {
+        packet.hold(if packet.index.is_multiple_of(2) { Duration::ZERO } else { self.time });
+        self.held.push(packet);
         self.held.sort_by_key(|packet| packet.at);
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
         let due = self.held.first()?.at <= now;
-        due.then(|| Departure::Forwarded(self.held.remove(0)))
+        due.then(|| Leaving::Forwarded(self.held.remove(0)))
     }
 
     fn next_wakeup(&self) -> Option<Instant> {

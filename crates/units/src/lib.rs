@@ -14,7 +14,7 @@ mod seed;
 mod size;
 mod time;
 
-pub use probability::{Probability, ProbabilityError};
+pub use probability::{Chance, Probability, ProbabilityError};
 pub use seed::Seed;
 pub use size::{BitRate, Bytes, Transmission, ZeroRateError};
 pub use time::{Duration, Instant};

@@ -9,6 +9,17 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
 pub struct Probability(f64);
 
+/// For how many of the 2^64 random words an event happens: a probability without fractions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chance(u128);
+
+impl Chance {
+    /// Whether the event happens, given a uniform random word.
+    pub const fn happens(self, word: u64) -> bool {
+        (word as u128) < self.0
+    }
+}
+
 /// A number that is no probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbabilityError(pub f64);
@@ -35,8 +46,13 @@ impl Probability {
 
     /// Whether an event of this probability happens, given a uniform random word.
     pub fn happens(self, word: u64) -> bool {
-        // 2^64 possible words; p = 1 covers them all, which a u64 threshold could not express.
-        u128::from(word) < (self.0 * 18_446_744_073_709_551_616.0) as u128
+        self.chance().happens(word)
+    }
+
+    /// The same as a number of words, for many decisions.
+    pub fn chance(self) -> Chance {
+        // 2^64 possible words; p = 1 covers them all, which a u64 could not express.
+        Chance((self.0 * 18_446_744_073_709_551_616.0) as u128)
     }
 }
 

@@ -159,11 +159,12 @@ mod tests {
             Arc::new(Punctuality::new(Duration::ZERO)),
             Arc::default(),
         );
-        let packet = Packet::entering(0, Instant::ZERO, Arrival { size: Bytes(1250), ..Arrival::default() })
-            .after_jitter(Duration::from_millis(7))
-            .after_queueing(Instant::from_nanos(9_000_000))
-            .after_transmission(Duration::from_millis(1))
-            .after_propagation(Duration::from_millis(20));
+        let arrival = Arrival { size: Bytes(1250), ..Arrival::default() };
+        let mut packet = Packet::entering(0, Instant::ZERO, arrival);
+        packet.hold(Duration::from_millis(7));
+        packet.queue_until(Instant::from_nanos(9_000_000));
+        packet.transmit(Duration::from_millis(1));
+        packet.propagate(Duration::from_millis(20));
         assert_eq!(packet.at, Instant::from_nanos(30_000_000));
         accounts.handle_departure(Side::Forward, &packet, Instant::from_nanos(30_000_500));
         let totals = accounts.close();

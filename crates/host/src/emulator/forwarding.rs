@@ -14,13 +14,16 @@ use crate::error::Result;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers};
 use crosswind_path::{Arrival, Departure, Packet, Path, Side};
-use crosswind_units::{Bytes, Instant};
+use crosswind_units::{Bytes, Duration, Instant};
 use nix::sys::eventfd::EventFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the length field of an IP packet holds.
 const LARGEST_PACKET: usize = 65_535;
+
+/// What is not out of the path by then stays for good, as before a link that stands still.
+const PATH_EMPTY: Duration = Duration::from_secs(86_400);
 
 /// Everything that the emulator's thread has.
 pub struct ForwardingLoop {
@@ -110,8 +113,9 @@ impl ForwardingLoop {
     /// Closes the accounts.
     pub fn report(mut self) -> Result<EmulatorReport> {
         let queued = self.queued();
+        let end = self.clock.now() + PATH_EMPTY;
         for side in Side::BOTH {
-            while let Some(departure) = self.path.poll_packet(side, Instant::from_nanos(u64::MAX)) {
+            while let Some(departure) = self.path.poll_packet(side, end) {
                 let packet = departure.packet();
                 if matches!(departure, Departure::Duplicated(_)) {
                     self.accounts.handle_duplicate(side);
@@ -285,7 +289,7 @@ mod tests {
     use crate::emulator::Punctuality;
     use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
     use crosswind_path::PathConfig;
-    use crosswind_units::{Duration, Seed};
+    use crosswind_units::Seed;
     use nix::sys::eventfd::EfdFlags;
     use std::os::unix::net::UnixDatagram;
 

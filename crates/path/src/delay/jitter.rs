@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use crate::Packet;
 use alloc::sync::Arc;
-use crosswind_units::{Duration, Probability, Seed};
+use crosswind_units::{Chance, Duration, Probability, Seed};
 
 /// A delay with jitter.
 pub struct Jitter {
@@ -12,7 +12,7 @@ pub struct Jitter {
     /// What 1 of the shape stands for.
     scale: Duration,
     shape: Arc<Shape>,
-    correlation: Probability,
+    correlation: Chance,
     words: Seed,
     /// Decides who has the jitter of the packet before.
     repeats: Seed,
@@ -25,7 +25,15 @@ impl Jitter {
     pub fn new(delay: Duration, jitter: Duration, shape: Arc<Shape>, correlation: Probability, seed: Seed) -> Self {
         let below = (-shape.least() * jitter.as_nanos() as f64) as u64;
         let least = Duration::from_nanos(delay.as_nanos().saturating_sub(below));
-        Self { least, scale: jitter, shape, correlation, words: seed, repeats: seed.child("repeats"), last: None }
+        Self {
+            least,
+            scale: jitter,
+            shape,
+            correlation: correlation.chance(),
+            words: seed,
+            repeats: seed.child("repeats"),
+            last: None,
+        }
     }
 
     /// The longest delay.
@@ -33,10 +41,11 @@ impl Jitter {
         self.least + self.above_least(u64::MAX)
     }
 
-    /// The packet behind the delay: what every packet takes is propagation, the rest jitter.
-    pub fn delayed(&mut self, packet: Packet) -> Packet {
-        let word = self.word(&packet);
-        packet.after_propagation(self.least).after_jitter(self.above_least(word))
+    /// Delays the packet: what every packet takes is propagation, the rest jitter.
+    pub fn delay(&mut self, packet: &mut Packet) {
+        let word = self.word(packet);
+        packet.propagate(self.least);
+        packet.hold(self.above_least(word));
     }
 
     fn above_least(&self, word: u64) -> Duration {

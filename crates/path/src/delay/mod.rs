@@ -10,7 +10,7 @@ mod overtaking;
 mod shape;
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::{Departure, Effect, Element, ElementSettings, Packet, Schedule};
+use crate::{Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
@@ -215,25 +215,26 @@ impl Delay {
 }
 
 impl Element for Delay {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
+    fn handle_packet(&mut self, mut packet: Box<Packet>) {
         let line = self.lines.at_mut(packet.at);
-        if line.overtaking.as_mut().is_some_and(|overtaking| overtaking.overtakes(&packet)) {
-            return self.in_flight.insert(packet);
+        if !line.overtaking.as_mut().is_some_and(|overtaking| overtaking.overtakes(&packet)) {
+            match &mut line.jitter {
+                Some(jitter) => jitter.delay(&mut packet),
+                None => packet.propagate(line.delay),
+            }
+            if !line.reorder {
+                packet.hold_until(self.last_in_order);
+            }
+            self.last_in_order = self.last_in_order.max(packet.at);
         }
-        let packet = match &mut line.jitter {
-            Some(jitter) => jitter.delayed(packet),
-            None => packet.after_propagation(line.delay),
-        };
-        let packet = if line.reorder { packet } else { packet.held_until(self.last_in_order) };
-        self.last_in_order = self.last_in_order.max(packet.at);
         self.in_flight.insert(packet);
     }
 
-    fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
+    fn poll_packet(&mut self, now: Instant) -> Option<Leaving> {
         if self.in_flight.next()? > now {
             return None;
         }
-        self.in_flight.pop().map(Departure::Forwarded)
+        self.in_flight.pop().map(Leaving::Forwarded)
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
@@ -249,35 +250,37 @@ impl Element for Delay {
 #[derive(Default)]
 struct InFlight {
     /// Each leaves no earlier than those before it.
-    in_order: VecDeque<Packet>,
+    in_order: VecDeque<Box<Packet>>,
     /// Those that leave before the last one above that came before them.
     early: BinaryHeap<Reverse<Early>>,
     count: u64,
 }
 
 struct Early {
+    /// The packet's.
+    at: Instant,
     number: u64,
-    packet: Packet,
+    packet: Box<Packet>,
 }
 
 impl InFlight {
-    fn insert(&mut self, packet: Packet) {
+    fn insert(&mut self, packet: Box<Packet>) {
         if self.in_order.back().is_none_or(|last| last.at <= packet.at) {
             return self.in_order.push_back(packet);
         }
         self.count += 1;
-        self.early.push(Reverse(Early { number: self.count, packet }));
+        self.early.push(Reverse(Early { at: packet.at, number: self.count, packet }));
     }
 
     fn next(&self) -> Option<Instant> {
-        let early = self.early.peek().map(|Reverse(early)| early.packet.at);
+        let early = self.early.peek().map(|Reverse(early)| early.at);
         self.in_order.front().map(|packet| packet.at).into_iter().chain(early).min()
     }
 
-    fn pop(&mut self) -> Option<Packet> {
+    fn pop(&mut self) -> Option<Box<Packet>> {
         let in_order = self.in_order.front().map(|packet| packet.at);
         match self.early.peek() {
-            Some(Reverse(early)) if in_order.is_none_or(|at| early.packet.at < at) => {
+            Some(Reverse(early)) if in_order.is_none_or(|at| early.at < at) => {
                 self.early.pop().map(|Reverse(early)| early.packet)
             }
             _ => self.in_order.pop_front(),
@@ -287,7 +290,7 @@ impl InFlight {
 
 impl Ord for Early {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.packet.at, self.number).cmp(&(other.packet.at, other.number))
+        (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
 

@@ -7,12 +7,12 @@ mod markov;
 mod outages;
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::{Cause, Effect, Element, ElementSettings, Packet, Schedule, filter};
+use crate::{Cause, Effect, Element, ElementSettings, Outcome, Packet, Schedule, filter};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use crosswind_settings::SettingError;
-use crosswind_units::{Duration, Probability, Seed};
+use crosswind_units::{Chance, Duration, Probability, Seed};
 use markov::{Chain, Markov};
 use outages::Outages;
 
@@ -152,7 +152,7 @@ impl ElementSettings for LossSettings {
     }
 
     fn is_random(&self) -> bool {
-        matches!(self.model(), Ok(Model::Independent(_) | Model::Markov(_) | Model::Outages(_) | Model::BitErrors(_)))
+        matches!(self.model(), Ok(Model::Independent(..) | Model::Markov(_) | Model::Outages(_) | Model::BitErrors(_)))
     }
 
     fn complete(&mut self) -> Result<(), SettingError> {
@@ -182,14 +182,17 @@ pub enum LossRule {
 pub fn losses(settings: Schedule<LossSettings>, seed: Seed) -> Box<dyn Element> {
     let mut models = settings.map(|settings| settings.model().unwrap_or(Model::None));
     let states = seed.child("state");
-    filter(move |packet| models.at_mut(packet.at).loses(packet, seed, states).then_some(LOSS))
+    filter(move |packet| {
+        let lost = models.at_mut(packet.at).loses(packet, seed, states);
+        if lost { Outcome::Drops(LOSS) } else { Outcome::Passes }
+    })
 }
 
 /// Which packets are lost.
 #[derive(Clone, Debug, PartialEq)]
 enum Model {
     None,
-    Independent(Probability),
+    Independent(Probability, Chance),
     Markov(Chain),
     Outages(Outages),
     /// In ascending order.
@@ -200,11 +203,15 @@ enum Model {
 }
 
 impl Model {
+    fn independent(probability: Probability) -> Self {
+        Self::Independent(probability, probability.chance())
+    }
+
     fn loses(&mut self, packet: &Packet, seed: Seed, states: Seed) -> bool {
         let index = packet.index;
         match self {
             Self::None => false,
-            Self::Independent(probability) => probability.happens(packet.word(seed)),
+            Self::Independent(_, chance) => chance.happens(packet.word(seed)),
             Self::Markov(chain) => chain.loss(states, index).happens(packet.word(seed)),
             Self::Outages(outages) => outages.loss(states, packet.at).happens(packet.word(seed)),
             Self::Indexes(indexes) => indexes.binary_search(&index).is_ok(),
@@ -218,7 +225,7 @@ impl Model {
     fn shares(&self) -> [f64; 2] {
         match self {
             Self::None | Self::Indexes(_) => [0.0, 0.0],
-            Self::Independent(probability) => [probability.as_fraction(); 2],
+            Self::Independent(probability, _) => [probability.as_fraction(); 2],
             Self::Markov(chain) => chain.markov().shares(),
             Self::Outages(outages) => outages.shares(),
             Self::Every(number) => [1.0 / *number as f64, if *number == 1 { 1.0 } else { 0.0 }],
@@ -258,7 +265,7 @@ impl LossSettings {
     pub fn rule(&self) -> LossRule {
         match self.model() {
             Ok(Model::None) | Err(_) => LossRule::None,
-            Ok(Model::Independent(probability)) => LossRule::Independent(probability),
+            Ok(Model::Independent(probability, _)) => LossRule::Independent(probability),
             Ok(Model::Markov(chain)) => {
                 let (rows, loss) = chain.markov().probabilities();
                 LossRule::Markov { rows: rows.to_vec(), loss: loss.to_vec() }
@@ -271,7 +278,7 @@ impl LossSettings {
     /// Settings of two models, and those of none that can be.
     fn model(&self) -> Result<Model, SettingError> {
         if self.probability.as_fraction() >= 1.0 {
-            return Ok(Model::Independent(self.probability));
+            return Ok(Model::independent(self.probability));
         }
         let set = self.set();
         let chosen: Vec<_> = MODELS.iter().filter(|(key, _)| set.contains(key)).collect();
@@ -322,7 +329,7 @@ impl LossSettings {
         }
         match self.burst {
             _ if self.probability == Probability::ZERO => Ok(Model::None),
-            None => Ok(Model::Independent(self.probability)),
+            None => Ok(Model::independent(self.probability)),
             Some(burst) => bursts(self.probability.as_fraction(), burst),
         }
     }

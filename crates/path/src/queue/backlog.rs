@@ -3,6 +3,7 @@
 use super::QueueLimit;
 use crate::link::{LinkRate, LinkSettings};
 use crate::{Counting, Packet};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use crosswind_units::{BitRate, Instant};
 
@@ -10,7 +11,7 @@ use crosswind_units::{BitRate, Instant};
 #[derive(Default)]
 pub struct Backlog {
     counting: Counting,
-    waiting: VecDeque<Packet>,
+    waiting: VecDeque<Box<Packet>>,
     bytes: u64,
 }
 
@@ -26,13 +27,13 @@ impl Backlog {
     }
 
     /// Appends a packet.
-    pub fn push(&mut self, packet: Packet) {
+    pub fn push(&mut self, packet: Box<Packet>) {
         self.bytes += self.size(&packet);
         self.waiting.push_back(packet);
     }
 
     /// Takes the first packet out.
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub fn pop(&mut self) -> Option<Box<Packet>> {
         let packet = self.waiting.pop_front()?;
         self.bytes -= self.size(&packet);
         Some(packet)

@@ -4,6 +4,7 @@
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, mark};
 use crate::Packet;
 use crate::link::LinkSettings;
+use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant};
 
 /// The largest packet of Ethernet: where no more waits, nothing is dropped.
@@ -33,7 +34,7 @@ impl Codel {
 }
 
 impl Queue for Codel {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) {
         let size = self.backlog.size(&packet);
         if self.limit.takes_or_is_empty(self.backlog.len(), self.backlog.bytes(), size) {
             self.backlog.push(packet);
@@ -42,7 +43,7 @@ impl Queue for Codel {
         }
     }
 
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         let backlog = &mut self.backlog;
         self.control.dequeue(&self.rules, moment, || backlog.pop().map(|packet| (packet, backlog.bytes())))
     }
@@ -100,8 +101,8 @@ impl Control {
         &mut self,
         rules: &Rules,
         moment: &mut Moment<'_>,
-        mut next: impl FnMut() -> Option<(Packet, u64)>,
-    ) -> Option<Packet> {
+        mut next: impl FnMut() -> Option<(Box<Packet>, u64)>,
+    ) -> Option<Box<Packet>> {
         let now = moment.now;
         let mut take = |control: &mut Self| {
             let taken = next();
@@ -124,11 +125,11 @@ impl Control {
                     self.drop_next += rules.spacing(self.count);
                 }
             }
-        } else if let (true, Some(mut first)) = (drop, packet) {
-            if mark(&mut first, rules.marking) {
-                packet = Some(first);
-            } else {
-                moment.drop(first, AQM);
+        } else if drop {
+            if !packet.as_mut().is_some_and(|first| mark(first, rules.marking)) {
+                if let Some(first) = packet {
+                    moment.drop(first, AQM);
+                }
                 packet = take(self).0;
             }
             self.dropping = true;
@@ -147,7 +148,7 @@ impl Control {
         self.count += packets;
     }
 
-    fn should_drop(&mut self, rules: &Rules, now: Instant, taken: Option<&(Packet, u64)>) -> bool {
+    fn should_drop(&mut self, rules: &Rules, now: Instant, taken: Option<&(Box<Packet>, u64)>) -> bool {
         let above = taken
             .is_some_and(|(packet, behind)| now.saturating_since(packet.at) >= rules.target && *behind > rules.mtu);
         if !above {

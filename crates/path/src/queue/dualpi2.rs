@@ -6,6 +6,7 @@
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::link::LinkSettings;
 use crate::{Ecn, Packet};
+use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 const MTU: Bytes = Bytes(1500);
@@ -102,7 +103,7 @@ impl DualPi2 {
         self.old_delay = delay;
     }
 
-    fn take(&mut self) -> Option<(Packet, bool)> {
+    fn take(&mut self) -> Option<(Box<Packet>, bool)> {
         let both = self.l4s.len() > 0 && self.classic.len() > 0;
         let from_l4s = if both { self.credit <= 0 } else { self.l4s.len() > 0 };
         let Some(packet) = (if from_l4s { self.l4s.pop() } else { self.classic.pop() }) else {
@@ -137,7 +138,7 @@ impl DualPi2 {
 }
 
 impl Queue for DualPi2 {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) {
         self.catch_up(moment.now);
         let size = self.l4s.size(&packet);
         let bytes = self.l4s.bytes() + self.classic.bytes();
@@ -150,7 +151,7 @@ impl Queue for DualPi2 {
         }
     }
 
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         self.catch_up(moment.now);
         loop {
             let (mut packet, from_l4s) = self.take()?;

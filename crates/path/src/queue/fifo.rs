@@ -4,6 +4,7 @@
 use super::{Backlog, Discipline, Limit, Moment, QUEUE_FULL, Queue};
 use crate::Packet;
 use crate::link::LinkSettings;
+use alloc::boxed::Box;
 use crosswind_units::Instant;
 
 /// A queue limited in packets, in bytes or in time.
@@ -22,7 +23,7 @@ impl Fifo {
 }
 
 impl Queue for Fifo {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) {
         let size = self.backlog.size(&packet);
         while self.head_drop && !self.limit.takes(self.backlog.len(), self.backlog.bytes(), size) {
             let Some(first) = self.backlog.pop() else { break };
@@ -35,11 +36,11 @@ impl Queue for Fifo {
         }
     }
 
-    fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         self.backlog.pop()
     }
 
-    fn pass(&mut self, _moment: &mut Moment<'_>, packet: Packet) -> Option<Packet> {
+    fn pass(&mut self, _moment: &mut Moment<'_>, packet: Box<Packet>) -> Option<Box<Packet>> {
         Some(packet)
     }
 

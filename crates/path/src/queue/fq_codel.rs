@@ -5,6 +5,7 @@ use super::codel::{Control, Rules};
 use super::{Backlog, Limit, Moment, QUEUE_FULL, Queue};
 use crate::Packet;
 use crate::link::LinkSettings;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use crosswind_units::{Instant, Seed};
@@ -81,7 +82,7 @@ fn quantum_of(settings: &LinkSettings) -> i64 {
 }
 
 impl Queue for FqCodel {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) {
         let number = self.flow_of(&packet);
         let flow = &mut self.flows[number];
         self.bytes += flow.backlog.size(&packet);
@@ -97,7 +98,7 @@ impl Queue for FqCodel {
         }
     }
 
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         loop {
             let is_new = !self.new.is_empty();
             let number = if is_new { self.new.pop_front() } else { self.old.pop_front() }?;

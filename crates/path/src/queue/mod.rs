@@ -19,7 +19,7 @@ pub use red::Red;
 pub use settings::{Discipline, QueueLimit, QueueSettings};
 
 use crate::link::LinkSettings;
-use crate::{Cause, Departure, Ecn, Packet};
+use crate::{Cause, Ecn, Leaving, Packet};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use crosswind_units::{Instant, Seed};
@@ -34,13 +34,13 @@ pub const AQM: Cause = Cause::new("aqm");
 /// which nothing happens to the queue between two of them.
 pub trait Queue: Send {
     /// Takes a packet that arrives while the link is busy, and may drop it or others.
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Packet);
+    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>);
 
     /// The packet to transmit next. Others may be dropped.
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet>;
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>>;
 
     /// Takes a packet that arrives while the link is idle and nothing waits: what is to be transmitted at once.
-    fn pass(&mut self, moment: &mut Moment<'_>, packet: Packet) -> Option<Packet> {
+    fn pass(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) -> Option<Box<Packet>> {
         self.enqueue(moment, packet);
         self.dequeue(moment)
     }
@@ -61,18 +61,19 @@ pub trait Queue: Send {
 pub struct Moment<'a> {
     /// The nominal time.
     pub now: Instant,
-    out: &'a mut VecDeque<Departure>,
+    out: &'a mut VecDeque<Leaving>,
 }
 
 impl<'a> Moment<'a> {
     /// What is dropped at `now` is appended to `out`.
-    pub const fn new(now: Instant, out: &'a mut VecDeque<Departure>) -> Self {
+    pub const fn new(now: Instant, out: &'a mut VecDeque<Leaving>) -> Self {
         Self { now, out }
     }
 
     /// Drops a packet that waits, or that arrives now.
-    pub fn drop(&mut self, packet: Packet, cause: Cause) {
-        self.out.push_back(Departure::Dropped(packet.after_queueing(self.now), cause));
+    pub fn drop(&mut self, mut packet: Box<Packet>, cause: Cause) {
+        packet.queue_until(self.now);
+        self.out.push_back(Leaving::Dropped(packet, cause));
     }
 }
 

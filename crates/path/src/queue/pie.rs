@@ -4,6 +4,7 @@
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::Packet;
 use crate::link::LinkSettings;
+use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 /// Where less waits, nothing is dropped: two packets.
@@ -143,7 +144,7 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 impl Queue for Pie {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, mut packet: Box<Packet>) {
         self.catch_up(moment.now);
         let size = self.backlog.size(&packet);
         if !self.limit.takes_or_is_empty(self.backlog.len(), self.backlog.bytes(), size) {
@@ -156,7 +157,7 @@ impl Queue for Pie {
         }
     }
 
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         self.catch_up(moment.now);
         let packet = self.backlog.pop()?;
         let waited = moment.now.saturating_since(packet.at);

@@ -4,6 +4,7 @@
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::Packet;
 use crate::link::{LinkRate, LinkSettings};
+use alloc::boxed::Box;
 use crosswind_units::{Bytes, Instant, Seed};
 
 /// What a packet has in the mean: while the link is idle, the mean queue falls as often as such packets could have left.
@@ -115,7 +116,7 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
 }
 
 impl Queue for Red {
-    fn enqueue(&mut self, moment: &mut Moment<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, mut packet: Box<Packet>) {
         self.average(moment.now);
         let drops = match self.verdict(&packet) {
             Verdict::Passes => false,
@@ -132,7 +133,7 @@ impl Queue for Red {
         }
     }
 
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>> {
         let packet = self.backlog.pop();
         if packet.is_none() {
             self.idle.get_or_insert(moment.now);
