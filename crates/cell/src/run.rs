@@ -52,6 +52,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let all_traffic = counters.read();
     let written = files.finish()?;
     measured.warnings.extend(warnings(&ended, &written));
+    measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
     if wants_own_drops && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }
@@ -88,6 +89,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }))
 }
 
+/// A greater share of the time in which packets were held is worth a warning.
+const HELD_SHARE: f64 = 0.01;
+
 /// What was done to this machine so that it disturbs the cell as little as can be, until this is dropped.
 struct Machine {
     virtual_time: bool,
@@ -120,6 +124,7 @@ fn observed(
         starvation: threads.map(|_| report.starvation),
         probe_starvation: threads.map(Threads::worst).map(|[client, server]| HostStarvation { client, server }),
         exchange_delay: None,
+        held_ns: report.held.as_nanos(),
         kernel_drops,
         realtime: report.realtime,
         memory_locked,
@@ -139,6 +144,19 @@ fn warnings(ended: &TestbedReport, written: &SinkReport) -> Vec<String> {
     }
     warnings.extend(missing(written.capture_missed));
     warnings
+}
+
+/// Packets that waited in the hosts' devices show the machine's limit, not the path's.
+fn held_back(report: &EmulatorReport, elapsed: crosswind_units::Duration) -> Option<String> {
+    let share = report.held.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
+    (share > HELD_SHARE).then(|| {
+        let packets = report.delay_error.report().n as f64 / (elapsed.as_nanos() as f64 / 1e9);
+        format!(
+            "the hosts sent faster than this machine forwards: for {:.0} % of the time packets waited in their devices, which the path \
+             does not count; {packets:.0} packets/s is the machine's limit, not the path's",
+            share * 100.0
+        )
+    })
 }
 
 fn missing(packets: u64) -> Option<String> {

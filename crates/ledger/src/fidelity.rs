@@ -87,6 +87,9 @@ pub struct Observed {
     pub probe_starvation: Option<HostStarvation>,
     /// How much longer exchanges were; null where none succeeded.
     pub exchange_delay: Option<ExchangeDelay>,
+    /// For how long the emulator left packets in the hosts' devices, because it could not have let them out of the path in time. What waited there
+    /// was not in the path yet: its senders saw a slow device.
+    pub held_ns: u64,
     /// Packets that the hosts' own devices and backlogs dropped.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.

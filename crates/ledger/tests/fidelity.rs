@@ -36,7 +36,7 @@ fn a_report_is_written_as_the_protocol_says() {
                 "server": {"run_ns": 0, "wait_ns": 0, "elapsed_ns": 0, "fraction": 0.0},
             },
             "exchange_delay": null,
-            "kernel_drops": 0,
+            "held_ns": 0, "kernel_drops": 0,
             "realtime": true, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
             "budget": {
                 "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,

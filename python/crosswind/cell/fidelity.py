@@ -67,6 +67,7 @@ class Fidelity(ProtocolRecord):
     starvation: Waiting | None
     probe_starvation: HostsWaiting | None
     exchange_delay: ExchangeDelay | None
+    held_ns: int = 0
     kernel_drops: int
     realtime: bool
     memory_locked: bool

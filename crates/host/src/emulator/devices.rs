@@ -93,12 +93,7 @@ impl Devices {
             PollFd::new(self.tuns[1].as_fd(), PollFlags::POLLIN),
             PollFd::new(self.wake.as_fd(), PollFlags::POLLIN),
         ];
-        let timeout = timeout.map(|timeout| TimeSpec::nanoseconds(timeout.as_nanos() as i64));
-        let woken = match ppoll(&mut fds, timeout, None::<SigSet>) {
-            Ok(0) => Woken::Timeout,
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Woken::Event,
-            Err(e) => return Err(HostError::new("cannot wait for packets", e)),
-        };
+        let woken = poll(&mut fds, timeout)?;
         self.readable = [fds[0].any().unwrap_or(false), fds[1].any().unwrap_or(false)];
         if self.any_readable() && clock.now().saturating_since(now) < SHORTEST_WAIT {
             self.bursts = self.readable;
@@ -110,8 +105,26 @@ impl Devices {
         Ok(woken)
     }
 
+    /// Waits until another thread asks for attention, or `timeout` is over; what waits in the devices stays there.
+    pub fn wait_without_packets(&self, timeout: Option<Duration>) -> Result<Woken> {
+        let woken = poll(&mut [PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)], timeout)?;
+        if woken == Woken::Event {
+            let _ = self.wake.read();
+        }
+        Ok(woken)
+    }
+
     /// The devices themselves.
     pub fn into_tuns(self) -> [Tun; 2] {
         self.tuns
+    }
+}
+
+fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<Woken> {
+    let timeout = timeout.map(|timeout| TimeSpec::nanoseconds(timeout.as_nanos() as i64));
+    match ppoll(fds, timeout, None::<SigSet>) {
+        Ok(0) => Ok(Woken::Timeout),
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(Woken::Event),
+        Err(e) => Err(HostError::new("cannot wait for packets", e)),
     }
 }

@@ -4,6 +4,7 @@ use super::accounts::Accounts;
 use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Woken};
+use super::intake::Intake;
 use super::mark::mark;
 use super::slab::Slab;
 use super::thread_time::ThreadTime;
@@ -35,6 +36,7 @@ pub struct ForwardingLoop {
     clock: Clock,
     /// Says how long before a packet is due the thread stops sleeping.
     alarm: Alarm,
+    intake: Intake,
     /// Whether other real-time threads may run while this thread watches the clock.
     yields: bool,
     backlog: Backlog,
@@ -62,6 +64,10 @@ impl ForwardingLoop {
             accounts: Accounts::new(setup.recorder, setup.payload_clock, setup.punctuality, setup.traffic),
             clock: setup.clock,
             alarm: Alarm::new(share),
+            intake: Intake::new(Side::BOTH.map(|side| {
+                let rate = setup.config.effect(side).rate?;
+                Some(rate.transmission(Bytes(setup.mtu as u64), 0).duration)
+            })),
             yields: setup.watch.is_some(),
             backlog: Backlog::new(&setup.host_cpus),
             cpus: setup.cpus,
@@ -88,8 +94,9 @@ impl ForwardingLoop {
                     self.read_burst(side)?;
                 }
             }
-            self.release(self.clock.now());
-            if self.devices.any_readable() {
+            let now = self.clock.now();
+            self.release(now);
+            if self.devices.any_readable() && self.intake.resumes(now).is_none() {
                 continue;
             }
             let drain_by = self.drain_by.load(Ordering::Acquire);
@@ -132,6 +139,7 @@ impl ForwardingLoop {
             queueing: totals.queueing,
             starvation: self.thread.starvation(self.clock)?,
             realtime: self.thread.is_realtime(),
+            held: self.intake.held(),
             cpu_ns: ThreadTime::cpu_ns(),
             _devices: self.devices.into_tuns(),
         })
@@ -140,9 +148,18 @@ impl ForwardingLoop {
     fn read_burst(&mut self, side: Side) -> Result<()> {
         let limit = self.devices.burst_limit(side);
         let mut count = 0;
-        while count < limit && self.read_packet(side)? {
+        let mut now = self.clock.now();
+        while count < limit {
+            if !self.intake.admits(now) {
+                // The packets stay where they are.
+                return Ok(());
+            }
+            if !self.read_packet(side)? {
+                break;
+            }
             count += 1;
-            self.release(self.clock.now());
+            now = self.clock.now();
+            self.release(now);
         }
         self.devices.handle_burst(side, count, limit);
         Ok(())
@@ -150,6 +167,7 @@ impl ForwardingLoop {
 
     /// Reads one packet that a host sent, into the path. False when none waits.
     fn read_packet(&mut self, side: Side) -> Result<bool> {
+        let start = self.clock.now();
         let token = self.slab.take();
         let space = self.slab.space(token);
         let size = space.len();
@@ -166,6 +184,7 @@ impl ForwardingLoop {
         self.slab.fill(token, length, headers);
         self.accounts.handle_arrival(side, now, size);
         self.path.handle_packet(side, now, Arrival { size, flow: headers.flow(), ecn: headers.ecn, buffer: token });
+        self.intake.handle_read(side, self.clock.now().saturating_since(start));
         self.settle(side, now, Some(token));
         Ok(true)
     }
@@ -234,6 +253,7 @@ impl ForwardingLoop {
         }
         // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
         let taken = self.devices.write(side, bytes);
+        self.intake.handle_write(self.clock.now().saturating_since(actual));
         self.accounts.handle_departure(side, packet, actual);
         if taken {
             self.accounts.handle_delivery(side, packet, headers, bytes, actual);
@@ -259,8 +279,9 @@ impl ForwardingLoop {
     /// Sleeps until a packet arrives, a packet is due, or another thread wakes this one.
     fn sleep(&mut self, drain_by: u64) -> Result<()> {
         let end = (drain_by != RUNNING).then(|| Instant::from_nanos(drain_by));
-        let next = self.path.next_wakeup().into_iter().chain(end).min();
         let now = self.clock.now();
+        let resumes = self.intake.resumes(now).filter(|_| self.devices.any_readable());
+        let next = self.path.next_wakeup().into_iter().chain(end).chain(resumes).min();
         let alarm = next.map(|next| self.alarm.before(next, now));
         if alarm.is_some_and(|alarm| alarm <= now) {
             if self.yields {
@@ -269,7 +290,11 @@ impl ForwardingLoop {
             self.devices.expect_packets();
             return Ok(());
         }
-        let woken = self.devices.wait(self.clock, now, alarm.map(|alarm| alarm.saturating_since(now)))?;
+        let timeout = alarm.map(|alarm| alarm.saturating_since(now));
+        let woken = match resumes {
+            Some(_) => self.devices.wait_without_packets(timeout)?,
+            None => self.devices.wait(self.clock, now, timeout)?,
+        };
         if let (Woken::Timeout, Some(alarm)) = (woken, alarm) {
             self.alarm.handle_wakeup(self.clock.now().saturating_since(alarm));
         }

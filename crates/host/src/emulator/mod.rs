@@ -10,6 +10,7 @@ mod alarm;
 mod backlog;
 mod devices;
 mod forwarding;
+mod intake;
 mod mark;
 mod punctuality;
 mod slab;
@@ -78,6 +79,8 @@ pub struct EmulatorReport {
     pub starvation: Starvation,
     /// Whether it had real-time priority.
     pub realtime: bool,
+    /// For how long it left packets in the hosts' devices.
+    pub held: Duration,
     /// CPU time that it used.
     pub cpu_ns: u64,
     /// The devices, which are gone when this is dropped.
