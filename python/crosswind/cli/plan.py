@@ -18,6 +18,7 @@ from crosswind.cli.settings import setting_options, variant_options
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
+from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
@@ -75,6 +76,8 @@ def command(
     costs = plan_costs(plan, checked, packets=packets, capture=capture, learned=learned) if checked else None
     needed = needed_for(wanted, checked, pilot) if pilot is not None else []
     seconds = seconds_of_a_repetition(pilot) if pilot is not None else {}
+    for text in too_fast(checked, read_carried()):
+        click.echo(f"warning: {text}", err=True)
     if as_json:
         document = as_dict(planned, costs, checked=remark, order=order)
         document |= {"precision": precision_as_json(needed, seconds)} if needed else {}

@@ -16,6 +16,7 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.damage import damage_sentences
 from crosswind.errors import CrosswindError
+from crosswind.execution.carried import MostCarried, learn_carried
 from crosswind.execution.durations import Taken, learn
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.options import RunOptions
@@ -116,8 +117,10 @@ def execute(
         rule = rules.rule_of(store.manifest) if rules is not None else None
         seed = (store.manifest.precision or {}).get("seed", 0)
         growth = None if rule is None else Growth(store, rule, seed=seed)
-        taken = Taken()
-        scheduler = Scheduler(store, find_binary(), [taken, *options.observers], jobs=options.jobs, growth=growth)
+        taken, carried = Taken(), MostCarried()
+        scheduler = Scheduler(
+            store, find_binary(), [taken, carried, *options.observers], jobs=options.jobs, growth=growth
+        )
         began = time.monotonic() if began is None else began
         status = Status.STOPPED
         try:
@@ -134,6 +137,7 @@ def execute(
             # A run with --jobs, and a part of a run, say nothing about how long later runs take.
             if options.jobs is None and status is Status.DONE:
                 learn(taken, time.monotonic() - began)
+            learn_carried(carried)
     return StoredRun(store)
 
 

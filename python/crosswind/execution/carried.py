@@ -1,0 +1,108 @@
+"""How many packets a second this machine has carried on its own clock, so that a plan can say what it will not carry.
+
+Nothing is measured for it: whenever a cell sent faster than its emulator forwards (`held_ns` of its fidelity),
+what came through was all that the machine carries. The most is kept beside the durations, for this version of
+Crosswind.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from crosswind import __version__
+from crosswind.cell.check import CheckedCell
+from crosswind.cell.process import CellEnd
+from crosswind.cell.result import Finished
+from crosswind.execution.durations import durations_file
+from crosswind.execution.observer import Observer
+from crosswind.regular_files import read_regular
+from crosswind.store.plan import PlannedCell
+from crosswind.units import format_rate
+
+SCHEMA = "crosswind.carried/1"
+HELD_SHARE = 0.01
+"""Of a cell's time: a smaller share is a burst that came at once."""
+FULL_PACKET_BITS = 1500 * 8
+PACKETS_PER_FULL_ONE = 1.5
+"""TCP acknowledges every other packet."""
+
+
+@dataclass
+class MostCarried(Observer):
+    """What the cells of a session carried at most: packets a second."""
+
+    packets_per_s: int = 0
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Another one."""
+        if end.finished is not None:
+            self.packets_per_s = max(self.packets_per_s, carried_by(planned, end.finished) or 0)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What was carried: packets a second of both directions together, and on which day that was seen."""
+
+    packets_per_s: int
+    day: str
+
+
+def carried_by(planned: PlannedCell, finished: Finished) -> int | None:
+    """Packets a second that a cell showed to be all that the machine carries; None where it was not that many."""
+    fidelity = finished.fidelity
+    if fidelity is None or planned.is_virtual or fidelity.held_ns <= HELD_SHARE * finished.elapsed_ns:
+        return None
+    return round(fidelity.delay_error_ns.n / finished.elapsed_ns * 1e9)
+
+
+def read_carried() -> Carried | None:
+    """What this machine has carried; None where no cell of this version has shown it."""
+    try:
+        file = _file()
+        data = {} if file is None else json.loads(read_regular(file))
+        if (data.get("schema"), data.get("version")) != (SCHEMA, __version__):
+            return None
+        return Carried(int(data["packets_per_s"]), str(data["day"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def learn_carried(most: MostCarried) -> None:
+    """Keeps what a session's cells carried, if it is more than what is known and can be written."""
+    known, file = read_carried(), _file()
+    if file is None or most.packets_per_s <= (known.packets_per_s if known else 0):
+        return
+    day = date.today().isoformat()
+    data = {"schema": SCHEMA, "version": __version__, "packets_per_s": most.packets_per_s, "day": day}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.part")
+        part.write_text(json.dumps(data), encoding="utf-8")
+        part.rename(file)
+    except OSError:
+        return
+
+
+def too_fast(checked: Sequence[CheckedCell], carried: Carried | None) -> Iterator[str]:
+    """A sentence for each rate at which a cell on the machine's clock would send more than the machine carries."""
+    if carried is None:
+        return
+    here = [cell for cell in checked if not cell.is_virtual and not cell.is_over_network]
+    # A cell that sends little does not need all of its path's rate.
+    busy = [cell for cell in here if cell.forecast.packets * 2e9 > carried.packets_per_s * cell.forecast.duration_ns]
+    rates = {effect.rate_bps or 0 for cell in busy for effect in (cell.effect.forward, cell.effect.reverse)}
+    for rate in sorted(rates):
+        needed = round(rate / FULL_PACKET_BITS * PACKETS_PER_FULL_ONE)
+        if needed > carried.packets_per_s:
+            yield (
+                f"{format_rate(rate)} is {needed:,} packets/s with their acknowledgements; this machine carried "
+                f"{carried.packets_per_s:,} packets/s at most (seen on {carried.day}). Packets beyond that wait in the "
+                "hosts' devices, and throughput is the machine's: virtual time (--clock virtual) has no such limit"
+            )
+
+
+def _file() -> Path | None:
+    durations = durations_file()
+    return durations.with_name(f"carried-{durations.name}") if durations else None
