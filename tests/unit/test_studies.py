@@ -86,6 +86,7 @@ def test_the_built_in_studies() -> None:
         "outage",
         "page-load",
         "queue-size",
+        "queues",
         "quickstart",
         "thesis",
         "transfer-time-held-out",
@@ -97,8 +98,14 @@ def test_the_built_in_studies() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_quick_variant_takes_less_than_a_minute_on_the_machine_s_clock(name: str) -> None:
-    expected_ns = durations_ns(first_look(load_study(name), clock="real")[0])
+def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
+    study = load_study(name)
+    quick = checked(study.quick())
+    if quick[0].parameters["host"]["clock"] == "virtual":
+        # The study says so itself. Each run keeps one processor busy.
+        assert sum(quick[item.cell.index].forecast.virtual_ns for item in Plan.of(study.quick())) / 2 < 60 * SECOND_NS
+        return
+    expected_ns = durations_ns(first_look(study, clock="real")[0])
     # A run begins with two cells a processor; where there are hundreds that mostly wait, with many more.
     side_by_side = 20 if len(expected_ns) >= 150 else 4
     assert max(sum(expected_ns) / side_by_side, *expected_ns) < 60 * SECOND_NS
