@@ -78,6 +78,7 @@ def test_the_built_in_studies() -> None:
         "bandwidth-or-delay",
         "client-profile",
         "clocks",
+        "jitter",
         "latency-by-link",
         "mathis",
         "message-size",
