@@ -86,6 +86,7 @@ def test_the_built_in_studies() -> None:
         "multiplexing",
         "outage",
         "page-load",
+        "pmtud",
         "queue-size",
         "queues",
         "quickstart",
