@@ -76,6 +76,7 @@ def test_the_built_in_studies() -> None:
     assert NAMES == [
         "against-itself",
         "bandwidth-or-delay",
+        "bursty-loss",
         "client-profile",
         "clocks",
         "jitter",
