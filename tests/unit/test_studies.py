@@ -91,6 +91,7 @@ def test_the_built_in_studies() -> None:
         "queue-size",
         "queues",
         "quickstart",
+        "reordering",
         "thesis",
         "transfer-time-held-out",
         "transfer-time-model",
