@@ -223,8 +223,8 @@ DERIVED = {
 """Numbers in sources that the documents do not print, from those that they do."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
 _NO_NUMBER = re.compile(
-    r"(?:tables?|sections?|chapter|equations?|footnote|figs?\.?|tests?|RFC|quinn|quic-go) [\d.]+(?:, [\d.]+)*(?: and [\d.]+)?|"
-    "120405A|1997"
+    r"(?:tables?|sections?|chapter|equations?|footnote|figs?\.?|tests?|RFC) [\d.]+(?:, [\d.]+)*(?: and [\d.]+)?|"
+    "120405A|1997|quinn 2711|quic-go 5734"
 )
 
 
