@@ -55,6 +55,17 @@ def test_the_idle_timeout_ends_a_quic_connection(cells: VirtualCells, transport:
     assert ms(5_000) <= after_ns <= ms(5_000) + RTT_NS
 
 
+def test_messages_after_the_end_of_a_quiet_quic_connection_are_lost_and_keep_alives_prevent_that(
+    cells: VirtualCells,
+) -> None:
+    workload = {"kind": "echo", "transport": "quic", "mode": "open", "rate_per_s": 0.5, "messages": 4}
+    path: Object = {"forward": {"delay_ns": RTT_NS // 2}, "reverse": {"delay_ns": RTT_NS // 2}}
+    idle = {"quic_idle_timeout_ns": ms(1000)}
+    assert cells.run(workload, host=idle, **path).samples()["outcome"].to_list().count("ok") == 1
+    kept = cells.run(workload, host={**idle, "quic_keep_alive_ns": ms(300)}, **path)
+    assert set(kept.samples()["outcome"]) == {"ok"}
+
+
 DOWNLOAD = {"kind": "transfer", "transport": "tcp", "direction": "download", "size_bytes": 1_000_000}
 
 

@@ -50,12 +50,12 @@ async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, flow: Flow) -> Result<V
     let failure = {
         let receiving = record.receive(lane, schedule, receiver.as_mut(), due.len(), &over);
         tokio::pin!(receiving);
-        let failure = tokio::select! {
+        let (failure, has_ended) = tokio::select! {
             biased;
-            () = &mut receiving => None,
-            failure = record.send(lane, schedule, &pace, sender.as_mut(), &due) => failure,
+            () = &mut receiving => (None, true),
+            failure = record.send(lane, schedule, &pace, sender.as_mut(), &due) => (failure, false),
         };
-        if failure.is_none() {
+        if failure.is_none() && !has_ended {
             // The last reply may take as long as the timeout.
             let rest = async {
                 receiving.await;
