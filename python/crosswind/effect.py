@@ -30,7 +30,8 @@ class Effect:
         random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
         manages_queue: whether the queue drops or marks packets before it is full. bursts: whether the link sends
         bursts faster than at its rate.
-        changes: whether it is something else at other times, which the other fields do not show.
+        changes: whether it is something else at other times, which the other fields do not show. outage_ns: the longest
+        time for which it loses every packet then.
     """
 
     delay_ns: int = 0
@@ -46,6 +47,7 @@ class Effect:
     manages_queue: bool = False
     bursts: bool = False
     changes: bool = False
+    outage_ns: int = 0
 
     @property
     def is_clustered(self) -> bool:

@@ -200,7 +200,8 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     the messages of a connection x (R + what losing their first packet costs)
     + connections one after another x (R for each round trip of their set-up + 1 s, doubling, for a lost SYN)
     + R for each window of slow start + further packets x PFTK's time of a segment at this loss
-    + the links' time for all bytes; or what the workload's own clock takes, where that is longer.
+    + the links' time for all bytes; or what the workload's own clock takes, where that is longer;
+    + what an outage holds up.
     """
     traffic, transport = demand.traffic, surroundings.transport
     if transport is None or traffic.pattern == "unknown":
@@ -240,6 +241,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     waits_ns = needs.turns * wait_ns + needs.opened_in_turn * syn_ns
     carried_ns = max(further_ns, sum(links_ns) / needs.lanes, *links_ns)
     wall_ns = trips * rtt_ns + waits_ns + max(carried_ns, needs.paced_ns)
+    wall_ns += _held_up_ns(max(there.outage_ns, back.outage_ns), needs, timeout_ns)
 
     loss = min(MOST_LOSS, (there.loss + back.loss) / 2)
     late_acks = needs.messages if needs.paced_ns * needs.lanes > DELAYED_ACK_NS * needs.messages else 0
@@ -291,6 +293,15 @@ def _forecast(
 def _wait_ns(loss: float, timer_ns: float, limit_ns: float) -> float:
     """What losses of a packet cost in the mean, sent again on a doubling timer (models/ping_pong.py), up to a limit."""
     return limit_ns * loss if loss > 0.45 else min(limit_ns, timer_ns * loss / (1 - 2 * loss))
+
+
+def _held_up_ns(outage_ns: float, needs: _Needs, timeout_ns: float) -> float:
+    """How much longer an outage makes a run that it falls into, once.
+
+    A retransmission is due within the outage's length after its end, in the mean after half of it. Where an exchange is
+    given up before that, another one follows, which is given up too.
+    """
+    return min(1.5 * outage_ns, outage_ns + timeout_ns, max(1.0, needs.turns, needs.opened_in_turn) * timeout_ns)
 
 
 def _loss_ns(loss: float, rtt_ns: float, rto_ns: float) -> float:

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cells import only_cell
+from cells import checked, only_cell
 from crosswind.forecast import HEAVY, Forecast, forecast, packed_s, virtual_wall_ns
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.ping_pong import ping_pong
+from crosswind.study.design import Study
 
 SETUP_NS = 60_000_000
 
@@ -316,6 +317,27 @@ def test_every_cell_has_a_forecast(kind: str, options: dict[str, object], loss: 
     assert 0 < found.load <= 2
     assert min(found.packets, found.bytes) > 0
     assert with_bbr(kind, **options, path__loss=loss).duration_ns > SETUP_NS
+
+
+@pytest.mark.parametrize(
+    ("workload", "longest_s"),
+    [
+        # A message is held up for one and a half times the outage, and those after it come at once.
+        ({"kind": "echo", "messages": 10, "timeout": "1h"}, 150),
+        # Messages are given up one after another until the outage is over.
+        ({"kind": "echo", "messages": 10000, "timeout": "20s"}, 120),
+        # No more than all of them.
+        ({"kind": "transfer", "size": "1kB", "timeout": "20s"}, 20),
+    ],
+)
+def test_an_outage_holds_a_run_up(workload: dict[str, object], longest_s: int) -> None:
+    def duration_ns(loss: str) -> int:
+        settings = "\n".join(f"{key} = {value!r}" for key, value in workload.items())
+        text = f'[workload]\n{settings}\n[[path.at]]\nfor = "100s"\nloss = "{loss}"\n'
+        (cell,) = checked(Study.from_toml(text, name="outage"))
+        return cell.forecast.duration_ns
+
+    assert duration_ns("100%") - duration_ns("99%") == longest_s * 10**9
 
 
 def test_disk_space() -> None:

@@ -99,13 +99,13 @@ fn the_demand_of_a_cell_says_what_its_path_does() {
         demand["forward"],
         json!({"delay_ns": 5_000_000, "loss": 0.25, "loss_after_loss": 0.25, "rate_bps": 1_000_000, "frame_bytes": 38, "loss_memory_ns": null,
                "queue": {"packets": 1000}, "mtu_bytes": null, "random_delay": false, "reorders": false, "manages_queue": false,
-               "bursts": false, "changes": false})
+               "bursts": false, "changes": false, "outage_ns": 0})
     );
     assert_eq!(
         demand["reverse"],
         json!({"delay_ns": 7, "loss": 0.0, "loss_after_loss": 0.0, "rate_bps": null, "frame_bytes": 0, "loss_memory_ns": null,
                "queue": null, "mtu_bytes": null, "random_delay": false, "reorders": false, "manages_queue": false,
-               "bursts": false, "changes": false})
+               "bursts": false, "changes": false, "outage_ns": 0})
     );
     assert_eq!((&demand["polling"], &demand["early_data"]), (&json!(true), &json!(false)));
     assert_eq!(demand["timeout_ns"], 60_000_000_000_u64);

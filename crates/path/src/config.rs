@@ -417,8 +417,19 @@ impl PathConfig {
         }
         Effect {
             changes: effect.changes || self.changes.iter().any(|change| change.names(side).next().is_some()),
+            outage: self.longest_outage(side),
             ..effect
         }
+    }
+
+    /// The longest time for which a change loses every packet in one direction.
+    fn longest_outage(&self, side: Side) -> Duration {
+        let outages = self.changes.iter().filter(|change| {
+            let hops = self.hops.iter().filter(|hop| change.is_of(hop));
+            let mut changed = hops.filter_map(|hop| hop.side(side).with(change.side(side)).ok());
+            change.names(side).next().is_some() && changed.any(|config| config.effect().loss.as_fraction() >= 1.0)
+        });
+        outages.map(|change| change.keys.lasting.unwrap_or(Duration::from_nanos(MAX_TIME_NS))).max().unwrap_or_default()
     }
 
     /// The smallest MTU that there is at some time in one direction.

@@ -45,6 +45,10 @@ pub struct Effect {
     pub bursts: bool,
     /// Whether it is something else at other times. What it is then is not in the other fields.
     pub changes: bool,
+    /// The longest time for which every packet is lost at other times, one change after the other not counted.
+    #[serde(rename = "outage_ns")]
+    #[schemars(with = "u64")]
+    pub outage: Duration,
 }
 
 impl Effect {
@@ -70,6 +74,7 @@ impl Effect {
             manages_queue: self.manages_queue || next.manages_queue,
             bursts: self.bursts || next.bursts,
             changes: self.changes || next.changes,
+            outage: self.outage.max(next.outage),
         }
     }
 

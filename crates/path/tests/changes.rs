@@ -196,6 +196,21 @@ fn a_change_at_random_begins_within_its_spread_and_with_the_seed() {
 }
 
 #[test]
+fn an_effect_has_the_longest_outage() {
+    let config = path(&json!({
+        "hops": [{"name": "a"}, {"name": "b"}],
+        "changes": [
+            {"hop": "a", "for_ns": 7, "forward": {"loss": 1.0}},
+            {"hop": "b", "start_ns": 9, "for_ns": 5, "forward": {"loss": 1.0}, "reverse": {"loss": 0.5}},
+        ],
+    }));
+    let outage = |side| config.effect(side).outage;
+    assert_eq!((outage(Side::Forward), outage(Side::Reverse)), (Duration::from_nanos(7), Duration::ZERO));
+    let for_good = path(&json!({"changes": [{"reverse": {"loss": 1.0}}]}));
+    assert_eq!(for_good.effect(Side::Reverse).outage, Duration::from_nanos(86_400_000_000_000));
+}
+
+#[test]
 fn what_a_path_does_is_that_of_its_hops() {
     let config = path(&json!({
         "hops": [
@@ -208,6 +223,7 @@ fn what_a_path_does_is_that_of_its_hops() {
     assert_eq!((effect.delay, effect.loss.as_fraction()), (Duration::from_nanos(1500), 0.75));
     assert_eq!((effect.rate.unwrap().as_bps(), effect.changes), (4000, true));
     assert!(!config.effect(Side::Reverse).changes);
+    assert_eq!(effect.outage, Duration::ZERO);
     assert_eq!(config.round_trip(), Duration::from_nanos(10_000));
     // What is written is read the same.
     let Value::Object(written) = serde_json::to_value(&config).unwrap() else { panic!() };

@@ -202,7 +202,7 @@ fn an_effect_is_what_the_elements_do_together() {
         serde_json::to_value(config.effect()).unwrap(),
         json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "frame_bytes": 38, "loss_after_loss": 0.1, "loss_memory_ns": null,
                "queue": {"packets": 1000}, "mtu_bytes": 1400, "random_delay": false, "reorders": false, "manages_queue": false,
-               "bursts": false, "changes": false})
+               "bursts": false, "changes": false, "outage_ns": 0})
     );
     assert_eq!(config.longest_delay(), Duration::from_nanos(7));
     let slower =
@@ -212,7 +212,7 @@ fn an_effect_is_what_the_elements_do_together() {
         serde_json::to_value(both).unwrap(),
         json!({"delay_ns": 14, "loss": 0.19, "rate_bps": 999, "frame_bytes": 38, "loss_after_loss": 0.19, "loss_memory_ns": null,
                "queue": {"bytes": 3}, "mtu_bytes": 1300, "random_delay": false, "reorders": false, "manages_queue": false,
-               "bursts": false, "changes": false})
+               "bursts": false, "changes": false, "outage_ns": 0})
     );
 }
 
