@@ -14,8 +14,8 @@ import scipy.stats
 import crosswind
 from crosswind.errors import StudyError
 from crosswind.execution.virtual import VirtualCell
-from linux.lab import ms
-from virtual.lab import VirtualCells
+from linux.lab import Object, ms
+from virtual.lab import VirtualCells, VirtualRun
 from virtual.paced import Paced, Traffic
 
 FloatArray = npt.NDArray[np.float64]
@@ -285,6 +285,46 @@ def test_a_smaller_mtu_is_told_or_not(family: str) -> None:
     ledgers = [cell.result.ledger.forward for cell in (ours, netem)]  # type: ignore[union-attr]
     assert ledgers[0] == ledgers[1]
     assert (ledgers[0].icmp, ledgers[0].dropped["mtu"] > 10) == (0, True)
+
+
+def changing_path(cells: VirtualCells, workload: Object, **path: Any) -> list[VirtualRun]:
+    files = {"packets": False, "capture": False}
+    return [cells.run(workload, backend=backend, files=files, **path) for backend in BACKENDS]
+
+
+def test_the_kernel_is_told_of_changes_when_they_are_due(cells: VirtualCells) -> None:
+    workload = {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 200, "messages": 60}
+    both = {"delay_ns": ms(5)}
+    changes = [
+        {"start_ns": ms(98), "for_ns": ms(50), "forward": {"loss": 1.0}},
+        # Messages that are sent in the last 20 ms of it would be overtaken by those behind it.
+        {"start_ns": ms(203), "for_ns": ms(50), "every_ns": ms(1000), "forward": {"delay_ns": ms(25)}},
+    ]
+    ours, netem = changing_path(cells, workload, forward=both, reverse=both, changes=changes)
+    outcomes = [ran.samples().sort("exchange")["outcome"].to_list() for ran in (ours, netem)]
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].count("timeout") == 10
+    times_of = [(ran.samples()["received_ns"] - ran.samples()["sent_ns"]).drop_nulls() for ran in (ours, netem)]
+    assert max(times_of[0]) > ms(30)
+    assert list(times_of[1]) == pytest.approx(list(times_of[0]), abs=TIMERS_NS)
+    assert netem.finished.netem is not None
+    done = netem.finished.netem.changes
+    assert [change.due_ns for change in done[:4]] == [ms(98), ms(148), ms(203), ms(253)]
+    # A timer fires up to 0.5 us late, and each of two calls of a loop takes up to 1 us.
+    assert max(change.late_ns for change in done) < 2_500
+
+
+def test_a_rate_that_changes_costs_no_more_than_the_packet_on_the_wire(cells: VirtualCells) -> None:
+    slow: Object = {"start_ns": ms(300), "for_ns": ms(200), "every_ns": ms(400), "forward": {"rate_bps": 2_000_000}}
+    forward = {"rate_bps": 10_000_000, "delay_ns": ms(1), "queue": {"bytes": 50_000}}
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1_300_000}
+    ours, netem = changing_path(cells, workload, forward=forward, reverse={"delay_ns": ms(1)}, changes=[slow])
+    took = [(ran.samples()["received_ns"] - ran.samples()["sent_ns"]).item() for ran in (ours, netem)]
+    assert netem.finished.netem is not None
+    changes = netem.finished.netem.changes
+    assert len(changes) > 5
+    # 1500 bytes take 6 ms at 2 Mbit/s. What the kernel has begun to send ends at the rate at which it began.
+    assert took[1] == pytest.approx(took[0], abs=len(changes) * ms(6))
 
 
 def test_what_netem_cannot_do_is_refused_at_once() -> None:

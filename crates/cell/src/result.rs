@@ -3,7 +3,7 @@
 use crate::Cell;
 use crate::network::NetworkReport;
 use crate::processor_time::Profile;
-use crosswind_host::netem::{self, QdiscReport, SideReport};
+use crosswind_host::netem::{self, MiddleReport, QdiscChange, QdiscReport};
 use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
 use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
@@ -44,7 +44,7 @@ pub struct CellResult {
     pub queueing_ns: Option<Directions<TimeReport>>,
     /// The queueing disciplines of a path of the backend netem, in the order in which packets pass them: settings as the kernel has them, and counts;
     /// null elsewhere.
-    pub netem: Option<Directions<Vec<QdiscReport>>>,
+    pub netem: Option<NetemReport>,
     /// TCP segments that each host retransmitted, as its kernel has counted them: of every connection, handshakes included; null where it does not say.
     pub tcp_retransmits: Option<Hosts<u64>>,
     /// How the client program ended; null where there was none.
@@ -115,6 +115,17 @@ pub struct Directions<T> {
     pub reverse: T,
 }
 
+/// The queueing disciplines of both directions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NetemReport {
+    /// Client to server.
+    pub forward: Vec<QdiscReport>,
+    /// Server to client.
+    pub reverse: Vec<QdiscReport>,
+    /// When their settings changed.
+    pub changes: Vec<QdiscChange>,
+}
+
 /// What the kernel made of one host's settings.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HostReadback {
@@ -160,7 +171,7 @@ pub struct CellRun {
     pub network: Option<NetworkReport>,
     pub measured: Measured,
     pub report: Option<EmulatorReport>,
-    pub qdiscs: Option<[SideReport; 2]>,
+    pub qdiscs: Option<MiddleReport>,
     pub devices: [DeviceCounters; 2],
     pub readback: [Readback; 2],
     pub retransmitted_segments: [Option<u64>; 2],
@@ -181,8 +192,8 @@ impl CellResult {
             None if run.network.is_some() => (None, None, None),
             None => {
                 let ledger = match &qdiscs {
-                    Some(sides) => {
-                        let passed = sides.each_ref().map(|side| side.passed.clone());
+                    Some(middle) => {
+                        let passed = middle.sides.each_ref().map(|side| side.passed.clone());
                         LedgerReport::from_disciplines(client, server, passed, netem::ETHERNET_HEADER)
                     }
                     None => LedgerReport::from_devices(client, server),
@@ -224,7 +235,11 @@ impl CellResult {
             traffic,
             profile: run.profile,
             queueing_ns,
-            netem: qdiscs.map(|[forward, reverse]| Directions { forward: forward.qdiscs, reverse: reverse.qdiscs }),
+            netem: qdiscs.map(|MiddleReport { sides: [forward, reverse], changes }| NetemReport {
+                forward: forward.qdiscs,
+                reverse: reverse.qdiscs,
+                changes,
+            }),
             tcp_retransmits: client_again.zip(server_again).map(|(client, server)| Hosts { client, server }),
             program: measured.program,
             peers: measured.peers,

@@ -194,9 +194,10 @@ fn impossible_paths_are_refused_by_key() {
         json!({"path": path})
     };
     assert!(read(&by_netem(json!({"forward": {"loss": 0.1, "rate_bps": 8000, "delay_ns": 5}}))).is_ok());
-    let recorded_link = json!({"forward": {"light_deliveries": [0, 3]}, "reverse": {"rate_bps": 8001}});
-    let refused = "netem cannot do forward.light_deliveries (this backend does not set it)";
-    assert_refused(&by_netem(recorded_link), "path.backend", refused);
+    let beyond = json!({"forward": {"lose": [7]}, "reverse": {"bit_error_rate": 1e-6}});
+    let refused =
+        "netem cannot do forward.lose (it loses packets by chance alone), reverse.bit_error_rate (its losses do not";
+    assert_refused(&by_netem(beyond), "path.backend", refused);
     let mut recorded = by_netem(json!({}));
     recorded["output"] = json!({"packets": true, "directory": "/tmp"});
     assert_refused(&recorded, "path.backend", "has no emulator to record packets");

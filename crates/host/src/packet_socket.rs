@@ -7,7 +7,7 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeVal;
 use std::io::IoSliceMut;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// What the kernel may hold until it is read, bytes.
 const BUFFER: usize = 64 << 20;
@@ -31,6 +31,12 @@ pub struct CapturedPacket {
     pub at_ns: u64,
     /// This machine sent it.
     pub is_outgoing: bool,
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 impl PacketSocket {

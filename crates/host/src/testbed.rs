@@ -6,7 +6,7 @@ use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCount
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::namespace::Namespace;
-use crate::netem::{Middle, Plan, SideReport};
+use crate::netem::{Middle, MiddleReport, Plan, SideReport};
 use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
@@ -99,8 +99,8 @@ impl Readback {
 pub struct TestbedReport {
     /// The emulator's report; none where there is none.
     pub report: Option<EmulatorReport>,
-    /// What the kernel's queueing disciplines did: forward, reverse; none where they are not the path.
-    pub qdiscs: Option<[SideReport; 2]>,
+    /// What the kernel's queueing disciplines did; none where they are not the path.
+    pub qdiscs: Option<MiddleReport>,
     /// The devices' counters.
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
@@ -167,7 +167,8 @@ impl Testbed {
         let multicast = settings.backend == Backend::Direct;
         let round_trip = settings.path.round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
-        let path = match settings.backend {
+        let mut timeline = None;
+        let mut path = match settings.backend {
             Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),
             Backend::Direct => {
                 connect_directly(&client, &server)?;
@@ -176,6 +177,7 @@ impl Testbed {
             Backend::Netem => {
                 let plan = Plan::new(&settings.path, mtu, settings.seed)
                     .map_err(|error| HostError::unsupported("cannot build the path", error.to_string()))?;
+                timeline = (!settings.path.changes.is_empty()).then(|| settings.path.timeline(settings.seed));
                 Between::Middle(Middle::connect(plan, mtu, &client, &server, DEVICE)?)
             }
             Backend::Tun => Between::Emulator(start_emulator(&client, &server, settings, &cpus, &shared)?),
@@ -184,8 +186,7 @@ impl Testbed {
             namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
         }
         if let Between::Middle(middle) = &path {
-            middle.bring_up(DEVICE_QUEUE)?;
-            middle.route(client_address, server_address)?;
+            middle.bring_up(DEVICE_QUEUE, client_address, server_address)?;
         }
         let address = |own: IpAddr, peer: IpAddr| {
             let host = &host;
@@ -195,6 +196,9 @@ impl Testbed {
             client.run(address(client_address, server_address))?,
             server.run(address(server_address, client_address))?,
         ];
+        if let (Between::Middle(middle), Some(timeline)) = (&mut path, timeline) {
+            middle.follow(timeline, [&client, &server])?;
+        }
         let Shared { clock, payload_clock, punctuality, traffic } = shared;
         Ok(Self {
             client,
@@ -247,7 +251,7 @@ impl Testbed {
             Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
             Between::Middle(middle) => {
                 let (devices, qdiscs) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
-                (None, Some(qdiscs), devices)
+                (None, Some(middle.finish(qdiscs)?), devices)
             }
             Between::Nothing => (None, None, at_rest(both, all_received, drain)?),
         };

@@ -344,6 +344,22 @@ impl PathConfig {
         Direction::of_compiled(stages.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}")))
     }
 
+    /// The hops over time; `seed` is that of [`direction`](Self::direction).
+    pub fn timeline(&self, seed: Seed) -> Timeline {
+        let chance = seed.child("changes");
+        let mut courses = Vec::new();
+        for (number, change) in self.changes.iter().enumerate() {
+            let word = chance.word(number as u64);
+            for (hop, _) in self.hops.iter().enumerate().filter(|(_, hop)| change.is_of(hop)) {
+                for side in Side::BOTH.into_iter().filter(|side| change.names(*side).next().is_some()) {
+                    let (course, rows) = change.course(side, word);
+                    courses.push(HopCourse { hop, side, course, rows });
+                }
+            }
+        }
+        Timeline { hops: self.hops.clone(), courses }
+    }
+
     /// All that the elements of one direction are made of, in the order in which a packet meets them; every random decision comes from
     /// `seed`.
     ///
@@ -449,6 +465,44 @@ impl Path {
     pub fn from_config(config: &PathConfig, seed: Seed) -> Self {
         let [forward, reverse] = Side::BOTH.map(|side| config.direction(side, seed));
         Self::new(forward, reverse)
+    }
+}
+
+/// The hops of a path over time.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    hops: Vec<Hop>,
+    courses: Vec<HopCourse>,
+}
+
+/// What changes in one direction of a hop.
+#[derive(Clone, Debug)]
+struct HopCourse {
+    hop: usize,
+    side: Side,
+    course: Course,
+    /// What each row sets.
+    rows: Vec<Map<String, Value>>,
+}
+
+impl Timeline {
+    /// The hops as they are at `now`, counted from the first packet, and when that changes next.
+    ///
+    /// # Panics
+    /// When [`PathConfig::check`] refuses the path.
+    pub fn at(&self, now: Instant) -> (Vec<Hop>, Option<Instant>) {
+        let mut hops = self.hops.clone();
+        let mut next: Option<Instant> = None;
+        for HopCourse { hop, side, course, rows } in &self.courses {
+            let (row, until) = course.state(now);
+            next = next.into_iter().chain(until).min();
+            if let Some(row) = row {
+                let config = hops[*hop].side_mut(*side);
+                let changed = config.with(&rows[row]);
+                *config = changed.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}"));
+            }
+        }
+        (hops, next)
     }
 }
 

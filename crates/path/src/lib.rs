@@ -47,7 +47,7 @@ pub mod world;
 
 pub use compiled::CompiledStage;
 #[cfg(feature = "settings")]
-pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig};
+pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig, Timeline};
 pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;

@@ -48,7 +48,7 @@ pub struct Course {
 
 impl Course {
     /// Which row holds at `now`, if any, and when that changes next.
-    fn state(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
+    pub(crate) fn state(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
         let (Some(since), end) = self.period.state(now) else { return (None, self.period.state(now).1) };
         let passed = (now - since).as_nanos();
         let turn = self.length.map_or(0, |length| passed / length.as_nanos() * length.as_nanos());

@@ -273,11 +273,19 @@ class Qdisc(ProtocolRecord):
     marked: int
 
 
+class QdiscChange(ProtocolRecord):
+    """A change of settings: when it was due, from the first packet on, and how much later the kernel had it."""
+
+    due_ns: int
+    late_ns: int
+
+
 class NetemPath(ProtocolRecord):
-    """The queueing disciplines of each direction, in the order in which packets pass them."""
+    """The queueing disciplines of each direction, in the order in which packets pass them, and when they changed."""
 
     forward: tuple[Qdisc, ...]
     reverse: tuple[Qdisc, ...]
+    changes: tuple[QdiscChange, ...]
 
 
 class Finished(ProtocolRecord):

@@ -1,9 +1,11 @@
 //! The path by the kernel's own queueing disciplines: client - veth - middle namespaces - veth - server. A middle namespace
 //! forwards packets, and each of its two devices does one stage of one direction to what leaves through it.
 
+mod changes;
 mod discipline;
 mod plan;
 
+pub use changes::QdiscChange;
 pub use discipline::Discipline;
 pub use plan::{Plan, Stage};
 
@@ -13,8 +15,9 @@ use crate::namespace::Namespace;
 use crate::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
 use crate::sockets;
 use crate::sysctl;
+use changes::Changing;
 use crosswind_ledger::{DropCause, Passed};
-use crosswind_path::{Counting, Side, link, mtu};
+use crosswind_path::{Counting, Side, Timeline, link, mtu};
 use crosswind_units::Bytes;
 use discipline::attribute;
 use netlink_packet_route::route::RouteMetric;
@@ -23,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The devices of a middle namespace, named after the host that they lead to.
 const TO_CLIENT: &str = "client";
@@ -34,11 +38,27 @@ pub const ETHERNET_HEADER: u64 = 14;
 const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;
 
-/// The namespaces between the hosts, the client's first.
+/// What lies between the hosts.
 pub struct Middle {
-    plan: Plan,
+    built: Arc<Built>,
+    changing: Option<Changing>,
+}
+
+/// The namespaces between the hosts, the client's first, and what their devices do.
+struct Built {
+    /// As the kernel has it now.
+    plan: Mutex<Plan>,
     mtu: u32,
     namespaces: Vec<Namespace>,
+}
+
+/// What the disciplines have done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MiddleReport {
+    /// Forward, reverse.
+    pub sides: [SideReport; 2],
+    /// How their settings changed.
+    pub changes: Vec<QdiscChange>,
 }
 
 /// One queueing discipline of the path: what the kernel was asked, which is what it made of it, and what it counted.
@@ -78,11 +98,41 @@ impl Middle {
             left.run(move || ethtool::offloads_off(name))?;
             right.run(move || ethtool::offloads_off(peer))?;
         }
-        Ok(Self { plan, mtu, namespaces })
+        Ok(Self { built: Arc::new(Built { plan: Mutex::new(plan), mtu, namespaces }), changing: None })
     }
 
-    /// Sets up the devices between the hosts with their queueing disciplines, and reads these back.
-    pub fn bring_up(&self, queue_length: u32) -> Result<()> {
+    /// Sets up the devices between the hosts with their queueing disciplines, and makes the way from host to host.
+    pub fn bring_up(&self, queue_length: u32, client: IpAddr, server: IpAddr) -> Result<()> {
+        self.built.bring_up(queue_length)?;
+        self.built.route(client, server)
+    }
+
+    /// Changes the settings over time, from the first packet on that one of the hosts sends.
+    pub fn follow(&mut self, timeline: Timeline, hosts: [&Namespace; 2]) -> Result<()> {
+        self.changing = Some(Changing::start(Arc::clone(&self.built), timeline, hosts)?);
+        Ok(())
+    }
+
+    /// What the disciplines of both directions have counted so far: forward, reverse.
+    pub fn read(&self) -> Result<[SideReport; 2]> {
+        Ok([self.built.read_side(Side::Forward)?, self.built.read_side(Side::Reverse)?])
+    }
+
+    /// Ends the changes; `sides` are what was counted.
+    pub fn finish(self, sides: [SideReport; 2]) -> Result<MiddleReport> {
+        let changes = self.changing.map(Changing::finish).transpose()?;
+        Ok(MiddleReport { sides, changes: changes.unwrap_or_default() })
+    }
+}
+
+impl Built {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        // Who panicked while it held the plan has left one that the kernel may not have, as reading it back says.
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets up the devices with their queueing disciplines, and reads these back.
+    fn bring_up(&self, queue_length: u32) -> Result<()> {
         for (place, namespace) in self.namespaces.iter().enumerate() {
             let devices = [(Side::Forward, TO_SERVER), (Side::Reverse, TO_CLIENT)];
             namespace.run(|| {
@@ -108,7 +158,7 @@ impl Middle {
     }
 
     /// Waits until the devices send, and makes the way from host to host.
-    pub fn route(&self, client: IpAddr, server: IpAddr) -> Result<()> {
+    fn route(&self, client: IpAddr, server: IpAddr) -> Result<()> {
         for (place, namespace) in self.namespaces.iter().enumerate() {
             let ways = [(Side::Reverse, TO_CLIENT, client), (Side::Forward, TO_SERVER, server)];
             for (side, device, to) in ways {
@@ -123,15 +173,13 @@ impl Middle {
         Ok(())
     }
 
-    /// What the disciplines of both directions have counted so far: forward, reverse.
-    pub fn read(&self) -> Result<[SideReport; 2]> {
-        Ok([self.read_side(Side::Forward)?, self.read_side(Side::Reverse)?])
-    }
-
     fn read_side(&self, side: Side) -> Result<SideReport> {
         let mut report = SideReport::default();
-        for (number, stage) in self.plan.side(side).iter().enumerate() {
-            let (namespace, device) = self.place(side, number);
+        // It does not change while it is read.
+        let plan = self.plan();
+        for (number, stage) in plan.side(side).iter().enumerate() {
+            let (place, device) = self.place(side, number);
+            let namespace = &self.namespaces[place];
             let incoming = if device == TO_SERVER { TO_CLIENT } else { TO_SERVER };
             let (found, arrived) = namespace.run(|| {
                 let netlink = Netlink::connect()?;
@@ -168,19 +216,19 @@ impl Middle {
     }
 
     /// The stage that a namespace does to one direction.
-    fn stage(&self, side: Side, place: usize) -> Option<&Stage> {
+    fn stage(&self, side: Side, place: usize) -> Option<Stage> {
         let number = match side {
             Side::Forward => place,
             Side::Reverse => self.namespaces.len() - 1 - place,
         };
-        self.plan.side(side).get(number)
+        self.plan().side(side).get(number).cloned()
     }
 
-    /// Where a stage is.
-    fn place(&self, side: Side, number: usize) -> (&Namespace, &'static str) {
+    /// Where a stage is: in which namespace, on which device.
+    const fn place(&self, side: Side, number: usize) -> (usize, &'static str) {
         match side {
-            Side::Forward => (&self.namespaces[number], TO_SERVER),
-            Side::Reverse => (&self.namespaces[self.namespaces.len() - 1 - number], TO_CLIENT),
+            Side::Forward => (number, TO_SERVER),
+            Side::Reverse => (self.namespaces.len() - 1 - number, TO_CLIENT),
         }
     }
 }

@@ -115,6 +115,14 @@ impl Discipline {
         }
     }
 
+    /// Whether it is `other`, wherever their randomness comes from.
+    pub fn does_the_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Netem(one), Self::Netem(other)) => *one == Netem { seed: one.seed, ..other.clone() },
+            _ => self == other,
+        }
+    }
+
     /// What it has counted for itself: `statistics` is `TCA_STATS_APP` of an answer.
     pub fn extra(&self, statistics: &[u8]) -> Extra {
         let at = |offset: usize| u64::from(attributes::u32_at(statistics, offset).unwrap_or_default());

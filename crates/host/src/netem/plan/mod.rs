@@ -6,8 +6,8 @@ mod stages;
 use super::discipline::Discipline;
 use crosswind_path::{Cause, Counting, DirectionConfig, Hop, PathConfig, Side};
 use crosswind_settings::SettingError;
-use crosswind_units::{Probability, Seed};
-use refused::refused_settings;
+use crosswind_units::{Instant, Probability, Seed};
+use refused::{different_keys, refused_settings};
 
 /// A packet passes so many namespaces at most: each takes one from its hop limit of 64.
 const MOST_NAMESPACES: usize = 60;
@@ -20,6 +20,10 @@ pub struct Plan {
     /// Server to client.
     pub reverse: Vec<Stage>,
     namespaces: usize,
+    mtu: u32,
+    seed: Seed,
+    /// Of each hop: forward, reverse.
+    needs: Vec<[Needs; 2]>,
 }
 
 /// What one device does: a discipline, and perhaps another one inside, to which it hands its packets. Without any it lets them pass.
@@ -51,7 +55,7 @@ pub struct Applied {
 }
 
 /// What a hop ever does in one direction: it has the stages for that at all times.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 struct Needs {
     loss: bool,
@@ -62,6 +66,8 @@ struct Needs {
     overtaking: bool,
     link_changes: bool,
     delay_changes: bool,
+    /// By how many bits sizes and rates are larger to the kernel, so that rates are whole numbers.
+    shift: u8,
 }
 
 /// Whose stages are wanted.
@@ -82,8 +88,23 @@ impl Plan {
             let problem = format!("netem cannot do {}", refused.join(", "));
             return Err(SettingError::new("backend", problem, "use the backend tun, or leave these keys out"));
         }
+        let needs = |hop: &Hop| Side::BOTH.map(|side| Needs::of(&path.variants_of(hop, side).collect::<Vec<_>>()));
+        let needs = path.hops.iter().map(needs).collect();
+        let plan = Self { forward: Vec::new(), reverse: Vec::new(), namespaces: 1, mtu, seed, needs };
+        let plan = plan.at(&path.timeline(seed).at(Instant::ZERO).0, 0);
+        if plan.namespaces > MOST_NAMESPACES {
+            let problem =
+                format!("netem needs {} namespaces: packets would pass {MOST_NAMESPACES} at most", plan.namespaces);
+            return Err(SettingError::new("backend", problem, "use the backend tun, or fewer hops"));
+        }
+        Ok(plan)
+    }
+
+    /// The same stages with the settings of other `hops`, the `number`th that there are.
+    #[must_use]
+    pub fn at(&self, hops: &[Hop], number: u64) -> Self {
         let [(mut forward, forward_end), (mut reverse, reverse_end)] =
-            Side::BOTH.map(|side| direction(path, side, mtu, seed));
+            Side::BOTH.map(|side| self.direction(hops, side, number));
         // Where the sender of a packet that is too large is told, what it is told is not to meet the other direction.
         let told = |stages: &[Stage], other: &[Stage]| {
             usize::from(stages.first().is_some_and(|stage| stage.mtu.is_some()) && !other.is_empty())
@@ -93,10 +114,6 @@ impl Plan {
             reverse.len() + reverse_end.len() + told(&forward, &reverse),
         ];
         let namespaces = needed.into_iter().max().unwrap_or_default().max(1);
-        if namespaces > MOST_NAMESPACES {
-            let problem = format!("netem needs {namespaces} namespaces: packets would pass {MOST_NAMESPACES} at most");
-            return Err(SettingError::new("backend", problem, "use the backend tun, or fewer hops"));
-        }
         // Whoever forwards a packet with a flipped bit looks at its header: nobody but the receiver is to.
         for (stages, end) in [(&mut forward, forward_end), (&mut reverse, reverse_end)] {
             if !end.is_empty() {
@@ -104,7 +121,29 @@ impl Plan {
                 stages.extend(end);
             }
         }
-        Ok(Self { forward, reverse, namespaces })
+        Self { forward, reverse, namespaces, needs: self.needs.clone(), ..*self }
+    }
+
+    /// The stages of one direction, and the one that has to be its last.
+    fn direction(&self, hops: &[Hop], side: Side, change: u64) -> (Vec<Stage>, Vec<Stage>) {
+        let mut hops: Vec<(usize, &Hop)> = hops.iter().enumerate().collect();
+        if side == Side::Reverse {
+            hops.reverse();
+        }
+        let (mut all, mut flips) = (Vec::new(), Vec::new());
+        for (number, hop) in hops {
+            let (config, needs) = (hop.side(side), self.needs[number][usize::from(side == Side::Reverse)]);
+            let seed = self.seed.child(side.name()).child(&number.to_string());
+            // netem draws the same numbers again where it is told the same seed.
+            let seed = if change == 0 { seed } else { seed.child(&change.to_string()) };
+            let wanted = Wanted { mtu: self.mtu, hop: number as u8 };
+            all.extend(stages::stages(config, needs, &wanted, seed));
+            if needs.corrupt {
+                flips.push(stages::corruption(config, number as u8, seed));
+            }
+        }
+        let end = if flips.is_empty() { Vec::new() } else { vec![Stage { disciplines: flips, ..Stage::default() }] };
+        (all, end)
     }
 
     /// The stages of one direction, in the order in which packets pass them.
@@ -115,30 +154,18 @@ impl Plan {
         }
     }
 
+    /// The same, to be changed.
+    pub const fn side_mut(&mut self, side: Side) -> &mut Vec<Stage> {
+        match side {
+            Side::Forward => &mut self.forward,
+            Side::Reverse => &mut self.reverse,
+        }
+    }
+
     /// How many namespaces between the hosts it takes: each has one device for each direction.
     pub const fn namespaces(&self) -> usize {
         self.namespaces
     }
-}
-
-/// The stages of one direction, and the one that has to be its last.
-fn direction(path: &PathConfig, side: Side, mtu: u32, seed: Seed) -> (Vec<Stage>, Vec<Stage>) {
-    let mut hops: Vec<(usize, &Hop)> = path.hops.iter().enumerate().collect();
-    if side == Side::Reverse {
-        hops.reverse();
-    }
-    let (mut all, mut flips) = (Vec::new(), Vec::new());
-    for (number, hop) in hops {
-        let (config, needs) = (hop.side(side), Needs::of(&path.variants_of(hop, side).collect::<Vec<_>>()));
-        let seed = seed.child(side.name()).child(&number.to_string());
-        let wanted = Wanted { mtu, hop: number as u8 };
-        all.extend(stages::stages(config, needs, &wanted, seed));
-        if needs.corrupt {
-            flips.push(stages::corruption(config, number as u8, seed));
-        }
-    }
-    let end = if flips.is_empty() { Vec::new() } else { vec![Stage { disciplines: flips, ..Stage::default() }] };
-    (all, end)
 }
 
 impl Needs {
@@ -156,21 +183,52 @@ impl Needs {
             overtaking: ever(&|config| config.delay.overtaking_packets().is_some()),
             link_changes: differ(&|one, other| one.link != other.link),
             delay_changes: differ(&|one, other| one.delay != other.delay),
+            shift: variants.iter().map(|config| stages::shift(&config.link)).max().unwrap_or_default(),
         }
     }
 }
 
+/// Every key that differs between `base` and `variant`, where the change takes other disciplines, or the kernel makes something else of it.
+fn refused_change(base: &DirectionConfig, variant: &DirectionConfig, needs: Needs) -> Vec<String> {
+    let kinds = |config: &DirectionConfig| {
+        let stages = stages::stages(config, needs, &Wanted { mtu: 1500, hop: 0 }, Seed(0));
+        let kinds =
+            |stage: &Stage| stage.disciplines.iter().map(|applied| applied.discipline.kind()).collect::<Vec<_>>();
+        stages.iter().map(|stage| (stage.counting, stage.mtu, kinds(stage))).collect::<Vec<_>>()
+    };
+    let mut refused = Vec::new();
+    if kinds(base) != kinds(variant) || base.mtu != variant.mtu {
+        let differ = different_keys(base, variant).into_iter().filter(|key| SHAPING.contains(&key.as_str()));
+        refused.extend(differ.map(|key| format!("{key} (it changes over time, and the disciplines stay)")));
+    }
+    if needs.link_changes && variant.link.burst.is_some() {
+        refused.push("burst_bytes (its bucket is full again at each change of the link)".to_owned());
+    }
+    refused
+}
+
+/// The keys that decide which disciplines there are.
+const SHAPING: [&str; 7] =
+    ["rate_bps", "queue", "count", "burst_bytes", "peak_rate_bps", "link_mtu_bytes", "mtu_black_hole"];
+
 /// Every key that netem has no counterpart for, with the reason.
 fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
     let mut refused = Vec::new();
-    if !path.changes.is_empty() {
-        refused.push("changes (its settings stay as they are)".to_owned());
-    }
     for (number, hop) in path.hops.iter().enumerate() {
         for side in Side::BOTH {
             let hop_name = if hop.name.is_empty() { String::new() } else { format!("hops.{number}.") };
-            let reasons = refused_settings(hop.side(side), mtu);
-            refused.extend(reasons.into_iter().map(|reason| format!("{hop_name}{}.{reason}", side.name())));
+            let variants: Vec<_> = path.variants_of(hop, side).collect();
+            let mut reasons: Vec<String> = Vec::new();
+            for variant in &variants {
+                reasons.extend(refused_settings(variant, mtu));
+                reasons.extend(refused_change(hop.side(side), variant, Needs::of(&variants)));
+            }
+            for reason in reasons {
+                let reason = format!("{hop_name}{}.{reason}", side.name());
+                if !refused.contains(&reason) {
+                    refused.push(reason);
+                }
+            }
         }
     }
     refused
@@ -263,6 +321,47 @@ mod tests {
         let mut overtaking = settings;
         overtaking["reorder"] = json!(true);
         assert_eq!(netems(&forward(&overtaking)[2])[0].0.rate_bytes_per_s, 0);
+    }
+
+    #[test]
+    fn what_changes_over_time_has_its_stages_from_the_beginning() {
+        let path = json!({
+            "forward": {"rate_bps": 8_000_000, "queue": {"packets": 9}},
+            "changes": [{"start_ns": 5, "forward": {"loss": 0.5, "rate_bps": 8001}}],
+        });
+        let path = PathConfig::from_object(path.as_object().unwrap()).unwrap();
+        let plan = Plan::new(&path, 1500, Seed(1)).unwrap();
+        let (hops, next) = path.timeline(Seed(1)).at(Instant::from_nanos(5));
+        let later = plan.at(&hops, 1);
+        let kinds = |plan: &Plan| -> Vec<_> {
+            plan.forward.iter().flat_map(|stage| &stage.disciplines).map(|applied| applied.discipline.kind()).collect()
+        };
+        assert_eq!((kinds(&plan), next), (vec!["netem", "htb", "pfifo", "netem"], None));
+        assert_eq!(kinds(&plan), kinds(&later));
+        let rates = [&plan, &later].map(|plan| match &plan.forward[1].disciplines[0].discipline {
+            Discipline::Htb(htb) => htb.rate_bytes_per_s,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!((rates, plan.forward[1].shift), ([8_000_000, 8001], 3));
+        assert_ne!(plan.forward[0], later.forward[0]);
+    }
+
+    #[test]
+    fn changes_that_take_other_disciplines_are_refused() {
+        let changes = json!([
+            {"start_ns": 5, "forward": {"link_mtu_bytes": 1400}},
+            {"start_ns": 5, "reverse": {"rate_bps": 8000}},
+            {"start_ns": 9, "forward": {"rate_bps": 0}},
+        ]);
+        let path = json!({"forward": {"rate_bps": 8000, "burst_bytes": 9000}, "changes": changes});
+        let error = Plan::new(&PathConfig::from_object(path.as_object().unwrap()).unwrap(), 1500, Seed(1)).unwrap_err();
+        let refused = [
+            "forward.link_mtu_bytes (it",
+            "reverse.rate_bps (it changes",
+            "forward.rate_bps (it stops no link)",
+            "forward.burst_bytes (its bucket",
+        ];
+        assert!(refused.iter().all(|key| error.to_string().contains(key)), "{error}");
     }
 
     #[test]

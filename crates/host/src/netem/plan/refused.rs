@@ -66,18 +66,24 @@ const KEYS: &[&str] = &[
 
 /// Every key of one direction of a hop that netem has no counterpart for, with the reason.
 pub fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
+    let mut refused: Vec<String> = different_keys(&DirectionConfig::default(), config)
+        .into_iter()
+        .filter(|key| !KEYS.contains(&key.as_str()))
+        .map(|key| format!("{key} ({})", reason(&key)))
+        .collect();
+    refused.extend(refused_link(&config.link, mtu).into_iter().map(|(key, why)| format!("{key} ({why})")));
+    refused
+}
+
+/// The keys of `config` that have other values than in `base`.
+pub fn different_keys(base: &DirectionConfig, config: &DirectionConfig) -> Vec<String> {
     let object = |config: &DirectionConfig| match serde_json::to_value(config) {
         Ok(Value::Object(object)) => object,
         _ => Map::new(),
     };
-    let (given, default) = (object(config), object(&DirectionConfig::default()));
-    let mut refused: Vec<String> = given
-        .iter()
-        .filter(|(key, value)| default.get(*key) != Some(value) && !KEYS.contains(&key.as_str()))
-        .map(|(key, _)| format!("{key} ({})", reason(key)))
-        .collect();
-    refused.extend(refused_link(&config.link, mtu).into_iter().map(|(key, why)| format!("{key} ({why})")));
-    refused
+    let (base, given) = (object(base), object(config));
+    let keys = given.iter().filter(|(key, value)| base.get(*key) != Some(value));
+    keys.map(|(key, _)| key.clone()).collect()
 }
 
 /// Why there is no counterpart for a key.

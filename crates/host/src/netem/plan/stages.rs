@@ -55,7 +55,7 @@ impl Link {
 
 /// The stages of one direction of one hop. What needs a place at the end of the direction is left to [`corruption`].
 pub fn stages(config: &DirectionConfig, needs: Needs, wanted: &Wanted, seed: Seed) -> Vec<Stage> {
-    let builder = Builder { config, needs, wanted, seed, shift: shift(&config.link) };
+    let builder = Builder { config, needs, wanted, seed, shift: needs.shift };
     let mut stages = Vec::new();
     stages.extend(builder.largest_packet());
     let loss = needs.loss.then(|| builder.loss());
