@@ -183,6 +183,21 @@ def test_marked_packets_have_a_table_where_there_are_any() -> None:
     assert table.narrow.rows == [["t 0", "3 of 40", "0 of 40"], ["t 1", "0 of 10", "0 of 10"]]
 
 
+def test_hops_of_a_path_with_several_have_a_table_of_what_they_dropped_and_marked() -> None:
+    def hop(dropped: dict[str, int], marked: int = 0) -> dict[str, Any]:
+        return {"dropped": {"loss": 0, "queue": 0, **dropped}, "marked": marked}
+
+    hops = {"forward": [hop({}), hop({"queue": 2, "aqm": 1}, 3)], "reverse": [hop({"loss": 1}), hop({})]}
+    ways = {way: {**finished(packets=40)["ledger"][way], "hops": hops[way]} for way in hops}
+    ledger = {**ways, "closed": True}
+    parameters = {**WSS, "path": {"hops": [{"name": "wifi"}, {"name": "dsl"}]}}
+    runs = [run(0, echoed(10), {"t": "0"}, parameters=parameters, end=ended(ledger=ledger)),
+            run(0, echoed(10), {"t": "0"}, repetition=1, parameters=parameters, end=ended(ledger=ledger))]  # fmt: skip
+    (table,) = (table for table in drop_tables(analyse(record(*runs))) if table.title.endswith("by hop"))
+    assert table.headings[-3:] == ["hop", "to server", "to client"]
+    assert [row[-3:] for row in table.rows] == [["wifi", "–", "2 loss"], ["dsl", "4 queue, 2 aqm, 6 marked", "–"]]
+
+
 CONNECT = {"workload": {"kind": "connect", "transport": "wss"}}
 
 

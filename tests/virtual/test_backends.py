@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pytest
 import scipy.stats
 
@@ -285,6 +286,31 @@ def test_a_smaller_mtu_is_told_or_not(family: str) -> None:
     ledgers = [cell.result.ledger.forward for cell in (ours, netem)]  # type: ignore[union-attr]
     assert ledgers[0] == ledgers[1]
     assert (ledgers[0].icmp, ledgers[0].dropped["mtu"] > 10) == (0, True)
+
+
+def test_each_hop_says_what_it_dropped_and_marked(cells: VirtualCells) -> None:
+    lossy: Object = {"delay_ns": ms(2), "loss": 0.02}
+    dsl: Object = {"delay_ns": ms(8), "rate_bps": 10_000_000, "discipline": "codel"}
+    hops = [{"name": "wifi", "forward": lossy}, {"name": "dsl", "forward": dsl, "reverse": {"delay_ns": ms(8)}}]
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 3_000_000}
+    tun, netem = (
+        cells.run(workload, host={"ecn": True}, hops=hops, backend=backend, files={"packets": backend == "tun"})
+        for backend in BACKENDS
+    )
+    for ran in (tun, netem):
+        assert ran.finished.ledger is not None
+        forward = ran.finished.ledger.forward
+        wifi, far = forward.hops
+        assert (wifi.dropped["loss"], wifi.marked) == (forward.dropped["loss"], 0)
+        assert (far.dropped["loss"], far.dropped["aqm"], far.marked) == (0, forward.dropped["aqm"], forward.marked)
+        assert min(wifi.dropped["loss"], far.marked) > 3
+    packets, ledger = tun.packets("forward"), tun.finished.ledger
+    assert packets.filter(pl.col("verdict") == "dropped").group_by("hop").len().rows() == [
+        (0, packets["cause"].count())
+    ]
+    assert ledger is not None
+    assert packets.filter(pl.col("marked") == 1)["hop"].to_list() == [1] * ledger.forward.marked
+    assert packets.filter((pl.col("verdict") == "delivered") & (pl.col("marked") == 0))["hop"].null_count() > 1000
 
 
 def changing_path(cells: VirtualCells, workload: Object, **path: Any) -> list[VirtualRun]:

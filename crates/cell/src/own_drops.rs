@@ -121,7 +121,8 @@ mod tests {
             entered: at,
             due: at,
             spent: crosswind_path::TimeSpent::default(),
-            marked: false,
+            marked_in: None,
+            hop: 0,
             left: None,
             verdict,
         }

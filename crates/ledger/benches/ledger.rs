@@ -101,7 +101,8 @@ fn record(index: u64) -> PacketRecord {
         entered: Instant::from_nanos(index * 1000),
         due: Instant::from_nanos(index * 1000 + 500),
         spent: TimeSpent::default(),
-        marked: false,
+        marked_in: None,
+        hop: 0,
         left: (!dropped).then_some(Instant::from_nanos(index * 1000 + 510)),
         verdict: if dropped { Verdict::Dropped(DropCause::Path(LOSS)) } else { Verdict::Delivered },
     }

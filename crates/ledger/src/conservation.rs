@@ -38,17 +38,25 @@ pub struct DeviceCounters {
     pub dropped_receiving: u64,
 }
 
+/// What one hop did to the packets of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HopReport {
+    /// Packets that it dropped, by cause.
+    #[schemars(with = "BTreeMap<String, u64>")]
+    pub dropped: Dropped,
+    /// Packets that it marked (ECN).
+    pub marked: u64,
+}
+
 /// What the kernel's queueing disciplines did to the packets of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Packets that they dropped, by cause.
-    pub dropped: Dropped,
+    /// Packets that they dropped and marked: each hop, the client's first.
+    pub hops: Vec<HopReport>,
     /// Packets that they held at the end.
     pub queued: u64,
     /// Copies that they made of packets.
     pub duplicated: u64,
-    /// Packets that they marked (ECN).
-    pub marked: u64,
     /// ICMP messages that the sending host got about packets that were too large.
     pub icmp: u64,
     /// Their bytes.
@@ -92,6 +100,8 @@ pub struct DirectionReport {
     pub dropped: Dropped,
     /// Delivered packets that the path had marked (ECN) instead of dropping them.
     pub marked: u64,
+    /// What each hop dropped and marked, the client's first; empty where the path has one.
+    pub hops: Vec<HopReport>,
     /// Packets that were still in the path at the end.
     pub queued: u64,
     /// Bytes that were read from the sending device.
@@ -114,7 +124,7 @@ struct Counts {
     duplicated: u64,
     corrupted: u64,
     dropped: Dropped,
-    marked: u64,
+    hops: Vec<HopReport>,
     /// To the sending host.
     icmp: Icmp,
 }
@@ -128,9 +138,10 @@ struct Icmp {
 }
 
 impl Ledger {
-    /// A ledger without an entry.
-    pub fn new() -> Self {
-        Self::default()
+    /// A ledger without an entry, of a path with so many hops.
+    pub fn new(hops: usize) -> Self {
+        let counts = Counts { hops: vec![HopReport::default(); hops], ..Counts::default() };
+        Self { forward: counts.clone(), reverse: counts }
     }
 
     /// A packet was read from the sender's device.
@@ -157,14 +168,20 @@ impl Ledger {
         counts.delivered_bytes += bytes.0;
     }
 
-    /// A packet was dropped: by the path, or ([`DropCause::Device`]) because the receiver's device refused the write.
-    pub fn handle_drop(&mut self, side: Side, cause: DropCause) {
-        self.side(side).dropped.add(cause, 1);
+    /// A packet was dropped: by the path, in `hop`, or ([`DropCause::Device`]) because the receiver's device refused the write.
+    pub fn handle_drop(&mut self, side: Side, cause: DropCause, hop: u8) {
+        let counts = self.side(side);
+        counts.dropped.add(cause, 1);
+        if let (DropCause::Path(_), Some(hop)) = (cause, counts.hops.get_mut(usize::from(hop))) {
+            hop.dropped.add(cause, 1);
+        }
     }
 
-    /// A packet that was written to the receiver's device had been marked by the path.
-    pub fn handle_mark(&mut self, side: Side) {
-        self.side(side).marked += 1;
+    /// A packet that was written to the receiver's device had been marked in `hop`.
+    pub fn handle_mark(&mut self, side: Side, hop: u8) {
+        if let Some(hop) = self.side(side).hops.get_mut(usize::from(hop)) {
+            hop.marked += 1;
+        }
     }
 
     /// An ICMP message was written to the sender's device, which has `taken` it or not.
@@ -254,14 +271,16 @@ impl LedgerReport {
         // To the receiver of one direction the path itself has sent messages about packets of the other.
         let direction = |sender: DeviceCounters, receiver: DeviceCounters, passed: &Passed, other: &Passed| {
             let refused = if passed.corrupts { 0 } else { receiver.dropped_receiving };
-            let mut dropped = passed.dropped.clone();
+            let mut dropped = Dropped::default();
+            passed.hops.iter().for_each(|hop| dropped.add_all(&hop.dropped));
             dropped.add(DropCause::Device, sender.dropped_sending + refused);
             DirectionReport {
                 entered: sender.sent + sender.dropped_sending,
                 duplicated: passed.duplicated,
                 delivered: receiver.received.saturating_sub(refused + other.icmp),
                 dropped,
-                marked: passed.marked,
+                marked: passed.hops.iter().map(|hop| hop.marked).sum(),
+                hops: several(&passed.hops),
                 queued: passed.queued,
                 in_bytes: bytes(sender.sent_bytes, sender.sent, 0),
                 delivered_bytes: bytes(receiver.received_bytes, receiver.received, other.icmp_bytes),
@@ -302,6 +321,11 @@ impl DirectionReport {
     }
 }
 
+/// The hops, where there are several.
+fn several(hops: &[HopReport]) -> Vec<HopReport> {
+    if hops.len() > 1 { hops.to_vec() } else { Vec::new() }
+}
+
 /// What is said of copies among packets that went in.
 fn copies(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" or are copies ({count})") }
@@ -324,7 +348,8 @@ impl Endpoints {
             delivered: self.receiver.received.saturating_sub(late),
             duplicated: counts.duplicated,
             dropped,
-            marked: counts.marked,
+            marked: counts.hops.iter().map(|hop| hop.marked).sum(),
+            hops: several(&counts.hops),
             queued,
             in_bytes: self.sender.sent_bytes,
             delivered_bytes: self.receiver.received_bytes,

@@ -23,6 +23,12 @@ impl Dropped {
         }
     }
 
+    /// Counts those of `other` more.
+    pub fn add_all(&mut self, other: &Self) {
+        other.by_path.iter().for_each(|(cause, packets)| self.add(DropCause::Path(*cause), *packets));
+        self.by_devices += other.by_devices;
+    }
+
     /// Packets that were dropped for `cause`.
     pub fn count(&self, cause: DropCause) -> u64 {
         match cause {

@@ -19,7 +19,7 @@ mod stream;
 mod table;
 
 pub use capture::{Capture, CaptureOptions};
-pub use conservation::{DeviceCounters, DirectionReport, Ledger, LedgerReport, Passed};
+pub use conservation::{DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
 pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{

@@ -26,8 +26,10 @@ pub struct PacketRecord {
     pub due: Instant,
     /// What its time from `entered` to `due` was spent on.
     pub spent: TimeSpent,
-    /// Whether the path has marked it (ECN).
-    pub marked: bool,
+    /// The hop that has marked it (ECN), if one has.
+    pub marked_in: Option<u8>,
+    /// The hop that it was last in.
+    pub hop: u8,
     /// When it was written to the receiver's device; `None` if it never was.
     pub left: Option<Instant>,
     /// What became of it.
@@ -92,10 +94,22 @@ impl Row for PacketRecord {
         ),
         Column::required(
             "marked",
-            U8(|row| Some(row.marked.into())),
+            U8(|row| Some(row.marked_in.is_some().into())),
             "1 where the path has marked it (ECN: congestion experienced), else 0.",
         ),
+        Column::optional(
+            "hop",
+            U8(|row| row.stopped_in().or(row.marked_in)),
+            "The hop that dropped it or, of those that were not dropped, marked it, from the client's, 0.",
+        ),
     ];
+}
+
+impl PacketRecord {
+    /// The hop that dropped it, if one did.
+    const fn stopped_in(&self) -> Option<u8> {
+        if matches!(self.verdict, Verdict::Dropped(DropCause::Path(_))) { Some(self.hop) } else { None }
+    }
 }
 
 #[allow(clippy::unnecessary_wraps)] // as columns take it

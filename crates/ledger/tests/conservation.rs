@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_ledger::{DeviceCounters, DropCause, Dropped, Ledger, LedgerReport, Passed};
+use crosswind_ledger::{DeviceCounters, DropCause, Dropped, HopReport, Ledger, LedgerReport, Passed};
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::{Cause, Side};
 use crosswind_path::{loss, mtu};
@@ -16,16 +16,16 @@ const TOO_LARGE: DropCause = DropCause::Path(mtu::MTU);
 
 /// Six packets of 100 bytes forward (3 delivered, 1 of them marked, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
 fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
-    let mut ledger = Ledger::new();
+    let mut ledger = Ledger::new(1);
     for _ in 0..6 {
         ledger.handle_arrival(Side::Forward, Bytes(100));
     }
     for _ in 0..3 {
         ledger.handle_delivery(Side::Forward, Bytes(100));
     }
-    ledger.handle_mark(Side::Forward);
-    ledger.handle_drop(Side::Forward, LOSS);
-    ledger.handle_drop(Side::Forward, QUEUE);
+    ledger.handle_mark(Side::Forward, 0);
+    ledger.handle_drop(Side::Forward, LOSS, 0);
+    ledger.handle_drop(Side::Forward, QUEUE, 0);
     ledger.handle_arrival(Side::Reverse, Bytes(40));
     ledger.handle_delivery(Side::Reverse, Bytes(40));
     let client =
@@ -49,9 +49,9 @@ fn a_closed_ledger_is_written_as_the_protocol_says() {
     assert_eq!(
         written,
         json!({
-            "forward": {"in": 6, "duplicated": 0, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "marked": 1, "queued": 1,
+            "forward": {"in": 6, "duplicated": 0, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "marked": 1, "hops": [], "queued": 1,
                         "in_bytes": 600, "delivered_bytes": 300, "corrupted": 0, "icmp": 0},
-            "reverse": {"in": 1, "duplicated": 0, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "marked": 0, "queued": 0,
+            "reverse": {"in": 1, "duplicated": 0, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "marked": 0, "hops": [], "queued": 0,
                         "in_bytes": 40, "delivered_bytes": 40, "corrupted": 0, "icmp": 0},
             "closed": true,
         })
@@ -62,7 +62,7 @@ fn a_closed_ledger_is_written_as_the_protocol_says() {
 fn a_cause_that_the_ledger_does_not_know_is_counted_under_its_own_name() {
     let (mut ledger, mut client, server) = a_small_cell();
     ledger.handle_arrival(Side::Forward, Bytes(100));
-    ledger.handle_drop(Side::Forward, DropCause::Path(Cause::new("corruption")));
+    ledger.handle_drop(Side::Forward, DropCause::Path(Cause::new("corruption")), 0);
     (client.sent, client.sent_bytes) = (7, 700);
     let report = ledger.close([1, 0], client, server);
     assert_eq!(report.mismatches(), Vec::<String>::new());
@@ -135,7 +135,7 @@ fn packets_that_never_reach_the_path_are_dropped_by_the_sending_device() {
 fn a_refused_write_is_one_drop_though_both_sides_count_it() {
     let (mut ledger, mut client, mut server) = a_small_cell();
     ledger.handle_arrival(Side::Forward, Bytes(100));
-    ledger.handle_drop(Side::Forward, DropCause::Device);
+    ledger.handle_drop(Side::Forward, DropCause::Device, 0);
     (client.sent, client.sent_bytes) = (7, 700);
     for counted_by_kernel in [1, 0] {
         server.dropped_receiving = counted_by_kernel;
@@ -155,6 +155,26 @@ fn a_packet_dropped_after_the_device_took_it_was_not_delivered() {
 }
 
 #[test]
+fn each_of_several_hops_has_what_it_dropped_and_marked() {
+    let mut ledger = Ledger::new(2);
+    for _ in 0..4 {
+        ledger.handle_arrival(Side::Forward, Bytes(100));
+    }
+    ledger.handle_drop(Side::Forward, LOSS, 0);
+    ledger.handle_drop(Side::Forward, QUEUE, 1);
+    ledger.handle_delivery(Side::Forward, Bytes(100));
+    ledger.handle_mark(Side::Forward, 1);
+    ledger.handle_drop(Side::Forward, DropCause::Device, 1);
+    let client = DeviceCounters { sent: 4, sent_bytes: 400, ..DeviceCounters::default() };
+    let server = DeviceCounters { received: 1, received_bytes: 100, dropped_receiving: 1, ..DeviceCounters::default() };
+    let report = ledger.close([0, 0], client, server);
+    assert!(report.closed, "{:?}", report.mismatches());
+    let hops: Vec<_> = report.forward.hops.iter().map(|hop| (hop.dropped.total(), hop.marked)).collect();
+    // What a device drops, no hop does.
+    assert_eq!((hops, report.forward.dropped.total(), report.forward.marked), (vec![(1, 0), (1, 1)], 3, 1));
+}
+
+#[test]
 fn what_disciplines_dropped_and_hold_is_what_one_device_sent_and_the_other_did_not_receive() {
     let frames = |packets: u64| packets * 114;
     let client = DeviceCounters { sent: 6, sent_bytes: frames(6), ..DeviceCounters::default() };
@@ -163,7 +183,8 @@ fn what_disciplines_dropped_and_hold_is_what_one_device_sent_and_the_other_did_n
     dropped.add(LOSS, 1);
     dropped.add(QUEUE, 1);
     let passed = |queued| {
-        let hole = Passed { dropped: dropped.clone(), queued, ..Passed::default() };
+        let hops = vec![HopReport { dropped: dropped.clone(), marked: 0 }];
+        let hole = Passed { hops, queued, ..Passed::default() };
         [hole, Passed::default()]
     };
     let report = LedgerReport::from_disciplines(client, server, passed(1), 14);
@@ -243,7 +264,7 @@ fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
 
 /// Counts packets of these fates: the ledger, the packets still queued, the client's and the server's device.
 fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters, DeviceCounters) {
-    let mut ledger = Ledger::new();
+    let mut ledger = Ledger::new(1);
     let mut queued = [0, 0];
     let mut devices = [DeviceCounters::default(); 2];
     for &(side, fate, bytes) in packets {
@@ -277,24 +298,24 @@ fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters
             }
             Fate::CopyLost => {
                 ledger.handle_duplicate(side);
-                ledger.handle_drop(side, LOSS);
+                ledger.handle_drop(side, LOSS, 0);
             }
-            Fate::Lost => ledger.handle_drop(side, LOSS),
-            Fate::TailDropped => ledger.handle_drop(side, QUEUE),
+            Fate::Lost => ledger.handle_drop(side, LOSS, 0),
+            Fate::TailDropped => ledger.handle_drop(side, QUEUE, 0),
             Fate::Queued => queued[sender] += 1,
             Fate::TooLarge => {
                 ledger.handle_icmp(side, Bytes(576), true);
-                ledger.handle_drop(side, TOO_LARGE);
+                ledger.handle_drop(side, TOO_LARGE, 0);
                 devices[sender].received += 1;
                 devices[sender].received_bytes += 576;
             }
             Fate::TooLargeUntold => {
                 ledger.handle_icmp(side, Bytes(576), false);
-                ledger.handle_drop(side, TOO_LARGE);
+                ledger.handle_drop(side, TOO_LARGE, 0);
                 devices[sender].dropped_receiving += 1;
             }
             Fate::Refused => {
-                ledger.handle_drop(side, DropCause::Device);
+                ledger.handle_drop(side, DropCause::Device, 0);
                 devices[receiver].dropped_receiving += 1;
             }
             Fate::DroppedLate => devices[receiver].dropped_receiving += 1,

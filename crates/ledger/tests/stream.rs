@@ -26,7 +26,8 @@ fn record(index: u64) -> PacketRecord {
         entered: Instant::ZERO,
         due: Instant::ZERO,
         spent: TimeSpent::default(),
-        marked: false,
+        marked_in: None,
+        hop: 0,
         left: None,
         verdict: Verdict::Queued,
     }

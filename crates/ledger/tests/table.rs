@@ -46,7 +46,8 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         entered: ns(1_000 + index),
         due: ns(3_000),
         spent: SPENT,
-        marked: verdict == Verdict::Delivered,
+        marked_in: (verdict == Verdict::Delivered).then_some(0),
+        hop: 1,
         left: left.map(ns),
         verdict,
     }
@@ -85,7 +86,7 @@ fn every_column_is_read_back_as_it_was_written() {
     let schema = batch.schema();
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let documented = "direction index copy flipped_bit size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
-                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked";
+                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns marked hop";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
     let text = |name: &str| {
@@ -113,6 +114,8 @@ fn every_column_is_read_back_as_it_was_written() {
         assert_eq!(column(&format!("{part}_ns")).as_primitive::<Int64Type>().values(), &[value; 5]);
     }
     assert_eq!(column("marked").as_primitive::<UInt8Type>().values(), &[1, 0, 0, 0, 0]);
+    let hops: Vec<_> = column("hop").as_primitive::<UInt8Type>().iter().collect();
+    assert_eq!(hops, [Some(0), Some(1), Some(1), None, None]);
     let out = column("out_ns").as_primitive::<Int64Type>();
     assert_eq!((out.value(0), out.null_count()), (1_500, 4));
 }
@@ -121,7 +124,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (19, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (20, 0));
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub struct Packet {
     pub flow: u32,
     /// The bits about congestion, with the mark of an element that marked it.
     pub ecn: Ecn,
+    /// The hop that has marked it, if one has.
+    pub marked_in: Option<u8>,
     /// 0 of a packet that entered the path; of a copy that an element made of it, another number for each copy.
     pub copy: u16,
     /// The bit that is flipped when it leaves, counted from its first one.
@@ -107,6 +109,7 @@ impl Packet {
             buffer,
             flow,
             ecn,
+            marked_in: None,
             copy: 0,
             flipped_bit: None,
             hop: 0,
@@ -134,11 +137,6 @@ impl Packet {
     pub(crate) fn shifted(&self, origin: Instant) -> Self {
         let shifted = |time: Instant| origin + (time - Instant::ZERO);
         Self { entered: shifted(self.entered), at: shifted(self.at), ..*self }
-    }
-
-    /// Whether the path has marked it, whose bits about congestion were `before` when it entered.
-    pub fn is_marked_since(&self, before: Ecn) -> bool {
-        self.ecn == Ecn::Marked && before != Ecn::Marked
     }
 
     /// Lets it be in flight for `time`.

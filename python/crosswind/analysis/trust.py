@@ -175,15 +175,23 @@ def _repetitions(numbers: Sequence[int]) -> str:
     return f"repetitions {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
+def _by_cause(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    causes = dict.fromkeys(cause for dropped in counts for cause in dropped)
+    return {cause: sum(dropped.get(cause, 0) for dropped in counts) for cause in causes}
+
+
 def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
-    causes = dict.fromkeys(cause for ledger in ledgers for cause in ledger.dropped)
-    dropped = {cause: sum(ledger.dropped.get(cause, 0) for ledger in ledgers) for cause in causes}
+    hops = [
+        {"dropped": _by_cause([hop.dropped for hop in of]), "marked": sum(hop.marked for hop in of)}
+        for of in zip(*(ledger.hops for ledger in ledgers), strict=True)
+    ]
     return Direction.model_validate({
         "in": sum(ledger.in_ for ledger in ledgers),
         "duplicated": sum(ledger.duplicated for ledger in ledgers),
         "delivered": sum(ledger.delivered for ledger in ledgers),
-        "dropped": dropped,
+        "dropped": _by_cause([ledger.dropped for ledger in ledgers]),
         "marked": sum(ledger.marked for ledger in ledgers),
+        "hops": hops,
         "queued": sum(ledger.queued for ledger in ledgers),
         "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
         "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),

@@ -80,11 +80,18 @@ class TcpRetransmits(ProtocolRecord):
     server: int
 
 
+class HopLedger(ProtocolRecord):
+    """What one hop did to packets of one direction."""
+
+    dropped: dict[str, int]
+    marked: int
+
+
 class DirectionLedger(ProtocolRecord):
     """Packets of one direction: in + duplicated = delivered + dropped (by cause) + queued.
 
     `corrupted`: of those delivered, the ones with a flipped bit. `marked`: with a mark of the path (ECN).
-    `icmp`: messages about packets that were too large.
+    `icmp`: messages about packets that were too large. `hops`: of a path with several, the client's first.
     """
 
     in_: int = Field(alias="in")
@@ -92,6 +99,7 @@ class DirectionLedger(ProtocolRecord):
     delivered: int
     dropped: dict[str, int]
     marked: int
+    hops: tuple[HopLedger, ...] = ()
     queued: int
     in_bytes: int
     delivered_bytes: int

@@ -27,15 +27,16 @@ pub struct Totals {
 }
 
 impl Accounts {
-    /// Accounts without an entry.
+    /// Accounts without an entry, of a path with so many hops.
     pub fn new(
+        hops: usize,
         recorder: Recorder,
         payload_clock: Arc<PayloadClock>,
         punctuality: Arc<Punctuality>,
         traffic: Arc<TrafficCounters>,
     ) -> Self {
         Self {
-            ledger: Ledger::new(),
+            ledger: Ledger::new(hops),
             delay_error: TimeHistogram::new(),
             queueing: [TimeHistogram::new(), TimeHistogram::new()],
             recorder,
@@ -91,8 +92,8 @@ impl Accounts {
     /// The receiver's device took a packet at `actual`.
     pub fn handle_delivery(&mut self, side: Side, packet: &Packet, headers: Headers, bytes: &[u8], actual: Instant) {
         self.ledger.handle_delivery(side, packet.size);
-        if packet.is_marked_since(headers.ecn) {
-            self.ledger.handle_mark(side);
+        if let Some(hop) = packet.marked_in {
+            self.ledger.handle_mark(side, hop);
         }
         if packet.flipped_bit.is_some() {
             self.ledger.handle_corruption(side);
@@ -103,7 +104,7 @@ impl Accounts {
 
     /// A packet was dropped.
     pub fn handle_drop(&mut self, side: Side, packet: &Packet, headers: Headers, cause: DropCause) {
-        self.ledger.handle_drop(side, cause);
+        self.ledger.handle_drop(side, cause, packet.hop);
         self.record(side, packet, headers, None, Verdict::Dropped(cause));
     }
 
@@ -138,7 +139,8 @@ impl Accounts {
             entered: packet.entered,
             due: packet.at,
             spent: packet.spent,
-            marked: packet.is_marked_since(headers.ecn),
+            marked_in: packet.marked_in,
+            hop: packet.hop,
             left,
             verdict,
         });
@@ -154,6 +156,7 @@ mod tests {
     #[test]
     fn queueing_is_what_the_packet_says_and_not_what_is_left_of_its_time() {
         let mut accounts = Accounts::new(
+            1,
             Recorder::off(),
             Arc::new(PayloadClock::new()),
             Arc::new(Punctuality::new(Duration::ZERO)),

@@ -61,7 +61,13 @@ impl ForwardingLoop {
             path: Path::from_config(&setup.config, setup.seed),
             devices: Devices::new(tuns, wake),
             slab: Slab::new(setup.mtu),
-            accounts: Accounts::new(setup.recorder, setup.payload_clock, setup.punctuality, setup.traffic),
+            accounts: Accounts::new(
+                setup.config.hops.len(),
+                setup.recorder,
+                setup.payload_clock,
+                setup.punctuality,
+                setup.traffic,
+            ),
             clock: setup.clock,
             alarm: Alarm::new(share),
             intake: Intake::new(Side::BOTH.map(|side| {
@@ -235,7 +241,7 @@ impl ForwardingLoop {
         self.backlog.wait_for_space();
         let actual = self.clock.now();
         let mut bytes = self.slab.bytes(packet.buffer);
-        let is_marked = packet.is_marked_since(headers.ecn);
+        let is_marked = packet.marked_in.is_some();
         if is_marked || packet.flipped_bit.is_some() {
             // In a copy of the bytes, which other packets may have too.
             let changed = &mut self.rest[..bytes.len()];

@@ -16,7 +16,7 @@ use crate::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
 use crate::sockets;
 use crate::sysctl;
 use changes::Changing;
-use crosswind_ledger::{DropCause, Passed};
+use crosswind_ledger::{DropCause, HopReport, Passed};
 use crosswind_path::{Counting, Side, Timeline, link, mtu};
 use crosswind_units::Bytes;
 use discipline::attribute;
@@ -175,6 +175,7 @@ impl Built {
 
     fn read_side(&self, side: Side) -> Result<SideReport> {
         let mut report = SideReport::default();
+        report.passed.hops = vec![HopReport::default(); self.plan().hops()];
         // It does not change while it is read.
         let plan = self.plan();
         for (number, stage) in plan.side(side).iter().enumerate() {
@@ -191,9 +192,10 @@ impl Built {
                 let own = found.counters.dropped.saturating_sub(inner);
                 let full = extra.overlimit.min(own);
                 let cause = applied.cause.map_or(DropCause::Device, DropCause::Path);
-                report.passed.dropped.add(cause, own - full);
-                report.passed.dropped.add(DropCause::Path(link::QUEUE_FULL), full);
-                report.passed.marked += extra.marked;
+                let hop = &mut report.passed.hops[usize::from(applied.hop)];
+                hop.dropped.add(cause, own - full);
+                hop.dropped.add(DropCause::Path(link::QUEUE_FULL), full);
+                hop.marked += extra.marked;
                 report.passed.corrupts |= matches!(&applied.discipline, Discipline::Netem(netem) if netem.corrupt > 0);
                 let counters = stage.in_bytes(found.counters);
                 let discipline = applied.discipline.clone();
@@ -207,7 +209,7 @@ impl Built {
             }
             if stage.mtu.is_some() {
                 let told = namespace.run(|| Ok(sockets::too_big()))?;
-                report.passed.dropped.add(DropCause::Path(mtu::MTU), told.dropped);
+                report.passed.hops[usize::from(stage.hop)].dropped.add(DropCause::Path(mtu::MTU), told.dropped);
                 report.passed.icmp += told.icmp;
                 report.passed.icmp_bytes += told.icmp_bytes;
             }

@@ -92,8 +92,9 @@ pub(crate) fn queue_of(settings: &LinkSettings, seed: Seed) -> Box<dyn Queue> {
 /// Marks a packet whose sender takes marks, where `marking` is on; false where it has to be dropped instead.
 fn mark(packet: &mut Packet, marking: bool) -> bool {
     let marks = marking && packet.ecn != Ecn::NotCapable;
-    if marks {
+    if marks && packet.ecn != Ecn::Marked {
         packet.ecn = Ecn::Marked;
+        packet.marked_in = Some(packet.hop);
     }
     marks
 }

@@ -33,11 +33,19 @@ class Dropped(ResultModel):
         return sum(self.by_cause.values())
 
 
+class HopPackets(ResultModel):
+    """Packets of one direction that one hop dropped and marked (ECN), summed over repetitions."""
+
+    dropped: Dropped
+    marked: int
+
+
 class Direction(ResultModel):
     """Packets of one direction, summed over repetitions: in + duplicated = delivered + dropped + queued.
 
     `corrupted`: of those delivered, the ones in which the path flipped a bit. The receiving host drops them.
-    `marked` is the number of delivered packets that the path marked (ECN).
+    `marked` is the number of delivered packets that the path marked (ECN). `hops`: of a path with several, what each
+    did, the client's first.
     """
 
     in_: int = Field(alias="in")
@@ -45,6 +53,7 @@ class Direction(ResultModel):
     delivered: int
     dropped: Dropped
     marked: int = 0
+    hops: list[HopPackets] = Field(default_factory=list)
     queued: int
     in_bytes: int | None = None
     delivered_bytes: int | None = None

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from crosswind.analysis.result import CellResult, Direction, Result
+from crosswind.analysis.result import CellResult, Direction, HopPackets, Result
 from crosswind.metrics import Metric, Place, metrics_at
 from crosswind.report.tables.reasons import merged
-from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers
+from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
 from crosswind.report.text.sentences import sentence
 
@@ -30,12 +30,42 @@ _ALSO = {
 }
 
 
+_BY_HOP = "Packets dropped and marked by hop"
 _MARKED = "Delivered packets that the path marked (ECN: congestion experienced), of those that entered it."
 
 
 def drop_tables(result: Result) -> list[Table]:
     """Packets that the path dropped, and those that it marked, to the server and to the client, where there are any."""
-    return [*_dropped_table(result), *_marked_table(result)]
+    return [*_dropped_table(result), *_marked_table(result), *_hop_table(result)]
+
+
+def _hop_table(result: Result) -> list[Table]:
+    """Which hop dropped and marked packets, for which cause, of paths that have several."""
+    cells = [cell for cell in result.cells if cell.ledger and cell.ledger.forward.hops]
+    naming = CellNames.of(cells)
+    given = list(dict.fromkeys(part.hop for part in result.conditions.path)) if result.conditions else []
+    rows, narrow = [], []
+    for cell in cells:
+        if cell.ledger is None:
+            continue
+        ways = list(zip(cell.ledger.forward.hops, cell.ledger.reverse.hops, strict=True))
+        names = given if len(given) == len(ways) else [str(number) for number in range(1, len(ways) + 1)]
+        for name, way in zip(names, ways, strict=True):
+            if any(hop.dropped.total or hop.marked for hop in way):
+                fates = [_fates(hop) for hop in way]
+                rows.append([*naming.row(cell), name, *fates])
+                narrow.append([levels(cell.levels), name, *fates])
+    if not rows:
+        return []
+    columns = [*words("hop"), *numbers("to server", "to client")]
+    small = Table(_BY_HOP, [*naming.joined, *columns], narrow, frozenset(), [])
+    return [Table(_BY_HOP, [*naming.columns, *columns], rows, frozenset(), [], small)]
+
+
+def _fates(hop: HopPackets) -> str:
+    """`12 queue, 3 marked`."""
+    dropped = [f"{count(packets)} {cause}" for cause, packets in hop.dropped.by_cause.items() if packets]
+    return ", ".join([*dropped, *([f"{count(hop.marked)} marked"] if hop.marked else [])]) or NOTHING
 
 
 def _marked_table(result: Result) -> list[Table]:

@@ -162,6 +162,11 @@ impl Plan {
         }
     }
 
+    /// How many hops the path has.
+    pub const fn hops(&self) -> usize {
+        self.needs.len()
+    }
+
     /// How many namespaces between the hosts it takes: each has one device for each direction.
     pub const fn namespaces(&self) -> usize {
         self.namespaces
