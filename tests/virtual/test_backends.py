@@ -289,8 +289,8 @@ def test_a_smaller_mtu_is_told_or_not(family: str) -> None:
 
 
 def test_each_hop_says_what_it_dropped_and_marked(cells: VirtualCells) -> None:
-    lossy: Object = {"delay_ns": ms(2), "loss": 0.02}
-    dsl: Object = {"delay_ns": ms(8), "rate_bps": 10_000_000, "discipline": "codel"}
+    lossy: Object = {"delay_ns": ms(2), "loss": 0.01}
+    dsl: Object = {"delay_ns": ms(8), "rate_bps": 2_000_000, "discipline": "codel"}
     hops = [{"name": "wifi", "forward": lossy}, {"name": "dsl", "forward": dsl, "reverse": {"delay_ns": ms(8)}}]
     workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 3_000_000}
     tun, netem = (
@@ -305,9 +305,7 @@ def test_each_hop_says_what_it_dropped_and_marked(cells: VirtualCells) -> None:
         assert (far.dropped["loss"], far.dropped["aqm"], far.marked) == (0, forward.dropped["aqm"], forward.marked)
         assert min(wifi.dropped["loss"], far.marked) > 3
     packets, ledger = tun.packets("forward"), tun.finished.ledger
-    assert packets.filter(pl.col("verdict") == "dropped").group_by("hop").len().rows() == [
-        (0, packets["cause"].count())
-    ]
+    assert set(packets.filter(pl.col("verdict") == "dropped")["hop"]) == {0}
     assert ledger is not None
     assert packets.filter(pl.col("marked") == 1)["hop"].to_list() == [1] * ledger.forward.marked
     assert packets.filter((pl.col("verdict") == "delivered") & (pl.col("marked") == 0))["hop"].null_count() > 1000

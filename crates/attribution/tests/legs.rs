@@ -42,7 +42,8 @@ impl Wire {
             entered: at(us),
             due,
             spent: TimeSpent { propagation: due.saturating_since(at(us)), ..TimeSpent::default() },
-            marked: false,
+            marked_in: None,
+            hop: 0,
             left: arrives.then_some(due),
             verdict: if arrives { Verdict::Delivered } else { Verdict::Dropped(DropCause::Path(LOSS)) },
         });
@@ -220,7 +221,8 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
             entered: at(10_000),
             due,
             spent,
-            marked: false,
+            marked_in: None,
+            hop: 0,
             left: Some(due),
             verdict: Verdict::Delivered,
         }

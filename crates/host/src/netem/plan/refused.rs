@@ -94,7 +94,7 @@ fn reason(key: &str) -> &'static str {
         "bit_error_rate" => "its losses do not depend on a packet's size",
         "jitter_correlation" => "its correlation is a moving average, which changes the distribution",
         "grant_period_ns" | "grant_bytes" | "grant_queue" => "its slots begin with a packet, and it cuts none",
-        "delivery_trace" | "delivery_queue" | "delivery_once" => "it has no recorded deliveries",
+        "light_deliveries" | "delivery_trace" | "delivery_queue" | "delivery_once" => "it has no recorded deliveries",
         "dualpi2_coupling" | "dualpi2_step_ns" => "the kernel has no dualpi2 before 6.17",
         _ => "this backend does not set it",
     }
