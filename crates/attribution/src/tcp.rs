@@ -39,6 +39,9 @@ struct Half<'a> {
     advances: Vec<Advance>,
     /// Acknowledgements as they arrived at the sender.
     acks: Vec<Ack<'a>>,
+    /// Of each segment the most that was in flight before the connection was last idle.
+    before_idle: Vec<Option<u64>>,
+    shortest_round_trip: Option<Duration>,
     largest_segment: u64,
     sack: bool,
 }
@@ -117,7 +120,7 @@ impl<'a> Connection<'a> {
             .collect();
         let [forward, reverse] = Side::BOTH.map(|side| {
             let other = if side == Side::Forward { Side::Reverse } else { Side::Forward };
-            Half::new(packets, side, of_syn(side), of_syn(other))
+            Half::new(packets, side, of_syn(side), of_syn(other), hosts)
         });
         Self { began, hosts, syns, forward, reverse }
     }
@@ -218,7 +221,7 @@ impl<'a> Connection<'a> {
         // RACK gives packets that were reordered a quarter of the shortest round trip, by a timer (RFC 8985, 6.2).
         let since = half.sends[earlier].packet.entered;
         let told = acks.iter().rev().take_while(|ack| ack.arrived > since).find(|ack| ack.has_sack);
-        if let (Some(told), Some(round_trip)) = (told, half.shortest_round_trip(self.hosts.promptness))
+        if let (Some(told), Some(round_trip)) = (told, half.shortest_round_trip)
             && at.saturating_since(told.arrived) < round_trip
         {
             return Part::FastRecovery;
@@ -326,7 +329,13 @@ impl<'a> Connection<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn new(packets: &[&'a PacketRecord], side: Side, own: Option<Headers>, other: Option<Headers>) -> Self {
+    fn new(
+        packets: &[&'a PacketRecord],
+        side: Side,
+        own: Option<Headers>,
+        other: Option<Headers>,
+        hosts: Hosts,
+    ) -> Self {
         let mut half = Self::default();
         let mut positions = Positions::default();
         if let Some(own) = own {
@@ -342,6 +351,8 @@ impl<'a> Half<'a> {
         // Windows are scaled only where both ends said so (RFC 7323, 2.2).
         let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
         half.add_acks(packets, side, positions, shift);
+        half.shortest_round_trip = half.find_shortest_round_trip(hosts.promptness);
+        half.before_idle = half.follow_idle_times();
         half
     }
 
@@ -448,7 +459,7 @@ impl<'a> Half<'a> {
     }
 
     /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
-    fn shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
+    fn find_shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
         let of_ack = |ack: &Ack<'_>| {
             let until = self.arrivals.partition_point(|&(at, _)| at <= ack.packet.entered);
             let &(at, send) = self.arrivals[..until].last()?;
@@ -460,18 +471,24 @@ impl<'a> Half<'a> {
 
     /// Whether as much as with `send` was in flight before the connection was last idle.
     fn was_larger_before_idle(&self, send: usize) -> bool {
-        let wanted = self.in_flight(&self.sends[send]);
-        let mut last = send;
-        while let Some(before) = last.checked_sub(1) {
-            let gap = self.sends[last].packet.entered.saturating_since(self.sends[before].packet.entered);
-            let seen = self.acks_until(self.sends[last].packet.entered);
-            let nothing_in_flight = seen.last().is_some_and(|ack| ack.acknowledged >= self.sends[last].after);
-            if gap > SHORTEST_IDLE && nothing_in_flight {
-                return self.sends[..last].iter().any(|it| self.in_flight(it) >= wanted);
+        self.before_idle[send].is_some_and(|most| most >= self.in_flight(&self.sends[send]))
+    }
+
+    /// Of each segment the most that was in flight before the connection was last idle; none where it never was.
+    fn follow_idle_times(&self) -> Vec<Option<u64>> {
+        let (mut most, mut before_idle) = (0, None);
+        let mut last: Option<Instant> = None;
+        let of_each = self.sends.iter().map(|sent| {
+            let at = sent.packet.entered;
+            let acknowledged = self.acks_until(at).last().map_or(0, |ack| ack.acknowledged);
+            let paused = last.is_some_and(|last| at.saturating_since(last) > SHORTEST_IDLE);
+            if paused && acknowledged >= sent.after {
+                before_idle = Some(most);
             }
-            last = before;
-        }
-        false
+            (last, most) = (Some(at), most.max(sent.end.saturating_sub(acknowledged)));
+            before_idle
+        });
+        of_each.collect()
     }
 
     fn in_flight(&self, sent: &Segment<'_>) -> u64 {
