@@ -22,6 +22,7 @@ def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 
         "delivered": packets - lost,
         "dropped": {"loss": lost, "queue": 0, "device": 0},
         "marked": 0,
+        "hops": [],
         "queued": 0,
         "in_bytes": packets * 60,
         "delivered_bytes": (packets - lost) * 60,

@@ -31,7 +31,7 @@ def assert_refused(ended: Ended, status: int, kind: str, *words: str) -> None:
         (cell_of(ECHO, forward={"loss": -0.01}), ("loss -0.01",)),
         (cell_of(ECHO, forward={"delay_ns": -1}), ("-1",)),
         (cell_of(ECHO, forward={"delay_ns": 1.5}), ("1.5",)),
-        (cell_of(ECHO, reverse={"rate_bps": 0}), ("rate_bps 0",)),
+        (cell_of(ECHO, reverse={"rate_bps": 0}), ("rate_bps lets nothing pass",)),
         (cell_of(ECHO, forward={"queue": {"packets": 5}}), ("queue",)),
         (cell_of(ECHO, forward={"rate_bps": 1000, "queue": {"packets": 5, "bytes": 5}}), ()),
         (cell_of(ECHO, forward={"los": 0.1}), ("path.forward.los is not a known key",)),

@@ -1,9 +1,10 @@
 //! A toy: some packets of a direction are dropped by their numbers, others at random.
 
-use crate::{Cause, Effect, Element, ElementSettings, Schedule, filter};
+use crate::derive::{Deserialize, JsonSchema, Serialize};
+use crate::{Cause, Effect, Element, ElementSettings, Outcome, Schedule, filter};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use crosswind_units::{Probability, Seed};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A packet had one of the numbers.
 pub const NUMBERED: Cause = Cause::new("numbered");
@@ -29,8 +30,9 @@ impl ElementSettings for ToySettings {
             filter(move |packet| {
                 let Self { drops, bad_luck } = settings.at(packet.at);
                 match packet.index {
-                    index if drops.as_ref().is_some_and(|drops| drops.contains(&index)) => Some(NUMBERED),
-                    index => bad_luck.happens(seed.word(index)).then_some(UNLUCKY),
+                    index if drops.as_ref().is_some_and(|drops| drops.contains(&index)) => Outcome::Drops(NUMBERED),
+                    index if bad_luck.happens(seed.word(index)) => Outcome::Drops(UNLUCKY),
+                    _ => Outcome::Passes,
                 }
             })
         })

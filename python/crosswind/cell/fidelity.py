@@ -67,7 +67,7 @@ class Fidelity(ProtocolRecord):
     starvation: Waiting | None
     probe_starvation: HostsWaiting | None
     exchange_delay: ExchangeDelay | None
-    held_ns: int = 0
+    held_ns: int
     kernel_drops: int
     realtime: bool
     memory_locked: bool

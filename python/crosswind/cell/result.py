@@ -99,7 +99,7 @@ class DirectionLedger(ProtocolRecord):
     delivered: int
     dropped: dict[str, int]
     marked: int
-    hops: tuple[HopLedger, ...] = ()
+    hops: tuple[HopLedger, ...]
     queued: int
     in_bytes: int
     delivered_bytes: int
@@ -343,8 +343,11 @@ class Finished(ProtocolRecord):
         fidelity = data.get("fidelity")
         if fidelity:
             budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
-            fidelity = {"exchange_delay": None, **fidelity, "budget": budget}
+            fidelity = {"exchange_delay": None, "held_ns": 0, **fidelity, "budget": budget}
         given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity}
+        if ledger := data.get("ledger"):
+            ways = {way: {**_NOT_ALWAYS_COUNTED, **ledger[way]} for way in ("forward", "reverse") if way in ledger}
+            given["ledger"] = {**ledger, **ways}
         return cls.model_validate(given, strict=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -354,6 +357,9 @@ class Finished(ProtocolRecord):
 
 _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 """What stands for the budget of versions that did not measure it: no bound."""
+
+_NOT_ALWAYS_COUNTED = {"duplicated": 0, "marked": 0, "hops": [], "corrupted": 0, "icmp": 0}
+"""What earlier paths did to no packet."""
 
 _NOT_ALWAYS_WRITTEN = {
     **dict.fromkeys(
