@@ -46,18 +46,20 @@ impl<'a> Datagrams<'a> {
         let mut sent = links.follow(packet, None, trail);
         // Acknowledgements and probes are sent too, so that what was lost need not be the message's; where nothing was, nothing
         // was sent again.
-        let lost = way.first_lost(leg.written, sent.entered);
+        let at_once = |sent: &PacketRecord| sent.entered.saturating_since(leg.written) <= self.hosts.promptness;
+        if let Some(lost) = way.first_lost(leg.written, sent.entered)
+            && !at_once(sent)
+        {
+            self.recover(way, back, leg, lost, sent, trail);
+            return;
+        }
         loop {
-            if trail.is_done() || sent.entered.saturating_since(leg.written) <= self.hosts.promptness {
+            if trail.is_done() || at_once(sent) {
                 trail.name(leg.written, Part::sender(leg.side), Place::sender(leg.side), Some(sent), 0);
                 return;
             }
             let before = back.last_arrival(sent.entered);
             let answers = before.filter(|(at, _)| sent.entered.saturating_since(*at) <= self.hosts.promptness);
-            if let Some(lost) = lost {
-                self.recover(way, back, leg, lost, sent, trail);
-                return;
-            }
             if let Some((at, ack)) = answers {
                 trail.name(at, Part::sender(leg.side), Place::sender(leg.side), None, 0);
                 let ack = links.follow(ack, Some(Part::Window), trail);

@@ -70,7 +70,7 @@ impl<'a> Attribution<'a> {
         let mut datagrams: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         for packet in packets {
             let headers = &packet.headers;
-            let port = if packet.side == Side::Forward { headers.source_port } else { headers.destination_port };
+            let port = headers.client_port(packet.side);
             match headers.protocol {
                 TCP => segments.entry(port).or_default().push(packet),
                 UDP if headers.payload_bytes > 0 => datagrams.entry(port).or_default().push(packet),

@@ -59,13 +59,6 @@ macro_rules! parts {
                     $(Self::$variant => $name,)*
                 }
             }
-
-            /// What it is, in one sentence.
-            pub const fn help(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $help,)*
-                }
-            }
         }
     };
 }

@@ -118,10 +118,8 @@ impl<'a> Connection<'a> {
             .filter(|it| it.side == Side::Forward && it.copy == 0 && it.headers.flags & TCP_SYN != 0)
             .map(|it| it.entered)
             .collect();
-        let [forward, reverse] = Side::BOTH.map(|side| {
-            let other = if side == Side::Forward { Side::Reverse } else { Side::Forward };
-            Half::new(packets, side, of_syn(side), of_syn(other), hosts)
-        });
+        let [forward, reverse] =
+            Side::BOTH.map(|side| Half::new(packets, side, of_syn(side), of_syn(side.opposite()), hosts));
         Self { began, hosts, syns, forward, reverse }
     }
 
@@ -187,26 +185,16 @@ impl<'a> Connection<'a> {
         if first >= send {
             return send;
         }
-        let mut before: Vec<usize> = vec![first];
-        let again = half.again.get(&first).map_or(&[][..], Vec::as_slice);
-        before.extend(again.iter().copied().filter(|&it| half.sends[it].start <= byte && byte < half.sends[it].end));
-        before.retain(|&it| it < send);
-        let mut timers: Vec<(usize, Part)> = Vec::new();
-        let chain: Vec<usize> = before.iter().copied().chain([send]).collect();
-        for pair in chain.windows(2) {
-            timers.push((pair[0], self.kind(half, pair[0], pair[1])));
-        }
-        let mut expired = timers.iter().filter(|(_, part)| *part == Part::RetransmissionTimer).count() as u32;
-        for &(from, part) in timers.iter().rev() {
-            let count = if part == Part::RetransmissionTimer { expired } else { 0 };
-            expired -= u32::from(part == Part::RetransmissionTimer);
-            trail.name(
-                half.sends[from].packet.entered,
-                part,
-                Place::sender(half.sends[from].packet.side),
-                Some(half.sends[from].packet),
-                count,
-            );
+        let again = half.again.get(&first).map_or(&[][..], Vec::as_slice).iter().copied();
+        let later = again.filter(|&it| it < send && half.sends[it].start <= byte && byte < half.sends[it].end);
+        let sent: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
+        let waits: Vec<Part> = sent.windows(2).map(|pair| self.kind(half, pair[0], pair[1])).collect();
+        let mut expired = waits.iter().filter(|&&part| part == Part::RetransmissionTimer).count() as u32;
+        for (&from, &part) in sent.iter().zip(&waits).rev() {
+            let lost = half.sends[from].packet;
+            let is_timer = part == Part::RetransmissionTimer;
+            trail.name(lost.entered, part, Place::sender(lost.side), Some(lost), if is_timer { expired } else { 0 });
+            expired -= u32::from(is_timer);
         }
         first
     }

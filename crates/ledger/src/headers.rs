@@ -3,7 +3,7 @@
 //! The parser runs for every packet on the real-time thread: it allocates nothing, panics on no bytes, and every loop is
 //! bounded.
 
-use crosswind_path::Ecn;
+use crosswind_path::{Ecn, Side};
 use crosswind_units::Seed;
 
 /// The number of extension headers that are followed. Real packets carry one or two; a hostile packet with many must not
@@ -113,6 +113,14 @@ impl Headers {
             _ => None,
         }
         .unwrap_or_default()
+    }
+
+    /// The client's port, of a packet in the direction of `side`.
+    pub const fn client_port(&self, side: Side) -> u16 {
+        match side {
+            Side::Forward => self.source_port,
+            Side::Reverse => self.destination_port,
+        }
     }
 
     /// A hash of version, protocol and ports: packets of one flow have the same.

@@ -19,6 +19,15 @@ impl Side {
     /// Both directions, forward first.
     pub const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
 
+    /// The other one.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+
     /// The name, as stored.
     pub const fn name(self) -> &'static str {
         match self {

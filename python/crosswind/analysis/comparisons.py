@@ -69,15 +69,21 @@ def mean_difference(reference: Side, other: Side, unit: str, *, level: float) ->
 
 def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
     """Each factor with a cell of its first level and one that differs from it in that factor alone."""
-    for factor, values in _levels(data).items():
+    levels = _levels(data)
+    for factor, group in groups_of_levels(data):
+        first, *others = levels[factor]
+        if first in group:
+            yield from ((factor, group[first], group[value]) for value in others if value in group)
+
+
+def groups_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, dict[str, CellData]]]:
+    """Each factor with several levels, and the cells that differ in it alone, by their level."""
+    for factor in _levels(data):
         groups: dict[tuple[tuple[str, str], ...], dict[str, CellData]] = defaultdict(dict)
         for cell in data:
             if factor in cell.levels:
                 groups[tuple(other_levels(cell, factor).items())][cell.levels[factor]] = cell
-        for group in groups.values():
-            reference = group.get(values[0])
-            if reference is not None:
-                yield from ((factor, reference, group[value]) for value in values[1:] if value in group)
+        yield from ((factor, group) for group in groups.values())
 
 
 def _levels(data: Sequence[CellData]) -> dict[str, list[str]]:

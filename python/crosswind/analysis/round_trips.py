@@ -1,6 +1,5 @@
 """How many round trips an exchange takes: the slope of its time over the round trip of the path."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -8,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import other_levels
+from crosswind.analysis.comparisons import groups_of_levels, other_levels
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.round_trips import RoundTrips
@@ -25,16 +24,11 @@ def round_trips(data: Sequence[CellData], *, level: float) -> list[RoundTrips]:
 
 
 def _groups(data: Sequence[CellData]) -> Iterator[tuple[str, list[CellData]]]:
-    for factor in dict.fromkeys(key for cell in data for key in cell.levels):
-        groups: dict[tuple[tuple[str, str], ...], list[CellData]] = defaultdict(list)
-        for cell in data:
-            if factor in cell.levels:
-                groups[tuple(other_levels(cell, factor).items())].append(cell)
-        for cells in groups.values():
-            trips = {cell.effect.round_trip_ns for cell in cells}
-            alike = len({_without_delay(cell.effect) for cell in cells}) == 1
-            if len(trips) == len(cells) > 1 and alike:
-                yield factor, sorted(cells, key=lambda cell: cell.effect.round_trip_ns)
+    for factor, group in groups_of_levels(data):
+        cells = sorted(group.values(), key=lambda cell: cell.effect.round_trip_ns)
+        trips = {cell.effect.round_trip_ns for cell in cells}
+        if len(trips) == len(cells) > 1 and len({_without_delay(cell.effect) for cell in cells}) == 1:
+            yield factor, cells
 
 
 def _without_delay(effect: PathEffect) -> str:

@@ -70,7 +70,7 @@ impl Accounts {
     /// A packet is about to be written to the receiver's device. The payload clock is set before the host has the packet,
     /// because the receiving thread may read it at once.
     pub fn handle_release(&self, side: Side, headers: Headers, now: Instant) {
-        let client_port = if side == Side::Forward { headers.source_port } else { headers.destination_port };
+        let client_port = headers.client_port(side);
         if headers.flags & TCP_SYN != 0 {
             // This begins a connection, whose port may have belonged to another before.
             for side in Side::BOTH {
@@ -112,8 +112,7 @@ impl Accounts {
     pub fn handle_icmp(&mut self, side: Side, message: &[u8], now: Instant, taken: bool) {
         self.ledger.handle_icmp(side, Bytes(message.len() as u64), taken);
         if taken {
-            let to_sender = if side == Side::Forward { Side::Reverse } else { Side::Forward };
-            self.recorder.received(to_sender, now, message);
+            self.recorder.received(side.opposite(), now, message);
         }
     }
 

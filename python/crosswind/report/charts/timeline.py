@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import altair as alt
 
@@ -82,15 +83,12 @@ def _across(run: Sequence[Piece], first: int, divisor: float) -> Iterator[_Line]
 
 def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
     """What a packet spent in the path at a time, and each other piece."""
-    run: list[Piece] = []
-    for piece in pieces:
-        same = run and (piece.place, piece.direction, piece.index) == (run[-1].place, run[-1].direction, run[-1].index)
-        if run and not (same and piece.place == "path"):
-            yield run
-            run = []
-        run.append(piece)
-    if run:
-        yield run
+
+    def of_run(piece: Piece) -> object:
+        return (piece.direction, piece.index) if piece.place == "path" else piece.from_ns
+
+    for _, run in groupby(pieces, of_run):
+        yield list(run)
 
 
 def _drawing(lines: Sequence[_Line], whole: float, unit: str) -> Specification:

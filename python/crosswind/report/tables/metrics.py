@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from crosswind.analysis.result import CellResult, MetricEstimates, Result
+from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Result
 from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
 from crosswind.report.tables.reasons import merged, together
@@ -105,6 +105,19 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
     return [
         sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
         for why, cells in together(merged(reasons))
+    ]
+
+
+def interval_notes(made: Sequence[tuple[Interval, str]], statistic: str = "") -> list[str]:
+    """The methods in use, each once, and why intervals are absent.
+
+    Args: made: estimates, each with the cells that it is of. statistic: what is estimated, where a note is to say so.
+    """
+    head = f"{statistic}: " if statistic else ""
+    used = dict.fromkeys(method_name(part.method) for part, _ in made if part.is_whole or part.is_exact)
+    return [
+        *(sentence(f"{head}{method}") for method in used),
+        *why_no_interval((part.reason, of) for part, of in made if part.reason),
     ]
 
 

@@ -2,12 +2,11 @@
 
 from crosswind.analysis.result import Result
 from crosswind.metrics import METRICS
-from crosswind.report.tables.metrics import method_name, why_no_interval
-from crosswind.report.tables.table import Table, grouped, names, numbers
+from crosswind.report.tables.metrics import interval_notes
+from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, interval, levels, quantity, scale_of, with_unit
-from crosswind.report.text.sentences import sentence
 
-_SAID = "Time = what it takes besides + round trips x the round trip of the path: a line through the means of cells."
+_SAID = "A line through the means of the cells: time = besides + round trips x the round trip of the path."
 _OFF = "Off the line: how far the mean of a cell is from it at most. A time that bends has no number of round trips."
 
 
@@ -27,9 +26,7 @@ def round_trip_tables(result: Result) -> list[Table]:
         )
     if not rows:
         return []
-    made = [(line, part) for line in result.round_trips for part in (line.trips, line.offset)]
-    used = grouped((method_name(part.method), "lines") for _, part in made if part.is_whole or part.is_exact)
-    reasons = [(part.reason, levels(line.fixed)) for line, part in made if part.reason]
+    made = [(part, levels(line.fixed)) for line in result.round_trips for part in (line.trips, line.offset)]
     columns = [*names("cells", "time"), *numbers("round trips [95 %]", "besides [95 %]", "off the line")]
-    notes = [_OFF, *(sentence(method) for method in used), *why_no_interval(reasons)]
+    notes = [_OFF, *interval_notes(made)]
     return [Table("Round trips", columns, rows, footnotes=notes, help=_SAID)]

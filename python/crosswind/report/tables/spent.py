@@ -1,12 +1,10 @@
 """What the time of exchanges was spent on, a row for each cell."""
 
 from crosswind.analysis.result import CellResult, Result
-from crosswind.metrics import METRICS
-from crosswind.report.tables.metrics import method_name, why_no_interval
-from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
+from crosswind.report.tables.metrics import interval_notes
+from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import interval, levels, number
 from crosswind.report.text.scales import finest_of, scale_of_metric
-from crosswind.report.text.sentences import sentence
 from crosswind.spent import GROUPS, WHOLE, Group
 
 SMALL = 0.001
@@ -33,7 +31,9 @@ def spent_tables(result: Result) -> list[Table]:
         for cell in cells
     ]
     title = f"What time was spent on, {unit}"
-    marked, notes = invalid_rows(cells), _notes(cells, names)
+    made = [(cell.estimates[name].mean, levels(cell.levels)) for cell in cells for name in names]
+    notes = interval_notes(made, "mean")
+    marked = invalid_rows(cells)
     narrow = Table(title, [*naming.joined, *numbers(*headings)], short, marked, notes)
     columns = [*naming.columns, *numbers(*(f"{heading} [95 %]" for heading in headings))]
     said = "Means over exchanges, which sum to the whole time. What is under a thousandth of it everywhere is left out."
@@ -44,10 +44,3 @@ def share_of(cell: CellResult, group: Group) -> float:
     """The share that a group has of a cell's whole time."""
     own, whole = (cell.estimates[name].mean.value if name in cell.estimates else None for name in (group.metric, WHOLE))
     return (own or 0.0) / whole if whole else 0.0
-
-
-def _notes(cells: list[CellResult], names: list[str]) -> list[str]:
-    found = [(cell, METRICS[name], cell.estimates[name].mean) for cell in cells for name in names]
-    used = grouped((method_name(made.method), "mean") for _, _, made in found if made.is_whole or made.is_exact)
-    reasons = [(made.reason, levels(cell.levels)) for cell, _, made in found if made.reason]
-    return [*(sentence(f"mean: {method}") for method in used), *why_no_interval(reasons)]

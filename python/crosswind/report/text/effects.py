@@ -19,8 +19,13 @@ def named_level(key: str, level: str) -> str:
 
 def bare(text: str) -> str:
     """An estimate without what the rest of the sentence says of it."""
+    return exactly_said(text).replace(" (no interval)", "")
+
+
+def exactly_said(text: str) -> str:
+    """An estimate, of an exact one "exactly" before its number instead of a word behind it."""
     exact = text.removesuffix(f" {EXACT}")
-    return f"exactly {exact}" if exact != text else text.replace(" (no interval)", "")
+    return text if exact == text else f"exactly {exact}"
 
 
 def range_text(low: float, high: float) -> str:

@@ -1,13 +1,14 @@
 """A single exchange in words: a sentence on why it took as long as it did, and its timeline."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from crosswind.explained import Explained, Piece
 from crosswind.report.text.format import levels, quantity
 from crosswind.report.text.sentences import sentence
 
 _USUAL = ("propagation_forward", "propagation_reverse", "client_host", "server_host", "late")
-"""Parts of every exchange, which explain none."""
+"""Parts that every exchange has: they are no reason for a delay."""
 _SMALL = 0.01
 """Of the whole, what is less is not named."""
 _SINGLE = 6
@@ -121,15 +122,6 @@ def timeline(exchange: Explained) -> list[list[str]]:
 
 
 def _runs(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    run: list[Piece] = []
-    for piece in pieces:
-        if run and (piece.part, piece.place) != (run[-1].part, run[-1].place):
-            yield run
-            run = []
-        # Each expiry of a timer is a row of its own.
-        if run and piece.count:
-            yield run
-            run = []
-        run.append(piece)
-    if run:
-        yield run
+    """Pieces that are one row. Each expiry of a timer is a row of its own."""
+    for _, run in groupby(pieces, lambda piece: (piece.part, piece.place, piece.from_ns if piece.count else None)):
+        yield list(run)

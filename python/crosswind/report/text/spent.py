@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from crosswind.analysis.result import CellResult, Interval, Result
+from crosswind.analysis.result import CellResult, Result
 from crosswind.analysis.result.spent import SpentDifference
 from crosswind.report.page import Sentence
-from crosswind.report.text.effects import named_level
+from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
-from crosswind.report.text.format import EXACT, count, interval, levels, listed, number, percent, scale_of, with_unit
+from crosswind.report.text.format import count, interval, levels, listed, number, percent, scale_of, with_unit
 from crosswind.spent import GROUPS, WHOLE
 
 MOST = 3
@@ -62,16 +62,11 @@ def _of_differences(differences: Sequence[SpentDifference]) -> Iterator[str]:
         fixed = f" ({levels(made.fixed)})" if made.fixed else ""
         part = first.difference if value > 0 else first.difference.negated()
         names = [named_level(made.factor, level) for level in (slow, fast)]
+        told = with_unit(exactly_said(interval(part, divisor)), unit)
         yield (
             f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}{fixed}, "
-            f"{_told(part, divisor, unit)} {'are' if unit != 's' else 'is'} {_NOUNS[first.group]}."
+            f"{told} {'are' if unit != 's' else 'is'} {_NOUNS[first.group]}."
         )
-
-
-def _told(part: Interval, divisor: float, unit: str) -> str:
-    text = interval(part, divisor)
-    exact = text.removesuffix(f" {EXACT}")
-    return with_unit(text if exact == text else f"exactly {exact}", unit)
 
 
 def _value(made: SpentDifference | None) -> float:
