@@ -100,7 +100,7 @@ impl Row for PacketRecord {
         Column::optional(
             "hop",
             U8(|row| row.stopped_in().or(row.marked_in)),
-            "The hop that dropped it or, of those that were not dropped, marked it, from the client's, 0.",
+            "The hop that dropped it or, where none did, marked it. The client's hop is 0.",
         ),
     ];
 }
