@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from cell_events import FINISHED
+from crosswind.analysis.result import CellResult
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
 from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
@@ -183,3 +184,8 @@ def record(*cells: CellRun, planned: int | None = None, **changes: Any) -> RunRe
         provenance={"seed": 1},
         **given,
     )
+
+
+def texts(cell: CellResult) -> list[str]:
+    """What a cell warns of."""
+    return [warning.text for warning in cell.warnings]

@@ -59,7 +59,7 @@ def _repetition(directory: Path, result: RepetitionResult) -> dict[str, Any]:
         "fidelity": _fidelity_numbers(finished.fidelity),
         "valid": finished.valid,
         "reasons": list(finished.reasons),
-        "warnings": list(finished.warnings),
+        "warnings": [warning.model_dump() for warning in finished.warnings],
         "key": result.key,
         "files": _files(directory, result.key),
     }

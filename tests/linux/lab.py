@@ -141,10 +141,11 @@ def assert_closed(ledger: Object) -> None:
         assert book["in"] + book["duplicated"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
 
 
-def left_out_warning(end: str, kind: str, *, left_out: int) -> str:
+def left_out_warning(end: str, kind: str, *, left_out: int) -> dict[str, str | None]:
     """What a result says of a program of which not everything was kept."""
     kept = "the first 16 MiB and the last 16 MiB"
-    return f"{end}.{kind} has {kept} of what the {end} wrote: {left_out} bytes between them are left out"
+    text = f"{end}.{kind} has {kept} of what the {end} wrote: {left_out} bytes between them are left out"
+    return {"name": "output_shortened", "text": text, "hint": None}
 
 
 def assert_shortened(file: Path, *, left_out: int) -> None:

@@ -65,7 +65,8 @@ def test_a_server_that_fails_while_the_client_succeeds_is_a_warning(lab: Lab) ->
     server = ["sh", "-c", "sleep 0.3; echo address in use >&2; exit 4"]
     result = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": server}).result
     assert result["samples"]["ok"] == 1
-    assert result["warnings"] == ["the server program had ended before the client, with exit status 4: address in use"]
+    said = "the server program had ended before the client, with exit status 4: address in use"
+    assert result["warnings"] == [{"name": "server_ended", "text": said, "hint": None}]
     once = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": ["sleep", "0.3"]}).result
     assert once["warnings"] == []
 
@@ -99,5 +100,5 @@ def test_a_program_without_end_is_ended_at_its_timeout_and_fills_no_disk(lab: La
         {"outcome": "timeout", "count": 1, "first_error": "the client program did not end within 1 s: y | y | y"}
     ]
     (warning,) = result.result["warnings"]
-    assert warning.startswith("client.out has the first 16 MiB and the last 16 MiB of what the client wrote: ")
+    assert warning["text"].startswith("client.out has the first 16 MiB and the last 16 MiB of what the client wrote: ")
     assert (result.directory / "client.out").stat().st_size < 2 * KEPT_BYTES + 100

@@ -190,7 +190,7 @@ def test_nothing_of_a_peer_is_left(lab: Lab, name: str) -> None:
 def test_a_client_that_stays_after_it_has_finished_is_a_warning(lab: Lab) -> None:
     ran = lab.run(echo(client=client("all_of_it(); time.sleep(600)")))
     warning = "the client did not end within 5 s after it had finished, and was killed"
-    assert warning in ran.result["warnings"]
+    assert {"name": "client_outlived", "text": warning, "hint": None} in ran.result["warnings"]
 
 
 def test_peers_of_other_workloads(lab: Lab) -> None:

@@ -127,7 +127,7 @@ def test_a_direct_path_has_a_ledger_and_no_fidelity() -> None:
 def test_an_incomplete_run_says_so() -> None:
     result = analyse(record(run(0, echoes([MS] * 10)), planned=3))
     assert (result.complete, result.executed, result.planned) == (False, 1, 3)
-    assert result.warnings == ["the run is incomplete: 1 of 3 repetitions were executed"]
+    assert [warning.text for warning in result.warnings] == ["the run is incomplete: 1 of 3 repetitions were executed"]
 
 
 def test_a_run_without_cells_is_not_valid() -> None:

@@ -15,7 +15,7 @@ from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.programs import program_tables, readable
 from crosswind.report.tables.summary import summary_tables
 from crosswind.report.text.terminal import render
-from records import MS, echoes, finished, record, run, table
+from records import MS, echoes, finished, record, run, table, texts
 
 PROGRAM = {"workload": {"kind": "program", "client": ["{python}"], "server": None}}
 ENDED = "the client program ended with exit status 2"
@@ -150,7 +150,7 @@ def test_seconds_and_messages_are_enough() -> None:
     result = analyse(record(*(program('{"seconds": 4.5, "messages": 50}', repetition=number) for number in range(3))))
     (cell,) = result.cells
     assert cell.estimates["send_time"].mean.value == 90e6
-    assert (cell.warnings, result.peers[0].functions, result.peers[0].remarks) == ([], [], [])
+    assert (texts(cell), result.peers[0].functions, result.peers[0].remarks) == ([], [], [])
 
 
 def test_a_report_may_be_the_last_line_of_what_a_client_prints() -> None:
@@ -182,7 +182,7 @@ def test_a_report_may_be_the_last_line_of_what_a_client_prints() -> None:
 )  # fmt: skip
 def test_what_is_not_understood_of_a_report_is_a_warning_with_the_key(printed: object, remark: str) -> None:
     result = analyse(record(program(json.dumps(printed)), program(json.dumps(printed), repetition=1)))
-    assert result.cells[0].warnings == [f"what the client printed: {remark} (cells/c000-r00/client.out)"]
+    assert texts(result.cells[0]) == [f"what the client printed: {remark} (cells/c000-r00/client.out)"]
     assert (result.peers[0].remarks, result.cells[0].valid) == ([remark], True)
     json.loads(result.to_json())
 
@@ -190,7 +190,7 @@ def test_what_is_not_understood_of_a_report_is_a_warning_with_the_key(printed: o
 def test_a_report_that_is_no_json_is_named() -> None:
     (cell,) = analyse(record(program("{'seconds': 4.5, 'messages': 50}\n"))).cells
     why = "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-    assert cell.warnings == [
+    assert texts(cell) == [
         f"what the client printed: {{'seconds': 4.5, 'messages': 50}} is not JSON ({why}) (cells/c000-r00/client.out)"
     ]
 
@@ -204,7 +204,7 @@ def test_a_report_that_is_no_json_is_named() -> None:
 )  # fmt: skip
 def test_what_a_client_prints_for_others_is_its_own_business(out: str) -> None:
     result = analyse(record(program(out)))
-    assert (result.peers, result.cells[0].warnings) == ([], [])
+    assert (result.peers, texts(result.cells[0])) == ([], [])
     assert list(result.cells[0].estimates) == ["program_time"]
     assert program_tables(result) == []
 
@@ -215,7 +215,7 @@ def test_a_client_that_never_ran_fails_its_cell_and_says_what_is_missing() -> No
     result = analyse(record(*runs))
     assert not result.valid
     assert result.cells[0].reason == f"the client program never succeeded: {said} ({LOG})"
-    assert [cell.warnings for cell in result.cells] == [[], []]
+    assert [texts(cell) for cell in result.cells] == [[], []]
     assert [(peer.messages, peer.time_ns, peer.functions, peer.problem) for peer in result.peers] == [
         (0, None, [], said)
     ] * 2
@@ -228,7 +228,7 @@ def test_a_client_that_failed_sometimes_is_a_warning_with_its_last_words_and_a_f
     result = analyse(record(good, program("", repetition=1, said=said), program("", repetition=2, said=said)))
     (peer,) = result.peers
     log = "cells/c000-r01/client.err"
-    assert result.cells[0].warnings == [f"{said} ({log})"]
+    assert texts(result.cells[0]) == [f"{said} ({log})"]
     assert (result.cells[0].valid, result.cells[0].lost, peer.problem) == (True, 2, said)
     assert [problem.model_dump() for problem in peer.problems] == [
         {"repetition": 1, "exit_code": 2, "signal": None, "text": said, "log": log},

@@ -15,7 +15,7 @@ from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.headline import sentences, verdict
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.report.text.terminal import render as render_text
-from records import MS, echoes, finished, record, run, table
+from records import MS, echoes, finished, record, run, table, texts
 
 EXPIRED = "cannot connect: the certificate has expired"
 ALL_FAILED = f"no exchange succeeded: 30 x certificate ({EXPIRED})"
@@ -88,13 +88,13 @@ def test_a_repetition_without_success_among_others_is_data_with_a_warning() -> N
     runs = [repetition("ok"), *(repetition("timeout", number=number) for number in (1, 2))]
     cell = cell_of(*runs)
     assert (cell.valid, cell.reason) == (True, None)
-    assert cell.warnings == ["repetitions 2 and 3: no exchange succeeded: 2 x timeout"]
+    assert texts(cell) == ["repetitions 2 and 3: no exchange succeeded: 2 x timeout"]
 
 
 def test_a_cell_of_which_more_than_half_failed_has_a_warning() -> None:
     failed = cell_of(repetition("ok", "timeout", "reset", errors={"reset": "connection reset by peer"}))
-    assert failed.warnings == ["2 of 3 exchanges failed: 1 x reset (connection reset by peer), 1 x timeout"]
-    assert cell_of(repetition("ok", "timeout")).warnings == []
+    assert texts(failed) == ["2 of 3 exchanges failed: 1 x reset (connection reset by peer), 1 x timeout"]
+    assert texts(cell_of(repetition("ok", "timeout"))) == []
 
 
 def test_a_reason_that_many_repetitions_share_is_given_once() -> None:

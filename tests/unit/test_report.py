@@ -183,7 +183,8 @@ def test_the_page_says_once_that_a_run_is_incomplete() -> None:
     assert "Incomplete: 1 of 3 repetitions were executed" in text
     assert "run is incomplete" not in text.lower()
     failed = record(run(0, None), planned=3)
-    assert "The run is incomplete: 1 of 3 repetitions were executed." in render(failed, analyse(failed))
+    text = render(failed, analyse(failed))
+    assert "The run is incomplete: 1 of 3 repetitions were executed (hint: `crosswind run --resume RUN`" in text
 
 
 def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:

@@ -20,6 +20,7 @@ from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError
 from crosswind.execution.workers.worker import followed
+from crosswind.warning import ResultWarning
 from linux.lab import KEPT_BYTES, Object, assert_shortened, left_out_warning, ms, wait_until
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
@@ -276,7 +277,7 @@ def test_of_a_program_that_writes_much_the_beginning_and_the_end_are_kept(cells:
     script = "echo first; head -c 100000000 /dev/zero; echo last"
     ran = cells.run({"kind": "program", "client": ["sh", "-c", script]})
     left_out = 100_000_000 + len("first\nlast\n") - 2 * KEPT_BYTES
-    assert ran.finished.warnings == (left_out_warning("client", "out", left_out=left_out),)
+    assert ran.finished.warnings == (ResultWarning(**left_out_warning("client", "out", left_out=left_out)),)
     assert_shortened(ran.directory / "client.out", left_out=left_out)
 
 
@@ -288,7 +289,9 @@ def test_a_program_that_writes_without_end_is_ended_and_told_why(cells: VirtualC
         "ended with signal 25 (SIGXFSZ), which ends who writes more than 1 GB to a file in virtual time: y | y | y"
     )
     assert first_error == f"the client program {too_much}"
-    assert ran.finished.warnings == (left_out_warning("client", "out", left_out=(1 << 30) - 2 * KEPT_BYTES),)
+    assert ran.finished.warnings == (
+        ResultWarning(**left_out_warning("client", "out", left_out=(1 << 30) - 2 * KEPT_BYTES)),
+    )
     assert (ran.directory / "client.out").stat().st_size < 2 * KEPT_BYTES + 100
 
 

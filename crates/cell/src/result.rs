@@ -9,7 +9,7 @@ use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
 };
 use crosswind_transport::SocketReadback;
-use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd};
+use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Warning, WarningReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub struct Verdict {
     /// Why it cannot.
     pub reasons: Vec<String>,
     /// What a reader should know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<WarningReport>,
 }
 
 /// How the process that ran a cell did.
@@ -219,7 +219,11 @@ impl CellResult {
         Self {
             schema: SCHEMA,
             id: cell.id.clone(),
-            verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: measured.warnings },
+            verdict: Verdict {
+                valid: reasons.is_empty(),
+                reasons,
+                warnings: measured.warnings.iter().map(Warning::report).collect(),
+            },
             samples,
             ledger,
             fidelity,

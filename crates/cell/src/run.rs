@@ -14,7 +14,7 @@ use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, 
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Payload, QuicSettings, Resumption, Settings, SocketSettings};
 use crosswind_units::Instant;
-use crosswind_workload::{Context, Measured};
+use crosswind_workload::{Context, Measured, Warning};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,35 +133,24 @@ fn observed(
 }
 
 /// What a reader of the result should know.
-fn warnings(ended: &TestbedReport, written: &SinkReport) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (host, dropped) in ["client", "server"].into_iter().zip(ended.dropped_datagrams) {
-        if dropped > 0 {
-            warnings.push(format!(
-                "the {host}'s socket was full for {dropped} datagrams that the path delivered: they count as lost, but not by the path"
-            ));
-        }
-    }
-    warnings.extend(missing(written.capture_missed));
-    warnings
+fn warnings(ended: &TestbedReport, written: &SinkReport) -> impl Iterator<Item = Warning> {
+    let full = ["client", "server"].into_iter().zip(ended.dropped_datagrams);
+    full.filter(|&(_, datagrams)| datagrams > 0)
+        .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
+        .chain(missing(written.capture_missed))
 }
 
 /// Packets that waited in the hosts' devices show the machine's limit, not the path's.
-fn held_back(report: &EmulatorReport, elapsed: crosswind_units::Duration) -> Option<String> {
-    let share = report.held.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
-    (share > HELD_SHARE).then(|| {
-        let packets = report.delay_error.report().n as f64 / (elapsed.as_nanos() as f64 / 1e9);
-        format!(
-            "the hosts sent faster than this machine forwards: for {:.0} % of the time packets waited in their devices, which the path \
-             does not count; {packets:.0} packets/s is the machine's limit, not the path's",
-            share * 100.0
-        )
+fn held_back(report: &EmulatorReport, elapsed: crosswind_units::Duration) -> Option<Warning> {
+    let held_share = report.held.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
+    (held_share > HELD_SHARE).then(|| Warning::ForwardingLimit {
+        held_share,
+        packets_per_s: report.delay_error.report().n as f64 / (elapsed.as_nanos() as f64 / 1e9),
     })
 }
 
-fn missing(packets: u64) -> Option<String> {
-    (packets > 0)
-        .then(|| format!("{packets} packets are missing from the captures: they came faster than they were written"))
+fn missing(packets: u64) -> Option<Warning> {
+    (packets > 0).then_some(Warning::CaptureIncomplete { packets })
 }
 
 fn write_tables(cell: &Cell, measured: &Measured, zero: Instant) -> Result<(), CellError> {

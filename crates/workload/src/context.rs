@@ -5,6 +5,7 @@ use crate::allowance::Allowance;
 use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::served::FarServer;
+use crate::warning::Warning;
 use crosswind_host::{ClientStreams, Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
@@ -195,9 +196,9 @@ impl Resumptions {
         self.set_up_in_full.fetch_add(u64::from(!resumed), Ordering::Relaxed);
     }
 
-    /// In words, when some did not.
-    pub(crate) fn warning(&self) -> Option<String> {
+    /// Unless all did.
+    pub(crate) fn warning(&self) -> Option<Warning> {
         let (asked, full) = (self.asked.load(Ordering::Relaxed), self.set_up_in_full.load(Ordering::Relaxed));
-        (full > 0).then(|| format!("{full} of {asked} connections were set up in full: the server resumed no session"))
+        (full > 0).then_some(Warning::SessionsNotResumed { full, asked })
     }
 }

@@ -7,6 +7,7 @@ use crate::measured::Measured;
 use crate::seen::SeenByPort;
 use crate::served::{FarServed, FarServer, Served};
 use crate::server::Server;
+use crate::warning::Warning;
 use std::sync::OnceLock;
 
 /// Runs the clients against a server on another machine.
@@ -25,11 +26,7 @@ pub fn run_clients_alone<W: ClientServer>(
     check_settings(context, &sockets)?;
     let mut measured = Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) };
     if expected && matched == 0 {
-        measured.warnings.push(
-            "the server saw the client's connections come from other ports: something on the way translates addresses, so \
-             that nothing is known of single exchanges at the server"
-                .into(),
-        );
+        measured.warnings.push(Warning::AddressesTranslated);
     }
     Ok(measured)
 }

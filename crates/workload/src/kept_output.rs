@@ -1,5 +1,6 @@
 //! How much is kept of what a program writes: its beginning and its end, so that one that writes without end fills no disk.
 
+use crate::warning::Warning;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -16,14 +17,8 @@ pub fn gap(left_out: u64) -> String {
 }
 
 /// What a reader of the result should know of a file from which bytes are missing.
-pub fn warning(end: &str, file_name: &str, left_out: u64) -> Option<String> {
-    (left_out > 0).then(|| {
-        format!(
-            "{file_name} has the first {} MiB and the last {} MiB of what the {end} wrote: {left_out} bytes between them are left out",
-            FIRST_BYTES >> 20,
-            LAST_BYTES >> 20
-        )
-    })
+pub fn warning(end: &'static str, file: String, left_out_bytes: u64) -> Option<Warning> {
+    (left_out_bytes > 0).then_some(Warning::OutputShortened { end, file, left_out_bytes })
 }
 
 /// A file for what a program writes.
@@ -113,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_warning_says_how_much_is_missing_and_where() {
-        assert_eq!(warning("client", "client.out", 0), None);
+        assert_eq!(warning("client", "client.out".into(), 0), None);
         assert_eq!(
-            warning("client", "client.out", 7).as_deref(),
+            warning("client", "client.out".into(), 7).map(|warning| warning.report().text).as_deref(),
             Some(
                 "client.out has the first 16 MiB and the last 16 MiB of what the client wrote: 7 bytes between them are left out"
             )

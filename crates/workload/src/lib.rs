@@ -8,6 +8,7 @@
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs that take the place of the client or the server.
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
+//! - `warning`: what a reader of a result should know.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
 mod allowance;
@@ -47,6 +48,7 @@ mod server;
 pub mod serving;
 mod session;
 mod transfer;
+mod warning;
 mod workload;
 
 pub use allowance::{Allowance, NUMBERED_BYTES};
@@ -64,4 +66,5 @@ pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use seen::{SEEN_BYTES, Seen};
 pub use served::{Clocks, FarServed, FarServer, Served};
+pub use warning::{Warning, WarningReport};
 pub use workload::{PathFacts, Run, Workload, WorkloadSettings};

@@ -1,6 +1,7 @@
 //! What a workload measured.
 
 use crate::peer::PeersReport;
+use crate::warning::Warning;
 use crate::{PageObject, Sample};
 use crosswind_host::Traffic;
 use crosswind_transport::{Outcome, SocketReadback};
@@ -30,7 +31,7 @@ pub struct Measured {
     /// Who the two ends were, where one of them was a peer.
     pub peers: Option<PeersReport>,
     /// What a reader should know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// How a program ended: one of the two is known.

@@ -8,6 +8,7 @@ use crate::needs::ConnectionNeeds;
 use crate::peer::is_open;
 use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
 use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
+use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Run, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::program::ProgramId;
@@ -125,7 +126,7 @@ impl Run for Program {
         let mut measured =
             Measured { samples: vec![sample], program: Some(ProgramEnd::from(status)), ..Measured::default() };
         if let Some(reason) = unnamed {
-            measured.warnings.push(format!("programs do not find the hosts by the names server and client: {reason}"));
+            measured.warnings.push(Warning::HostNamesMissing { reason });
         }
         if outcome != Outcome::Ok {
             let both = [
@@ -135,7 +136,8 @@ impl Run for Program {
             measured.first_errors = HashMap::from([(outcome, in_words(context, both))]);
         } else if let Some(status) = server_ended.filter(|status| !status.success()) {
             let how = server_in_words(Some(status));
-            measured.warnings.push(in_words(context, [("server", Some(how)), ("client", None)]));
+            let ended = in_words(context, [("server", Some(how)), ("client", None)]);
+            measured.warnings.push(Warning::ServerEnded(ended));
         }
         measured.warnings.extend(left_out);
         Ok(measured)

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::kept_output;
 use crate::last_words::last_words;
 use crate::log::Log;
+use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::program::{Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
 use std::fs::File;
@@ -107,7 +108,7 @@ impl<'a> ProgramEnds<'a> {
 
     /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the
     /// result should know.
-    pub fn end(&mut self) -> Vec<String> {
+    pub fn end(&mut self) -> Vec<Warning> {
         // Only then nobody writes any more.
         self.programs = None;
         let warnings = self.kept.drain(..).filter_map(|Kept { end, name, writer }| {
@@ -119,8 +120,8 @@ impl<'a> ProgramEnds<'a> {
                 }
             };
             match left_out {
-                Ok(bytes) => kept_output::warning(end, &name, bytes),
-                Err(error) => Some(format!("{name} is not what the {end} wrote: {error}")),
+                Ok(bytes) => kept_output::warning(end, name, bytes),
+                Err(error) => Some(Warning::OutputUnreadable { end, file: name, error: error.to_string() }),
             }
         });
         warnings.collect()

@@ -6,6 +6,7 @@
 
 use crate::WorkloadError;
 use crate::context::Context;
+use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::guest;
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
@@ -53,21 +54,21 @@ impl ReturnedFiles {
     }
 
     /// Brings back what is there, once no program writes any more. Returns what a reader of the result should know.
-    pub fn bring(self) -> Result<Option<String>, WorkloadError> {
+    pub fn bring(self) -> Result<Option<Warning>, WorkloadError> {
         let Some((written, kept)) = self.places else { return Ok(None) };
         let mut left = Vec::new();
         let done =
             if written == absolute(&kept) { clean(&kept, &mut left, 0) } else { copy(&written, &kept, &mut left, 0) };
         done.map_err(|e| HostError::new("cannot bring back the files in {output}", e))?;
-        Ok(in_words(&left))
+        Ok(unlike_files(&left))
     }
 }
 
 /// Removes from a directory what a peer may have left there that is neither a file nor a directory.
-pub fn clean_directory(directory: &Path) -> Result<Option<String>, WorkloadError> {
+pub fn clean_directory(directory: &Path) -> Result<Option<Warning>, WorkloadError> {
     let mut left = Vec::new();
     clean(directory, &mut left, 0).map_err(|e| HostError::new(format!("cannot read {}", directory.display()), e))?;
-    Ok(in_words(&left))
+    Ok(unlike_files(&left))
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -154,12 +155,10 @@ fn described(path: &Path, about: &Metadata) -> String {
     format!("{name} ({what})")
 }
 
-fn in_words(left: &[String]) -> Option<String> {
+fn unlike_files(left: &[String]) -> Option<Warning> {
     let more = left.len().saturating_sub(NAMED);
     let names = left[..left.len() - more].join(", ");
-    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!left.is_empty())
-        .then(|| format!("of {{output}} only files and directories come back, which these are not: {names}{others}"))
+    (!left.is_empty()).then_some(Warning::FilesLeft { names, more })
 }
 
 #[cfg(test)]
@@ -211,10 +210,11 @@ mod tests {
 
     #[test]
     fn what_does_not_come_back_is_named_in_one_line() {
-        assert_eq!(in_words(&[]), None);
-        let said = in_words(&["a (a link)".into(), "b (a FIFO)".into()]).expect("words");
-        assert!(said.ends_with("which these are not: a (a link), b (a FIFO)"));
+        let said = |left: &[String]| unlike_files(left).map(|warning| warning.report().text);
+        assert_eq!(said(&[]), None);
+        let two = said(&["a (a link)".into(), "b (a FIFO)".into()]).expect("words");
+        assert!(two.ends_with("which these are not: a (a link), b (a FIFO)"));
         let many: Vec<String> = (0..5).map(|number| format!("{number} (a link)")).collect();
-        assert!(in_words(&many).expect("words").ends_with("2 (a link) and 2 more"));
+        assert!(said(&many).expect("words").ends_with("2 (a link) and 2 more"));
     }
 }

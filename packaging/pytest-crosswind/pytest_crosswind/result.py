@@ -136,7 +136,9 @@ class Result:
         self.seed: int = summary["seed"]
         self.valid: bool = all(part["valid"] for part in self._parts)
         self.warnings: list[str] = [
-            text for part in self._parts for text in (*([] if part["valid"] else part["reasons"]), *part["warnings"])
+            text
+            for part in self._parts
+            for text in (*([] if part["valid"] else part["reasons"]), *(each["text"] for each in part["warnings"]))
         ]
         self.repetitions: list[Repetition] = [self._repetition(part, has_value) for part in self._parts]
 

@@ -6,6 +6,7 @@ from crosswind.analysis.result import CellResult, Diagnostics
 from crosswind.findings.families import ALPHA
 from crosswind.metrics import METRICS, Place
 from crosswind.stats import holm
+from crosswind.warning import ResultWarning, WarningKind
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
@@ -19,19 +20,21 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
         for name, found in _known(cell).items()
         if METRICS[name].place is Place.MAIN
     ]
-    warnings: dict[int, list[str]] = {}
+    warnings: dict[int, list[ResultWarning]] = {}
     tested = [(found.drift_p or 0.0) for *_, found in asked], [(found.lag1_p or 0.0) for *_, found in asked]
     for (cell, title, found), drift_p, lag1_p in zip(asked, *(holm(part) for part in tested), strict=True):
         if drift_p < ALPHA:
-            warnings.setdefault(cell, []).append(
+            text = (
                 f"{title} drifts over the repetitions: its rank correlation with their order is {found.drift:.2f}, "
                 "so its intervals may be too narrow"
             )
+            warnings.setdefault(cell, []).append(WarningKind.DRIFT.warning(text))
         elif lag1_p < ALPHA:
-            warnings.setdefault(cell, []).append(
+            text = (
                 f"{title} of a repetition resembles that of the one before: their correlation is {found.lag1:.2f}, "
                 "so its intervals may be too narrow"
             )
+            warnings.setdefault(cell, []).append(WarningKind.LAG.warning(text))
     return [
         cell.model_copy(update={"warnings": [*cell.warnings, *warnings[cell.cell]]}) if cell.cell in warnings else cell
         for cell in cells

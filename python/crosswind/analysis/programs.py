@@ -6,6 +6,7 @@ from crosswind.analysis.client_reports import ClientReport, report_of
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.ends import runs_programs
 from crosswind.record import CellRun, output_of_program
+from crosswind.warning import ResultWarning, WarningKind
 
 
 def is_program(run: CellRun) -> bool:
@@ -58,10 +59,10 @@ def program_problems(runs: Iterable[CellRun]) -> list[str]:
     return _once(runs, lambda run: [problem.text] if (problem := problem_of(run)) else [], "client.err")
 
 
-def program_remarks(runs: Iterable[CellRun]) -> list[str]:
+def program_remarks(runs: Iterable[CellRun]) -> list[ResultWarning]:
     """What of the reports of client programs was not understood: each remark once, with where the first one is."""
     remarks = _once(runs, lambda run: report.remarks if (report := report_of(run)) else (), "client.out")
-    return [f"what the client printed: {remark}" for remark in remarks]
+    return [WarningKind.PROGRAM_REPORT.warning(f"what the client printed: {remark}") for remark in remarks]
 
 
 def _once(runs: Iterable[CellRun], texts_of: Callable[[CellRun], Iterable[str]], name: str) -> list[str]:

@@ -9,6 +9,7 @@ from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount, added
 from crosswind.ends import peers_of
 from crosswind.record import CellRun, output_of_program
 from crosswind.stats import Share, share_interval
+from crosswind.warning import ResultWarning, WarningKind
 
 
 def reason_of(runs: Sequence[CellRun]) -> str | None:
@@ -29,13 +30,14 @@ def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
     return runs[0].clock, next(kernels, None)
 
 
-def warnings_of(runs: Sequence[CellRun]) -> list[str]:
+def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
     """The warnings of a cell, each once."""
     given = [warning for run in runs if run.finished is not None for warning in run.finished.warnings]
     if is_program(runs[0]):
         # Where none succeeded, the reason says it.
         problems = [] if all(_fruitless(run) for run in runs) else program_problems(runs)
-        return list(dict.fromkeys([*problems, *program_remarks(runs), *given]))
+        failed = map(WarningKind.PROGRAM_FAILED.warning, problems)
+        return list(dict.fromkeys([*failed, *program_remarks(runs), *given]))
     return list(dict.fromkeys([*_many_failures(runs), *given]))
 
 
@@ -117,17 +119,19 @@ def _causes(run: CellRun) -> list[str]:
     return []
 
 
-def _many_failures(runs: Sequence[CellRun]) -> list[str]:
+def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
     """What is said where exchanges succeeded, but not in every repetition, or not half of all."""
     fruitless = [run for run in runs if _fruitless(run)]
     if len(fruitless) == len(runs):
         return []
     if fruitless:
         numbers = _repetitions([run.repetition + 1 for run in fruitless])
-        return [f"{numbers}: {_fruitless_text(fruitless)}"]
+        return [WarningKind.EXCHANGES_FAILED.warning(f"{numbers}: {_fruitless_text(fruitless)}")]
     exchanges = sum(run.samples.height for run in runs)
     failed = sum(int((run.samples["outcome"] != "ok").sum()) for run in runs)
-    return [f"{failed} of {exchanges} exchanges failed: {_counts(runs)}"] if 2 * failed > exchanges else []
+    if 2 * failed <= exchanges:
+        return []
+    return [WarningKind.EXCHANGES_FAILED.warning(f"{failed} of {exchanges} exchanges failed: {_counts(runs)}")]
 
 
 def _fruitless(run: CellRun) -> bool:

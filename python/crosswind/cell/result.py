@@ -11,6 +11,7 @@ from pydantic import Field
 
 from crosswind.cell.fidelity import DirectionTimes, Fidelity
 from crosswind.cell.protocol_record import ProtocolRecord
+from crosswind.warning import ResultWarning, from_earlier
 
 
 class OutcomeCount(ProtocolRecord):
@@ -308,7 +309,7 @@ class Finished(ProtocolRecord):
     id: str
     valid: bool
     reasons: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
     samples: SampleCounts
     tcp_retransmits: TcpRetransmits | None
     program: ProgramEnd | None
@@ -344,7 +345,8 @@ class Finished(ProtocolRecord):
         if fidelity:
             budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
             fidelity = {"exchange_delay": None, "held_ns": 0, **fidelity, "budget": budget}
-        given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity}
+        warnings = [from_earlier(warning) for warning in data.get("warnings", ())]
+        given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity, "warnings": warnings}
         if ledger := data.get("ledger"):
             ways = {way: {**_NOT_ALWAYS_COUNTED, **ledger[way]} for way in ("forward", "reverse") if way in ledger}
             given["ledger"] = {**ledger, **ways}

@@ -24,6 +24,7 @@ from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
 from crosswind.report.text.format import count_of, quantity
 from crosswind.temporary import temporary_directory
+from crosswind.warning import ResultWarning
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.port",
@@ -326,4 +327,4 @@ def _fidelity(repetition: dict[str, Any]) -> str:
 
 
 def _warning_lines(repetition: dict[str, Any]) -> Sequence[str]:
-    return [f"  warning: {text}" for text in repetition["warnings"]]
+    return [f"  warning: {ResultWarning(**warning).sentence}" for warning in repetition["warnings"]]

@@ -39,6 +39,7 @@ from crosswind.findings.registry import judgings
 from crosswind.findings.result import result_model
 from crosswind.record import RunRecord
 from crosswind.stats import share_interval
+from crosswind.warning import WarningKind
 
 
 def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level: float = 0.95) -> Result:
@@ -52,9 +53,10 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
     executed = len(record.cells) + len(record.damaged)
     complete = executed >= record.planned
-    warnings = damage_sentences(record.damaged)
+    warnings = [WarningKind.DAMAGED.warning(text) for text in damage_sentences(record.damaged)]
     if not complete:
-        warnings.append(f"the run is incomplete: {executed} of {record.planned} repetitions were executed")
+        text = f"the run is incomplete: {executed} of {record.planned} repetitions were executed"
+        warnings.append(WarningKind.INCOMPLETE.warning(text))
     found: dict[str, Sequence[ResultModel]] = {}
     for judging in judgings():
         found[judging.kind] = judging.make(Context(record, data, cells, level, found))

@@ -72,7 +72,10 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
         verdict=found,
         banners=[each for showing in showings() for each in showing.answers(result) if not each.about],
         answers=[section for section in sections if section.place is Place.ANSWERS],
-        lines=[*sentences(result), *([] if said_above else map(sentence, result.warnings))],
+        lines=[
+            *sentences(result),
+            *([] if said_above else (sentence(warning.sentence) for warning in result.warnings)),
+        ],
         picture=_picture_of(result.conditions) if result.conditions else None,
         terms=_terms_of(result.conditions) if result.conditions else [],
         sections=[section for section in sections if section.place is not Place.ANSWERS],

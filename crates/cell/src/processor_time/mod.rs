@@ -6,6 +6,7 @@
 mod symbols;
 
 use crosswind_host::{Sampler, Samples};
+use crosswind_workload::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -63,7 +64,7 @@ pub struct Profile {
 
 impl Profile {
     /// What `sampler` sampled, and what is doubtful about it; no profile where no thread was sampled.
-    pub fn new(sampler: &Sampler) -> (Option<Self>, Option<String>) {
+    pub fn new(sampler: &Sampler) -> (Option<Self>, Option<Warning>) {
         let [client, server] = sampler.samples();
         if client.cpu_ns == 0 && server.cpu_ns == 0 {
             return (None, None);
@@ -78,13 +79,11 @@ impl Profile {
         let own = sampler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
-            Some(format!(
-                "the profile is of the first part of the run: its memory was full, and {missed} stacks are missing"
-            ))
+            Some(Warning::ProfileIncomplete { missing_stacks: missed })
         } else if stripped {
-            Some("crosswind-cell was stripped of its debug information: the profile cannot tell masking".to_owned())
+            Some(Warning::ProfileStripped)
         } else if stacks < MIN_STACKS {
-            Some(format!("the profile rests on only {stacks} stacks: send more messages"))
+            Some(Warning::ProfileSmall { stacks })
         } else {
             None
         };

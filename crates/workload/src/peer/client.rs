@@ -8,6 +8,7 @@ use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
 use super::server::ServerPeer;
 use super::times::Times;
 use crate::context::Context;
+use crate::warning::Warning;
 use crosswind_host::Traffic;
 use crosswind_host::program::{Heard, end_in_words};
 use std::time::Duration;
@@ -99,12 +100,9 @@ pub fn run(
 }
 
 /// A warning if a client that has finished does not end; an error if it ends badly.
-fn outlived(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Option<String>, Stopped> {
+fn outlived(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Option<Warning>, Stopped> {
     match programs.wait(running, END_LIMIT)? {
-        None => {
-            let seconds = END_LIMIT.as_secs();
-            Ok(Some(format!("the client did not end within {seconds} s after it had finished, and was killed")))
-        }
+        None => Ok(Some(Warning::ClientOutlived { seconds: END_LIMIT.as_secs() })),
         Some(status) if status.success() => Ok(None),
         Some(status) => {
             let what = format!("ended with {} after it had finished", end_in_words(status));

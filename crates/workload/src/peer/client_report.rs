@@ -4,6 +4,7 @@ use super::events::{
     ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, Warnings, check_name, parse,
 };
 use crate::demand::TrafficPattern;
+use crate::warning::Warning;
 use crate::{PageObject, Sample, SetupTimes};
 use crosswind_transport::Outcome;
 use crosswind_units::{Duration, Instant};
@@ -94,7 +95,7 @@ pub struct ClientReport {
     /// What else it has counted.
     pub facts: BTreeMap<String, f64>,
     /// What a reader of the result should know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A client that is being followed.
@@ -335,7 +336,7 @@ impl Reported {
             objects: self.objects,
             first_errors,
             facts,
-            warnings: self.warnings.into_messages(),
+            warnings: self.warnings.into_all(),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The events that peers print (docs/peers.md), one JSON object a line, and the lines themselves. Without I/O.
 
+use crate::warning::Warning;
 use crosswind_transport::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -184,7 +185,7 @@ impl Lines {
 
 /// What a reader of the result should know, as a peer has said it.
 #[derive(Debug, Default)]
-pub struct Warnings(Vec<String>);
+pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Takes one more; an error says that there are too many.
@@ -192,17 +193,17 @@ impl Warnings {
         if self.0.len() == MAX_WARNINGS {
             return Err(format!("there are more than {MAX_WARNINGS} warnings"));
         }
-        self.0.push(message);
+        self.0.push(Warning::Peer(message));
         Ok(())
     }
 
-    /// The messages, in the order in which they came.
-    pub fn messages(&self) -> &[String] {
+    /// In the order in which they came.
+    pub fn all(&self) -> &[Warning] {
         &self.0
     }
 
-    /// The messages, to be kept.
-    pub fn into_messages(self) -> Vec<String> {
+    /// Likewise, to be kept.
+    pub fn into_all(self) -> Vec<Warning> {
         self.0
     }
 }

@@ -7,6 +7,7 @@ use crate::error::WorkloadError;
 use crate::kept_output;
 use crate::log::Log;
 use crate::returned_files::{OUTPUT_WORD, clean_directory};
+use crate::warning::Warning;
 use crosswind_host::program::{Heard, ProgramId, Programs, Streams, end_in_words};
 use crosswind_host::{HostError, ProgramTimes};
 use std::io::Write;
@@ -182,18 +183,19 @@ impl<'a> PeerPrograms<'a> {
 
     /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the
     /// result should know.
-    pub fn end(&mut self) -> Vec<String> {
+    pub fn end(&mut self) -> Vec<Warning> {
         // Only then nobody writes into the logs any more.
         self.programs = None;
         let warnings = self.logs.drain(..).filter_map(|(role, log)| {
             let name = log.file_name()?.to_owned();
-            kept_output::warning(role.name(), &name, log.end().left_out)
+            kept_output::warning(role.name(), name, log.end().left_out)
         });
-        let mut warnings: Vec<String> = warnings.collect();
+        let mut warnings: Vec<Warning> = warnings.collect();
         for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.file(role, "")) {
             // One that a peer has left something in is kept.
             if std::fs::remove_dir(&directory).is_err() && directory.is_dir() {
-                warnings.extend(clean_directory(&directory).unwrap_or_else(|error| Some(error.to_string())));
+                let left = clean_directory(&directory);
+                warnings.extend(left.unwrap_or_else(|error| Some(Warning::DirectoryUnreadable(error.to_string()))));
             }
         }
         warnings

@@ -7,6 +7,7 @@ use super::listening::is_open;
 use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
 use super::server_report::ServerFollower;
 use crate::context::Context;
+use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::program::Heard;
 use crosswind_transport::Carrier;
@@ -71,7 +72,7 @@ impl ServerPeer {
     }
 
     /// Ends it. Returns what a reader of the result should know.
-    pub fn stop(mut self, programs: &mut PeerPrograms<'_>) -> Result<Vec<String>, Stopped> {
+    pub fn stop(mut self, programs: &mut PeerPrograms<'_>) -> Result<Vec<Warning>, Stopped> {
         self.check(programs)?;
         programs.stop(&mut self.running)?;
         Ok(self.said.lock().unwrap_or_else(PoisonError::into_inner).follower.warnings().to_vec())

@@ -1,6 +1,7 @@
 //! What a server peer reports. Without I/O.
 
 use super::events::{Lines, ServerEvent, Violation, Warnings, check_name, parse};
+use crate::warning::Warning;
 
 /// A server that is being followed.
 #[derive(Debug, Default)]
@@ -34,8 +35,8 @@ impl ServerFollower {
     }
 
     /// What a reader of the result should know.
-    pub fn warnings(&self) -> &[String] {
-        self.reported.warnings.messages()
+    pub fn warnings(&self) -> &[Warning] {
+        self.reported.warnings.all()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::measured::Measured;
 use crate::server::Server;
+use crate::warning::Warning;
 use crosswind_path::Side;
 use crosswind_transport::SocketReadback;
 use std::sync::OnceLock;
@@ -42,7 +43,7 @@ struct End {
     report: EndReport,
     socket: Option<SocketReadback>,
     cpu_ns: u64,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 fn measure<W: ClientServer>(
@@ -82,9 +83,7 @@ fn measure<W: ClientServer>(
     measured.cpu_ns = [client.cpu_ns, server.cpu_ns];
     measured.warnings.extend(client.warnings.into_iter().chain(server.warnings));
     if context.threads().are_hidden() {
-        measured
-            .warnings
-            .push("how long the peers waited for a processor was not measured: it counts for no budget".into());
+        measured.warnings.push(Warning::PeersUnwatched);
     }
     measured.peers = Some(PeersReport {
         client: client.report,

@@ -4,6 +4,7 @@ use super::client_report::{ClientFollower, Expected, Notice};
 use super::events::{LONGEST_LINE, Violation};
 use super::server_report::ServerFollower;
 use crate::demand::TrafficPattern;
+use crate::warning::Warning;
 use crosswind_transport::Outcome;
 use crosswind_units::Instant;
 use serde_json::{Value, json};
@@ -94,7 +95,10 @@ fn a_client_that_does_as_it_should_is_turned_into_samples_on_the_cells_clock() {
     assert_eq!((setup.total_ns, setup.security_ns, setup.transport_ns), (700, Some(300), None));
     assert_eq!((second.setup, second.outcome, second.received), (None, Outcome::Timeout, None));
     assert_eq!(report.first_errors.into_iter().collect::<Vec<_>>(), [(Outcome::Timeout, "no answer".to_owned())]);
-    assert_eq!((report.warnings, report.facts["retransmits"]), (vec!["the clock is coarse".to_owned()], 3.0));
+    assert_eq!(
+        (report.warnings, report.facts["retransmits"]),
+        (vec![Warning::Peer("the clock is coarse".to_owned())], 3.0)
+    );
 }
 
 #[test]
@@ -283,7 +287,10 @@ fn a_server_listens_once_and_says_nothing_else_but_warnings_and_errors() {
     let mut server = ServerFollower::default();
     server.handle_bytes(b"{\"event\": \"listening\", \"implementation\": \"Node 20\"}\n").unwrap();
     server.handle_bytes(b"{\"event\": \"warning\", \"message\": \"slow\"}\n").unwrap();
-    assert_eq!((server.implementation(), server.warnings()), (Some("Node 20"), &["slow".to_owned()][..]));
+    assert_eq!(
+        (server.implementation(), server.warnings()),
+        (Some("Node 20"), &[Warning::Peer("slow".to_owned())][..])
+    );
     server.handle_bytes(b"{\"event\": \"error\", \"message\": \"out of memory\"}\n").unwrap();
     assert_eq!(server.failed(), Some(&("out of memory".to_owned(), None)));
     let again = server.handle_bytes(b"{\"event\": \"listening\", \"implementation\": \"Node 20\"}\n").unwrap_err();

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from crosswind.analysis.result.ends import Ends
 from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
 from crosswind.analysis.result.network import Retransmitted
+from crosswind.warning import ResultWarning
 
 Clock = Literal["real", "virtual"]
 """`real` is the machine's, `virtual` that of a kernel of its own, which jumps over waiting."""
@@ -160,7 +161,7 @@ class CellResult(ResultModel):
     exact: bool = Field(default=False)
     valid: bool
     reason: str | None
-    warnings: list[str]
+    warnings: list[ResultWarning]
     repetitions: int
     attempts: int
     n: int

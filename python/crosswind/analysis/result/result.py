@@ -18,6 +18,7 @@ from crosswind.analysis.result.round_trips import RoundTrips
 from crosswind.analysis.result.spent import SpentDifference
 from crosswind.damage import Damage
 from crosswind.precision import PrecisionReached
+from crosswind.warning import ResultWarning
 
 SCHEMA = "crosswind.result/1"
 
@@ -45,7 +46,7 @@ class Result(ResultModel):
     precisions: list[PrecisionReached] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
-    warnings: list[str]
+    warnings: list[ResultWarning]
     design: dict[str, Any]
     provenance: dict[str, Any]
 

@@ -55,7 +55,7 @@ def _remarks(result: Result) -> list[tuple[str, str]]:
     return [
         (text, levels(cell.levels))
         for cell in result.cells
-        for text in (*([cell.reason] if cell.reason else []), *cell.warnings)
+        for text in (*([cell.reason] if cell.reason else []), *(warning.sentence for warning in cell.warnings))
     ]
 
 

@@ -55,11 +55,13 @@ def screen_lines(result: Result, width: int, *, everything: bool = False) -> lis
 def doubts_of(result: Result) -> list[tuple[str, str]]:
     """Why cells are not valid and what they warn of, each text once with the cells that it is about: (kind, text)."""
     reasons = grouped_by_wording((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
-    warnings = grouped_by_wording((text, levels(cell.levels)) for cell in result.cells for text in cell.warnings)
+    warnings = grouped_by_wording(
+        (warning.sentence, levels(cell.levels)) for cell in result.cells for warning in cell.warnings
+    )
     several = len(result.cells) > 1
     return [
         *(("invalid", _with_cells(text, cells, several=several)) for text, cells in reasons.items()),
-        *(("warning", text) for text in result.warnings),
+        *(("warning", warning.sentence) for warning in result.warnings),
         *(("warning", _with_cells(text, cells, several=several)) for text, cells in warnings.items()),
     ]
 

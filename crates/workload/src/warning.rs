@@ -1,0 +1,171 @@
+//! What a reader of a result should know although it is valid.
+
+use crate::kept_output::{FIRST_BYTES, LAST_BYTES};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One of them, with what it is about.
+#[expect(missing_docs, reason = "the text of each says what its fields are")]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    SocketFull {
+        host: &'static str,
+        datagrams: u64,
+    },
+    CaptureIncomplete {
+        packets: u64,
+    },
+    ForwardingLimit {
+        held_share: f64,
+        packets_per_s: f64,
+    },
+    ProfileIncomplete {
+        missing_stacks: u64,
+    },
+    ProfileStripped,
+    ProfileSmall {
+        stacks: usize,
+    },
+    SessionsNotResumed {
+        full: u64,
+        asked: u64,
+    },
+    AddressesTranslated,
+    PeersUnwatched,
+    ClientOutlived {
+        seconds: u64,
+    },
+    HostNamesMissing {
+        reason: String,
+    },
+    /// How a server of the user's ended before its client, in words.
+    ServerEnded(String),
+    OutputShortened {
+        end: &'static str,
+        file: String,
+        left_out_bytes: u64,
+    },
+    OutputUnreadable {
+        end: &'static str,
+        file: String,
+        error: String,
+    },
+    /// What a program has left in `{output}` that does not come back: the first names, and how many more there are.
+    FilesLeft {
+        names: String,
+        more: usize,
+    },
+    DirectoryUnreadable(String),
+    /// What a peer itself warns of.
+    Peer(String),
+}
+
+/// A warning as a result has it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WarningReport {
+    /// What kind of warning it is.
+    pub name: &'static str,
+    /// What a reader should know.
+    pub text: String,
+    /// What one may do about it.
+    pub hint: Option<&'static str>,
+}
+
+impl Warning {
+    /// Its name, text and hint.
+    #[expect(clippy::too_many_lines, reason = "a row for each")]
+    pub fn report(&self) -> WarningReport {
+        let (name, text, hint) = match self {
+            Self::SocketFull { host, datagrams } => (
+                "socket_full",
+                format!(
+                    "the {host}'s socket was full for {datagrams} datagrams that the path delivered: they count as lost, but not by the path"
+                ),
+                Some("a larger receive buffer (host.receive_buffer), or fewer messages at a time"),
+            ),
+            Self::CaptureIncomplete { packets } => (
+                "capture_incomplete",
+                format!("{packets} packets are missing from the captures: they came faster than they were written"),
+                Some("a lower rate, or virtual time, in which no packet is missing"),
+            ),
+            Self::ForwardingLimit { held_share, packets_per_s } => (
+                "forwarding_limit",
+                format!(
+                    "the hosts sent faster than this machine forwards: for {:.0} % of the time packets waited in their devices, which \
+                     the path does not count; {packets_per_s:.0} packets/s is the machine's limit, not the path's",
+                    held_share * 100.0
+                ),
+                Some("give the path a rate, or run it in virtual time"),
+            ),
+            Self::ProfileIncomplete { missing_stacks } => (
+                "profile_incomplete",
+                format!(
+                    "the profile is of the first part of the run: its memory was full, and {missing_stacks} stacks are missing"
+                ),
+                Some("fewer messages"),
+            ),
+            Self::ProfileStripped => (
+                "profile_stripped",
+                "crosswind-cell was stripped of its debug information: the profile cannot tell masking".to_owned(),
+                Some("the wheel's own crosswind-cell has it"),
+            ),
+            Self::ProfileSmall { stacks } => {
+                ("profile_small", format!("the profile rests on only {stacks} stacks"), Some("more messages"))
+            }
+            Self::SessionsNotResumed { full, asked } => (
+                "sessions_not_resumed",
+                format!("{full} of {asked} connections were set up in full: the server resumed no session"),
+                None,
+            ),
+            Self::AddressesTranslated => (
+                "addresses_translated",
+                "the server saw the client's connections come from other ports: something on the way translates addresses, so that \
+                 nothing is known of single exchanges at the server"
+                    .to_owned(),
+                None,
+            ),
+            Self::PeersUnwatched => (
+                "peers_unwatched",
+                "how long the peers waited for a processor was not measured: it counts for no budget".to_owned(),
+                None,
+            ),
+            Self::ClientOutlived { seconds } => (
+                "client_outlived",
+                format!("the client did not end within {seconds} s after it had finished, and was killed"),
+                None,
+            ),
+            Self::HostNamesMissing { reason } => (
+                "host_names_missing",
+                format!("programs do not find the hosts by the names server and client: {reason}"),
+                Some("use {address} for the server's address"),
+            ),
+            Self::ServerEnded(how) => ("server_ended", how.clone(), None),
+            Self::OutputShortened { end, file, left_out_bytes } => (
+                "output_shortened",
+                format!(
+                    "{file} has the first {} MiB and the last {} MiB of what the {end} wrote: {left_out_bytes} bytes between them are \
+                     left out",
+                    FIRST_BYTES >> 20,
+                    LAST_BYTES >> 20
+                ),
+                None,
+            ),
+            Self::OutputUnreadable { end, file, error } => {
+                ("output_unreadable", format!("{file} is not what the {end} wrote: {error}"), None)
+            }
+            Self::FilesLeft { names, more } => {
+                let others = if *more > 0 { format!(" and {more} more") } else { String::new() };
+                (
+                    "files_left",
+                    format!(
+                        "of {{output}} only files and directories come back, which these are not: {names}{others}"
+                    ),
+                    None,
+                )
+            }
+            Self::DirectoryUnreadable(error) => ("directory_unreadable", error.clone(), None),
+            Self::Peer(message) => ("peer", message.clone(), None),
+        };
+        WarningReport { name, text, hint }
+    }
+}
