@@ -1,10 +1,16 @@
 """What the time of exchanges was spent on, where that is known: in cells without chance, with packets lost by index."""
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from crosswind.catalog import catalog
 from crosswind.execution.virtual import VirtualCell, virtual
+from crosswind.running import run
+from crosswind.study.design import Study
 from linux.lab import Object
 
 MS = 1_000_000
@@ -138,16 +144,63 @@ def test_each_recovery_of_tcp_has_its_name() -> None:
     assert spent(fast) == {"tcp_handshake": 20, "fast_recovery": 20, "propagation_forward": 10}
 
 
-def test_quics_timer_and_its_thresholds_have_their_names() -> None:
-    path = {"delay": "10ms"}
-    plain = virtual(path, workload={"transport": "quic", **echoes(40)})
-    number = plain.packets.filter(pl.col("direction") == "forward", pl.col("payload_bytes") < 100)["index"].to_list()[
-        -1
-    ]
-    lost = virtual(path | {"forward": {"lose": [number]}}, workload={"transport": "quic", **echoes(40)})
-    assert spent(lost).keys() >= {"propagation_forward", "propagation_reverse"}
-    recovered = {name for name in spent(lost) if name in {"probe_timer", "loss_threshold", "unknown"}}
-    assert recovered <= {"probe_timer", "loss_threshold"}
+def quic(workload: Object, lose: list[int] | None = None, **host: object) -> dict[str, float]:
+    """What a cell over QUIC spends its time on."""
+    path = {"delay": "10ms"} | ({"forward": {"lose": lose}} if lose else {})
+    cell = virtual(path, workload={"transport": "quic", **workload}, host=host)
+    return spent(cell)
+
+
+def test_each_recovery_of_quic_has_its_name() -> None:
+    # Packets 0 to 2 are the handshake's, 3 to 10 the first flight, 11 to 13 the second, 14 an acknowledgement.
+    usual = {"security_handshake": 20, "propagation_forward": 10}
+    same_size = {"quic_mtu_discovery": False}
+    assert quic(transfer("12kB"), **same_size) == usual | {"congestion_window": 20}
+    assert quic(transfer("12kB"), [11], **same_size) == usual | {"congestion_window": 20, "packet_threshold": 20}
+    # 9/8 of the round trip of 20 ms, by a timer that counts milliseconds.
+    assert quic(transfer("12kB"), [8], **same_size) == usual | {"time_threshold": 23}
+    assert quic(transfer("12kB"), [11], quic_packet_threshold=4, **same_size) == usual | {
+        "congestion_window": 20,
+        "time_threshold": 23,
+    }
+    # The second of three messages, behind which nothing comes: a probe, whose acknowledgement tells.
+    probed = quic(echoes(3), [5, 6], **same_size)
+    assert probed.pop("probe_timer") > 60
+    assert probed == {"propagation_forward": 30, "propagation_reverse": 30, "time_threshold": 20}
+
+
+def test_quics_flow_control_is_told_from_its_congestion_window() -> None:
+    usual = {"security_handshake": 20, "propagation_forward": 10}
+    # 200 kB in windows of 20 kB, of which a receiver tells as soon as it has read an eighth.
+    assert quic(transfer("200kB"), quic_stream_window="20kB") == usual | {"stream_window": 200}
+    assert quic(transfer("200kB"), quic_connection_window="20kB") == usual | {"connection_window": 200}
+
+
+def test_every_loss_that_is_named_is_one_of_qlogs(tmp_path: Path) -> None:
+    study = Study.adhoc(
+        "echo",
+        {
+            "workload.transport": "quic", "workload.messages": 150, "workload.size": "3000B", "path.loss": "3%",
+            "path.delay": "10ms", "host.clock": "virtual", "study.repetitions": 1,
+        },
+    )  # fmt: skip
+    run(study, output=tmp_path / "run", packets=True, qlog=True)
+    (cell,) = (tmp_path / "run" / "cells").iterdir()
+    known = {end: sorted(losses(cell / f"{end}.qlog")) for end in ("client", "server")}
+    pieces = pl.read_parquet(cell / "pieces.parquet")
+    named = pieces.filter(pl.col("part").is_in(["packet_threshold", "time_threshold"]))
+    assert named.height > 10
+    for end, ended_ns in named.select("place", "to_ns").iter_rows():
+        # qlog has 24 bits of a time in milliseconds.
+        assert any(abs(at - ended_ns / MS) <= max(0.01, at * 2**-22) for at in known[end]), (end, ended_ns)
+
+
+def losses(qlog: Path) -> Iterator[float]:
+    """When QUIC took packets for lost, in milliseconds."""
+    for record in qlog.read_text().split("\x1e")[1:]:
+        event = json.loads(record)
+        if event.get("name") == "recovery:packet_lost":
+            yield event["time"]
 
 
 def test_a_message_waits_for_one_that_was_sent_before_and_was_lost() -> None:

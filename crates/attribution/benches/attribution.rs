@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
-use crosswind_attribution::{Attribution, Hosts, Leg};
-use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, Verdict};
+use crosswind_attribution::{Attribution, Carried, Hosts, Leg};
+use crosswind_ledger::{Headers, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 use std::hint::black_box;
@@ -20,6 +20,9 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: false,
     pacing: false,
+    quic_packet_threshold: 3,
+    quic_stream_window: 1 << 24,
+    quic_connection_window: 1 << 26,
 };
 
 fn main() {
@@ -38,11 +41,13 @@ fn main() {
 fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant)]) {
     let before = peak_memory();
     let start = time::Instant::now();
-    let attribution = Attribution::new(packets, HOSTS);
+    let quic = <[QuicLog; 2]>::default();
+    let attribution = Attribution::new(packets, &quic, HOSTS);
     let sorted = start.elapsed();
     let mut pieces = 0;
     for &(side, written, received) in legs {
-        let leg = Leg { side, client_port: 40_000, written, received, bytes: 100, alone: true };
+        let leg =
+            Leg { side, client_port: 40_000, written, received, bytes: 100, carried: Carried::Unknown, alone: true };
         pieces += black_box(attribution.leg(leg)).len();
     }
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;

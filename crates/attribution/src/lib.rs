@@ -4,20 +4,23 @@
 //! table. From the packet that completed a message it goes backwards: the packet's time in the path, element by element; why it
 //! was sent when it was; and so on to the moment at which the message was handed over. It has no I/O and reads no clock.
 
+mod bytes;
 mod datagrams;
 mod links;
 mod part;
+mod quic;
 mod tcp;
 mod trail;
 
 pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
 
-use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_SYN, UDP};
+use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
 use links::Links;
+use quic::{Known, QuicConnection};
 use std::collections::HashMap;
 use tcp::Connection;
 use trail::Trail;
@@ -36,6 +39,12 @@ pub struct Hosts {
     pub nagle: bool,
     /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
     pub pacing: bool,
+    /// How many later packets have to arrive before QUIC takes one for lost.
+    pub quic_packet_threshold: u32,
+    /// How many bytes QUIC takes on a stream before it says more.
+    pub quic_stream_window: u64,
+    /// The same of all streams together.
+    pub quic_connection_window: u64,
 }
 
 /// A message on its way from one host to the other.
@@ -51,8 +60,24 @@ pub struct Leg {
     pub received: Instant,
     /// Its size, without what transports add.
     pub bytes: u64,
+    /// Which bytes of its connection it has.
+    pub carried: Carried,
     /// Whether it is the only one in flight on its connection.
     pub alone: bool,
+}
+
+/// Which bytes of its connection a message has, with what transports add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// They are to be found by time.
+    Unknown,
+    /// Those of a stream of QUIC.
+    Stream {
+        /// Which.
+        stream: u64,
+        /// How many bytes the stream has up to its end; none where the message is all of it.
+        end: Option<u64>,
+    },
 }
 
 /// The connections of a packet table.
@@ -60,12 +85,14 @@ pub struct Attribution<'a> {
     links: Links<'a>,
     /// By client port, in the order in which they began.
     tcp: HashMap<u16, Vec<Connection<'a>>>,
+    quic: HashMap<u16, Vec<QuicConnection<'a>>>,
     udp: HashMap<u16, Datagrams<'a>>,
 }
 
 impl<'a> Attribution<'a> {
-    /// Sorts `packets`, which may stand in any order, by connection.
-    pub fn new(packets: &'a [PacketRecord], hosts: Hosts) -> Self {
+    /// Sorts `packets`, which may stand in any order, by connection. `quic` is what the client and the server have sent over QUIC, as
+    /// far as that is known.
+    pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], hosts: Hosts) -> Self {
         let mut segments: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         let mut datagrams: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         for packet in packets {
@@ -78,8 +105,17 @@ impl<'a> Attribution<'a> {
             }
         }
         let tcp = segments.into_iter().map(|(port, packets)| (port, connections(packets, hosts))).collect();
-        let udp = datagrams.into_iter().map(|(port, packets)| (port, Datagrams::new(packets, hosts))).collect();
-        Self { links: Links::new(packets), tcp, udp }
+        let known = quic.each_ref().map(Known::new);
+        let (mut quic, mut udp) = (HashMap::new(), HashMap::new());
+        for (port, packets) in datagrams {
+            let connections = quic::connections(&packets, &known, hosts);
+            if connections.is_empty() {
+                udp.insert(port, Datagrams::new(&packets, hosts));
+            } else {
+                quic.insert(port, connections);
+            }
+        }
+        Self { links: Links::new(packets), tcp, quic, udp }
     }
 
     /// The pieces of a leg, in the order of time: each begins where the one before it ended.
@@ -87,6 +123,10 @@ impl<'a> Attribution<'a> {
         let mut trail = Trail::new(leg.written, leg.received, Place::sender(leg.side));
         if let Some(connection) = self.connection(leg.client_port, leg.received) {
             connection.walk(leg, &self.links, &mut trail);
+        } else if let Some(all) = self.quic.get(&leg.client_port) {
+            if let Some(connection) = all[..all.partition_point(|it| it.began <= leg.received)].last() {
+                connection.walk(leg, &self.links, &mut trail);
+            }
         } else if let Some(datagrams) = self.udp.get(&leg.client_port) {
             datagrams.walk(leg, &self.links, &mut trail);
         }

@@ -1,12 +1,12 @@
 //! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
 
+use crate::bytes::ByteStream;
 use crate::links::Links;
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
 use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
-use std::collections::{BTreeMap, HashMap};
 
 /// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
 const INITIAL_WINDOW: u64 = 10;
@@ -27,20 +27,13 @@ pub struct Connection<'a> {
 struct Half<'a> {
     /// Segments with data, in the order of entering the path.
     sends: Vec<Segment<'a>>,
-    /// By their position in their direction.
-    by_index: HashMap<u64, usize>,
-    /// Those with bytes that were not sent before, by their first such byte.
-    firsts: Vec<First>,
-    /// Later segments with bytes of a first one.
-    again: HashMap<usize, Vec<usize>>,
+    bytes: ByteStream,
     /// When segments arrived, in the order of arriving.
-    arrivals: Vec<(Instant, usize)>,
-    /// How far the receiver had all bytes.
-    advances: Vec<Advance>,
+    arrivals: Vec<(Instant, u32)>,
     /// Acknowledgements as they arrived at the sender.
     acks: Vec<Ack<'a>>,
-    /// Of each segment the most that was in flight before the connection was last idle.
-    before_idle: Vec<Option<u64>>,
+    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    before_idle: Vec<(u32, u64)>,
     shortest_round_trip: Option<Duration>,
     largest_segment: u64,
     sack: bool,
@@ -54,19 +47,6 @@ struct Segment<'a> {
     arrived: Option<Instant>,
     /// How far bytes had been sent before it.
     after: u64,
-}
-
-struct First {
-    start: u64,
-    end: u64,
-    send: usize,
-}
-
-struct Advance {
-    at: Instant,
-    /// The byte that was missing until then.
-    missing: u64,
-    send: usize,
 }
 
 struct Ack<'a> {
@@ -135,21 +115,20 @@ impl<'a> Connection<'a> {
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
-        let Some(done) = half.completion(leg.received) else { return };
-        let mut send = done.send;
-        let mut byte = done.missing;
+        let Some(done) = half.bytes.completion(leg.received) else { return };
+        let (mut send, mut byte) = (done.send, done.missing);
         if done.at < leg.written {
             return;
         }
         trail.name(done.at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
         // Bytes that were sent before the message was handed over are another's.
-        if let Some(first) = half.first_with(byte)
-            && half.sends[first].packet.entered < leg.written
-        {
-            let Some((own, at)) = half.own_arrival(leg, done.at) else { return };
+        let is_before = |send: usize| half.sends[send].packet.entered < leg.written;
+        if half.bytes.first_with(byte).is_some_and(is_before) {
+            let Some(start) = half.bytes.first_byte(is_before) else { return };
+            let own = start..start + leg.bytes.max(1);
+            let Some((at, last, missing)) = half.bytes.last_of(&own, |it| half.sends[it].arrived) else { return };
             trail.name(at, Part::HeadOfLine, Place::receiver(leg.side), Some(half.sends[send].packet), 0);
-            send = own;
-            byte = half.sends[own].start.max(half.sends[own].after.min(half.sends[own].end - 1));
+            (send, byte) = (last, missing);
         }
         self.follow(half, leg, send, byte, links, trail);
     }
@@ -175,18 +154,20 @@ impl<'a> Connection<'a> {
 
     /// Whether a segment was sent again by a timer.
     fn is_timer(&self, half: &Half<'a>, send: usize) -> bool {
-        let first = half.first_with(half.sends[send].start).filter(|&first| first < send);
+        let first = half.bytes.first_with(half.sends[send].start).filter(|&first| first < send);
         first.is_some_and(|first| self.kind(half, first, send) != Part::FastRecovery)
     }
 
     /// Goes back from a transmission of `byte` to its first one, which is returned.
     fn recovery(&self, half: &Half<'a>, send: usize, byte: u64, trail: &mut Trail) -> usize {
-        let Some(first) = half.first_with(byte) else { return send };
+        let Some(first) = half.bytes.first_with(byte) else { return send };
         if first >= send {
             return send;
         }
-        let again = half.again.get(&first).map_or(&[][..], Vec::as_slice).iter().copied();
-        let later = again.filter(|&it| it < send && half.sends[it].start <= byte && byte < half.sends[it].end);
+        let later = half
+            .bytes
+            .again(first)
+            .filter(|&it| it < send && half.sends[it].start <= byte && byte < half.sends[it].end);
         let sent: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
         let waits: Vec<Part> = sent.windows(2).map(|pair| self.kind(half, pair[0], pair[1])).collect();
         let mut expired = waits.iter().filter(|&&part| part == Part::RetransmissionTimer).count() as u32;
@@ -241,7 +222,7 @@ impl<'a> Connection<'a> {
                 return Some((why, seen - 1));
             }
             // A timer sent it again.
-            let first = half.first_with(sent.start).filter(|&first| first < send);
+            let first = half.bytes.first_with(sent.start).filter(|&first| first < send);
             if first.is_some() {
                 send = self.recovery(half, send, sent.start, trail);
                 continue;
@@ -275,7 +256,7 @@ impl<'a> Connection<'a> {
         let in_flight = sent.start.saturating_sub(acknowledged);
         let wanted = sent.end.saturating_sub(acknowledged);
         let is_small = sent.end - sent.start < half.largest_segment;
-        let lost_nothing = half.again.is_empty();
+        let lost_nothing = half.bytes.is_sent_once();
         if self.hosts.nagle
             && is_small
             && in_flight > 0
@@ -312,7 +293,7 @@ impl<'a> Connection<'a> {
             Part::DelayedAcknowledgement
         };
         trail.name(at, part, Place::receiver(side), Some(packet), 0);
-        (!trail.is_done()).then_some(answered)
+        (!trail.is_done()).then_some(answered as usize)
     }
 }
 
@@ -333,9 +314,13 @@ impl<'a> Half<'a> {
         half.sack = said.iter().all(|options| options.sack_permitted);
         half.add_segments(packets, side, positions);
         half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
-        half.arrivals = half.sends.iter().enumerate().filter_map(|(it, sent)| Some((sent.arrived?, it))).collect();
+        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| Some((sent.arrived?, it))).collect();
         half.arrivals.sort_unstable();
-        half.follow_receiver();
+        let Self { bytes, arrivals, sends, .. } = &mut half;
+        bytes.follow_receiver(arrivals.iter().map(|&(at, send)| {
+            let Segment { start, end, .. } = sends[send as usize];
+            (at, send as usize, start..end)
+        }));
         // Windows are scaled only where both ends said so (RFC 7323, 2.2).
         let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
         half.add_acks(packets, side, positions, shift);
@@ -345,12 +330,11 @@ impl<'a> Half<'a> {
     }
 
     fn add_segments(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions) {
-        let mut end_of_all = 0;
         let of_side = packets.iter().filter(|it| it.side == side && it.headers.payload_bytes > 0);
         for &packet in of_side {
             // A copy is another chance to arrive.
             if packet.copy > 0 {
-                if let (Some(&send), Some(at)) = (self.by_index.get(&packet.index), arrived(packet)) {
+                if let (Some(send), Some(at)) = (self.send_of(packet), arrived(packet)) {
                     let sent = &mut self.sends[send];
                     if sent.arrived.is_none_or(|before| at < before) {
                         (sent.arrived, sent.packet) = (Some(at), packet);
@@ -361,37 +345,11 @@ impl<'a> Half<'a> {
             let start = positions.of(packet.headers.sequence);
             let end = start + u64::from(packet.headers.payload_bytes);
             let send = self.sends.len();
-            self.by_index.insert(packet.index, send);
-            self.sends.push(Segment { packet, start, end, arrived: arrived(packet), after: end_of_all });
-            if start < end_of_all {
-                let from = self.firsts.partition_point(|it| it.end <= start);
-                for first in self.firsts[from..].iter().take_while(|it| it.start < end) {
-                    self.again.entry(first.send).or_default().push(send);
-                }
+            if send == 0 {
+                self.bytes.begin(start);
             }
-            if end > end_of_all {
-                self.firsts.push(First { start: start.max(end_of_all), end, send });
-                end_of_all = end;
-            }
-        }
-    }
-
-    fn follow_receiver(&mut self) {
-        let mut next = self.sends.first().map_or(0, |it| it.start);
-        let mut ahead: BTreeMap<u64, u64> = BTreeMap::new();
-        for &(at, send) in &self.arrivals {
-            let Segment { start, end, .. } = self.sends[send];
-            if start > next {
-                let known = ahead.entry(start).or_insert(end);
-                *known = end.max(*known);
-            } else if end > next {
-                let missing = next;
-                next = end;
-                while let Some(entry) = ahead.first_entry().filter(|it| *it.key() <= next) {
-                    next = entry.remove().max(next);
-                }
-                self.advances.push(Advance { at, missing, send });
-            }
+            self.sends.push(Segment { packet, start, end, arrived: arrived(packet), after: self.bytes.sent() });
+            self.bytes.add(send, start..end);
         }
     }
 
@@ -414,36 +372,12 @@ impl<'a> Half<'a> {
     }
 
     fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
-        self.by_index.get(&packet.index).copied()
-    }
-
-    /// What made the receiver have all that it had at `at`.
-    fn completion(&self, at: Instant) -> Option<&Advance> {
-        self.advances[..self.advances.partition_point(|it| it.at <= at)].last()
-    }
-
-    /// The segment that sent a byte for the first time.
-    fn first_with(&self, byte: u64) -> Option<usize> {
-        let first = &self.firsts[self.firsts.partition_point(|it| it.end <= byte)..].first()?;
-        (first.start <= byte).then_some(first.send)
+        self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
     }
 
     /// The acknowledgements that had arrived by `at`.
     fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
         &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
-    }
-
-    /// The segment with the last of a leg's own bytes, and when it arrived first, which was before `done`.
-    fn own_arrival(&self, leg: Leg, done: Instant) -> Option<(usize, Instant)> {
-        let from = self.firsts.partition_point(|it| self.sends[it.send].packet.entered < leg.written);
-        let own = self.firsts.get(from)?;
-        let last = self.first_with(own.start + leg.bytes.max(1) - 1).unwrap_or(own.send);
-        let again = self.again.get(&last).map_or(&[][..], Vec::as_slice);
-        let sends = std::iter::once(last).chain(again.iter().copied());
-        sends
-            .filter_map(|send| Some((send, self.sends[send].arrived?)))
-            .filter(|&(_, at)| at <= done)
-            .min_by_key(|it| it.1)
     }
 
     /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
@@ -452,31 +386,32 @@ impl<'a> Half<'a> {
             let until = self.arrivals.partition_point(|&(at, _)| at <= ack.packet.entered);
             let &(at, send) = self.arrivals[..until].last()?;
             let prompt = ack.packet.entered.saturating_since(at) <= promptness;
-            prompt.then(|| ack.arrived.saturating_since(self.sends[send].packet.entered))
+            prompt.then(|| ack.arrived.saturating_since(self.sends[send as usize].packet.entered))
         };
         self.acks.iter().filter_map(of_ack).min()
     }
 
     /// Whether as much as with `send` was in flight before the connection was last idle.
     fn was_larger_before_idle(&self, send: usize) -> bool {
-        self.before_idle[send].is_some_and(|most| most >= self.in_flight(&self.sends[send]))
+        let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
+        let before = self.before_idle[..until].last();
+        before.is_some_and(|&(_, most)| most >= self.in_flight(&self.sends[send]))
     }
 
-    /// Of each segment the most that was in flight before the connection was last idle; none where it never was.
-    fn follow_idle_times(&self) -> Vec<Option<u64>> {
-        let (mut most, mut before_idle) = (0, None);
+    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    fn follow_idle_times(&self) -> Vec<(u32, u64)> {
+        let (mut most, mut before_idle) = (0, Vec::new());
         let mut last: Option<Instant> = None;
-        let of_each = self.sends.iter().map(|sent| {
+        for (sent, send) in self.sends.iter().zip(0..) {
             let at = sent.packet.entered;
             let acknowledged = self.acks_until(at).last().map_or(0, |ack| ack.acknowledged);
             let paused = last.is_some_and(|last| at.saturating_since(last) > SHORTEST_IDLE);
             if paused && acknowledged >= sent.after {
-                before_idle = Some(most);
+                before_idle.push((send, most));
             }
             (last, most) = (Some(at), most.max(sent.end.saturating_sub(acknowledged)));
-            before_idle
-        });
-        of_each.collect()
+        }
+        before_idle
     }
 
     fn in_flight(&self, sent: &Segment<'_>) -> u64 {

@@ -1,8 +1,8 @@
 //! Legs over tables of packets that are written by hand, with exact answers; and over any table: pieces are the leg, whatever the
 //! packets are.
 
-use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece};
-use crosswind_ledger::{DropCause, Headers, PacketRecord, TCP, TCP_ACK, TcpOptions, UDP, Verdict};
+use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece};
+use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -15,6 +15,9 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: true,
     pacing: false,
+    quic_packet_threshold: 3,
+    quic_stream_window: 1 << 24,
+    quic_connection_window: 1 << 26,
 };
 
 fn at(us: u64) -> Instant {
@@ -77,15 +80,18 @@ impl Wire {
         self.add(Side::Reverse, 1000, true, Headers { flags: 2 | TCP_ACK, acknowledgement: 1, ..syn });
     }
 
-    fn datagram(&mut self, side: Side, us: u64, bytes: u32, arrives: bool) {
-        self.add(side, us, arrives, Headers { protocol: UDP, payload_bytes: bytes, ..Headers::default() });
-    }
-
     /// What a message to the server is made of: parts with microseconds, and how often a timer had expired.
     fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
-        let leg =
-            Leg { side: Side::Forward, client_port: PORT, written: at(written), received: at(received), bytes, alone };
-        let pieces = Attribution::new(&self.packets, HOSTS).leg(leg);
+        let leg = Leg {
+            side: Side::Forward,
+            client_port: PORT,
+            written: at(written),
+            received: at(received),
+            bytes,
+            carried: Carried::Unknown,
+            alone,
+        };
+        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
         assert_is_whole(&pieces, at(written), at(received));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
@@ -172,20 +178,6 @@ fn a_window_holds_back_what_does_not_fit_it() {
 }
 
 #[test]
-fn quics_timer_is_told_from_its_thresholds() {
-    let mut wire = Wire::default();
-    wire.datagram(Side::Forward, 10_000, 100, false);
-    wire.datagram(Side::Forward, 40_000, 40, true); // a probe
-    wire.datagram(Side::Reverse, 41_000, 30, true);
-    wire.datagram(Side::Forward, 42_000, 100, true);
-    let expected = [(Part::ProbeTimer, 30_000, 1), (Part::LossThreshold, 2000, 0), (Part::PropagationForward, 1000, 0)];
-    assert_eq!(wire.forward(10_000, 43_000, 60, true), expected);
-    // Beside other messages, a datagram that nothing asked for may be another's.
-    let expected = [(Part::QuicRecovery, 32_000, 0), (Part::PropagationForward, 1000, 0)];
-    assert_eq!(wire.forward(10_000, 43_000, 60, false), expected);
-}
-
-#[test]
 fn what_no_packet_tells_is_unknown() {
     let mut wire = Wire::default();
     assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
@@ -235,9 +227,10 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
         written: at(10_000),
         received: at(15_000),
         bytes,
+        carried: Carried::Unknown,
         alone: true,
     };
-    let pieces = Attribution::new(&packets, HOSTS).leg(leg(2900));
+    let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg(2900));
     assert_is_whole(&pieces, at(10_000), at(15_000));
     let parts: Vec<_> = pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect();
     let (link, queue) = (Part::SerialisationForward, Part::QueueingForward);
@@ -296,8 +289,8 @@ proptest! {
     ) {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        let leg = Leg { side, client_port: PORT, written, received, bytes, alone };
-        let pieces = Attribution::new(&packets, HOSTS).leg(leg);
+        let leg = Leg { side, client_port: PORT, written, received, bytes, carried: Carried::Unknown, alone };
+        let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
     }
 }

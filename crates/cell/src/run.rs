@@ -6,19 +6,22 @@ use crate::files::Files;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
-use crate::spent::write_spent;
+use crate::spent::{Known, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Payload, QuicSettings, Resumption, Settings, SocketSettings};
+use crosswind_transport::{Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings};
 use crosswind_units::Instant;
 use crosswind_workload::{Context, Measured, Warning};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Packets of each host whose frames are recorded: more than a cell may have whose time is attributed, for a datagram may be several.
+const MOST_PACKETS: usize = 1_200_000;
 
 /// What is called with every event. Its error ends the cell.
 pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
@@ -30,6 +33,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let wants_own_drops = cell.workload.wants_own_drops();
     let wants_spent = cell.output.spent;
     let keeps_packets = wants_own_drops || wants_spent;
+    let known_quic = wants_spent.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
     let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
@@ -41,7 +45,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
     between.start_capture()?;
     let virtual_time = machine.virtual_time;
-    let run = Run { cell, between: &*between, testbed: &testbed, threads: &threads, zero, deadline, virtual_time };
+    let quic = known_quic.clone();
+    let run =
+        Run { cell, between: &*between, testbed: &testbed, threads: &threads, zero, deadline, virtual_time, quic };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
     let known = between.finish()?;
 
@@ -61,7 +67,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     measured.warnings.extend(missing(known.capture_missed));
     write_tables(cell, &measured, zero)?;
     if wants_spent && ended.report.is_some() {
-        write_spent(cell, &measured, &written.kept, virtual_time, zero)?;
+        let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
+        write_spent(cell, &measured, Known { packets: &written.kept, quic: &quic, virtual_time }, zero)?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -171,6 +178,8 @@ struct Run<'a> {
     zero: Instant,
     deadline: std::time::Instant,
     virtual_time: bool,
+    /// Where QUIC packets are recorded.
+    quic: Option<Arc<QuicPackets>>,
 }
 
 impl Run<'_> {
@@ -229,7 +238,12 @@ impl Run<'_> {
     fn settings(&self) -> Result<Settings, CellError> {
         let is_secure = self.cell.workload.connections().is_some_and(|needs| needs.transport.features().secure);
         let security = if is_secure { Some(Arc::new(self.with_key_log(self.between.security()?)?)) } else { None };
-        Ok(Settings { security, tcp_totals: self.between.tcp_totals(), ..self.cell.connection_settings() })
+        Ok(Settings {
+            security,
+            tcp_totals: self.between.tcp_totals(),
+            quic_packets: self.quic.clone(),
+            ..self.cell.connection_settings()
+        })
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
@@ -282,6 +296,8 @@ impl Cell {
                 mtu_discovery: self.host.quic_mtu_discovery,
                 packet_threshold: self.host.quic_packet_threshold,
                 time_threshold: self.host.quic_time_threshold,
+                stream_window: self.host.quic_stream_window_bytes,
+                connection_window: self.host.quic_connection_window_bytes,
             },
             resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
             polling: needs.is_some_and(|needs| needs.polling),

@@ -1,11 +1,12 @@
 //! What the time of each exchange was spent on.
 
 use crate::{Cell, CellError, table::write_table};
-use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, Place, with_parts};
+use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, Place, with_parts};
 use crosswind_host::Qdisc;
 use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
-use crosswind_ledger::{Column, PacketRecord, Row};
+use crosswind_ledger::{Column, PacketRecord, QuicLog, Row};
 use crosswind_path::Side;
+use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
 use crosswind_workload::{Measured, Sample, SetupTimes, TrafficPattern};
 
@@ -82,16 +83,21 @@ impl Row for NumberedPiece {
     ];
 }
 
+/// What is known of a cell's packets.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// The packet table.
+    pub packets: &'a [PacketRecord],
+    /// What client and server have sent over QUIC.
+    pub quic: &'a [QuicLog; 2],
+    /// Hosts take no time.
+    pub virtual_time: bool,
+}
+
 /// Writes what the time of each exchange that ended well was spent on.
-pub fn write_spent(
-    cell: &Cell,
-    measured: &Measured,
-    packets: &[PacketRecord],
-    virtual_time: bool,
-    zero: Instant,
-) -> Result<(), CellError> {
+pub fn write_spent(cell: &Cell, measured: &Measured, known: Known<'_>, zero: Instant) -> Result<(), CellError> {
     let Some(directory) = &cell.output.directory else { return Ok(()) };
-    let attribution = Attribution::new(packets, hosts(cell, measured, virtual_time));
+    let attribution = Attribution::new(known.packets, known.quic, hosts(cell, measured, known.virtual_time));
     let traffic = Traffic::of(cell);
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {
@@ -138,6 +144,7 @@ impl Spent {
 
 fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
     let host = cell.host.resolved();
+    let quic = cell.connection_settings().quic;
     let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
     Hosts {
         promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
@@ -150,6 +157,9 @@ fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
             .flatten()
             .any(|socket| socket.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")))
             || host.default_qdisc == Some(Qdisc::Fq),
+        quic_packet_threshold: quic.packet_threshold(),
+        quic_stream_window: quic.stream_window().into(),
+        quic_connection_window: quic.connection_window().into(),
     }
 }
 
@@ -201,8 +211,9 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
     let Some(client_port) = sample.client_port else {
         return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
     };
-    let leg = |side, written, received, bytes| {
-        attribution.leg(Leg { side, client_port, written, received, bytes, alone: traffic.alone })
+    let leg = |side: Side, written, received, bytes| {
+        let carried = carried(sample.positions[side as usize]);
+        attribution.leg(Leg { side, client_port, written, received, bytes, carried, alone: traffic.alone })
     };
     if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
         let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));
@@ -228,6 +239,13 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
         _ => trail.push(piece(began, ended, Part::Unknown, Place::Client)),
     }
     Some(trail)
+}
+
+fn carried(position: Option<Position>) -> Carried {
+    match position {
+        Some(Position { stream: Some(stream), end }) => Carried::Stream { stream, end },
+        _ => Carried::Unknown,
+    }
 }
 
 /// The steps of setting up a connection, which was done at `done`.

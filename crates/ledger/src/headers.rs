@@ -42,9 +42,9 @@ pub struct Headers {
     pub payload_bytes: u32,
     /// TCP flags (CWR ECE URG ACK PSH RST SYN FIN), else 0.
     pub flags: u8,
-    /// TCP sequence number of the first byte of payload, else 0.
+    /// TCP sequence number of the first byte of payload; of a datagram its tail's upper half.
     pub sequence: u32,
-    /// TCP acknowledgement number, else 0.
+    /// TCP acknowledgement number; of a datagram its tail's lower half.
     pub acknowledgement: u32,
     /// TCP window, as in the header: what it is scaled by is in the options of the SYN.
     pub window: u16,
@@ -121,6 +121,12 @@ impl Headers {
             Side::Forward => self.source_port,
             Side::Reverse => self.destination_port,
         }
+    }
+
+    /// The last eight bytes of a datagram's payload, by which whoever sent it knows it again; 0 of one that is shorter. Of TCP it
+    /// says nothing.
+    pub const fn tail(&self) -> u64 {
+        ((self.sequence as u64) << 32) | self.acknowledgement as u64
     }
 
     /// A hash of version, protocol and ports: packets of one flow have the same.
@@ -210,7 +216,11 @@ fn parse_transport(version: u8, protocol: u8, first_fragment: bool, segment: &[u
     } else if let Some(fixed) = segment.first_chunk::<8>() {
         let length = usize::from(u16_at(fixed, 4));
         let end = if length == 0 { segment.len() } else { length.min(segment.len()) };
-        headers.payload_bytes = end.saturating_sub(fixed.len()) as u32;
+        let payload = segment.get(fixed.len()..end).unwrap_or_default();
+        headers.payload_bytes = payload.len() as u32;
+        if let Some(tail) = payload.last_chunk().map(|tail| u64::from_be_bytes(*tail)) {
+            (headers.sequence, headers.acknowledgement) = ((tail >> 32) as u32, tail as u32);
+        }
     }
     headers
 }

@@ -3,6 +3,7 @@
 //! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
 //! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
+//! - [`QuicLog`]: what QUIC packets are made of, as their sender says.
 //! - [`Table`], [`Capture`]: `*.arrow` and `*.pcapng`. A table's columns are declared beside its row ([`Row`]).
 //! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
 
@@ -14,6 +15,7 @@ mod fidelity;
 mod headers;
 mod histogram;
 mod payload;
+mod quic;
 mod record;
 mod stream;
 mod table;
@@ -28,6 +30,7 @@ pub use fidelity::{
 pub use headers::{Headers, TCP, TCP_ACK, TCP_SYN, TcpOptions, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
+pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 pub use record::{DropCause, PacketRecord, Verdict};
 pub use stream::{Recorder, Sink, SinkReport};
 pub use table::{Column, Row, Table, Values, ns_between};

@@ -86,6 +86,12 @@ fn a_datagram_over_ipv4() {
 }
 
 #[test]
+fn a_datagram_is_known_by_its_last_eight_bytes() {
+    let packet = ipv4(UDP, 28 + 9, 0, &udp(8 + 9, b"abcdefghi"));
+    assert_eq!(Headers::parse(&packet).tail(), u64::from_be_bytes(*b"bcdefghi"));
+}
+
+#[test]
 fn a_segment_over_ipv6_with_its_flags_and_sequence_number() {
     let expected = Headers {
         version: 6,

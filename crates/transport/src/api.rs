@@ -111,6 +111,15 @@ pub trait Connection: Send {
     fn readback(&self) -> Result<SocketReadback, TransportError>;
 }
 
+/// Where a message ends among the bytes of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// QUIC's stream; none where a connection is one stream of bytes.
+    pub stream: Option<u64>,
+    /// How many bytes the stream has up to its end; none where the message is all that the stream has.
+    pub end: Option<u64>,
+}
+
 /// A stream of messages. Each of its two directions can be used by a thread or task of its own.
 pub struct Stream {
     /// The direction to the other end.
@@ -126,6 +135,13 @@ impl Stream {
     pub fn new(sender: impl Sender + 'static, receiver: impl Receiver + 'static) -> Self {
         Self { sender: Box::new(sender), receiver: Box::new(receiver), asked: None }
     }
+
+    /// Where the last message that was sent and the last one that was received end, as far as that is known.
+    pub fn positions(&self) -> [Option<Position>; 2] {
+        let sent = self.sender.position();
+        // A stream with one message each way has the answer's as well.
+        [sent, self.receiver.position().or(sent.filter(|sent| sent.end.is_none()))]
+    }
 }
 
 /// Sends messages.
@@ -136,6 +152,11 @@ pub trait Sender: Send {
     /// Sends a part of many bytes, which together are no message.
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
         self.send(part)
+    }
+
+    /// Where the last message ends, if that is known.
+    fn position(&self) -> Option<Position> {
+        None
     }
 
     /// Says that nothing more will be sent, if the protocol can.
@@ -153,6 +174,11 @@ pub trait Receiver: Send {
     /// Receives the bytes that there are, at most as many as fit `into`. Zero at the orderly end. Nothing is lost when the call is
     /// dropped before it is done.
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
+
+    /// Where the last message ends, if that is known.
+    fn position(&self) -> Option<Position> {
+        None
+    }
 
     /// On threads: changes the time limit of every call. On a reactor the caller sets it ([`crate::driver::within`]).
     fn set_timeout(&mut self, _timeout: Duration) -> Result<(), TransportError> {

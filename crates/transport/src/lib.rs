@@ -24,9 +24,10 @@ mod udp;
 mod websocket;
 mod webtransport;
 
-pub use api::{Connection, Listener, Phases, Purpose, Receiver, Sender, Stream, Transport};
+pub use api::{Connection, Listener, Phases, Position, Purpose, Receiver, Sender, Stream, Transport};
 pub use error::{Outcome, TransportError};
 pub use features::{Carrier, Features, Streams};
+pub use quic::packets::QuicPackets;
 pub use registry::{TransportRef, UnknownTransport, all, find};
 pub use runtime::call::Call;
 pub use runtime::driver::Driver;

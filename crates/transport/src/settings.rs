@@ -1,6 +1,7 @@
 //! What both ends of a connection are set to, and what the kernel made of it.
 
 use crate::error::{TransportError, failed};
+use crate::quic::packets::QuicPackets;
 use crate::security::{Resumption, Security};
 use crate::tcp::totals::TcpTotals;
 use schemars::JsonSchema;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub quic: QuicSettings,
     /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
+    /// Where QUIC packets are recorded with their frames, if anywhere.
+    pub quic_packets: Option<Arc<QuicPackets>>,
     /// A server answers this address alone, if one is given.
     pub only_from: Option<IpAddr>,
     /// Where the kernel's counts of TCP connections are added up, if anywhere.
@@ -51,7 +54,7 @@ pub enum Payload {
     Text,
 }
 
-/// What QUIC connections are set to. quinn chooses what is `None`.
+/// What QUIC connections are set to. Defaults hold for what is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuicSettings {
     /// How long nothing may arrive from the other end; none: for as long as it likes.
@@ -64,6 +67,32 @@ pub struct QuicSettings {
     pub packet_threshold: Option<u32>,
     /// After how many round trips a packet is lost.
     pub time_threshold: Option<f64>,
+    /// Flow control of a stream, bytes.
+    pub stream_window: Option<u32>,
+    /// Flow control of all streams of a connection together, bytes.
+    pub connection_window: Option<u32>,
+}
+
+impl QuicSettings {
+    /// quinn's own (RFC 9002, section 6.1.1).
+    const PACKET_THRESHOLD: u32 = 3;
+    const STREAM_WINDOW: u32 = 16 << 20;
+    const CONNECTION_WINDOW: u32 = 64 << 20;
+
+    /// How many later packets have to arrive before one is lost.
+    pub fn packet_threshold(&self) -> u32 {
+        self.packet_threshold.unwrap_or(Self::PACKET_THRESHOLD)
+    }
+
+    /// Flow control of a stream, bytes.
+    pub fn stream_window(&self) -> u32 {
+        self.stream_window.unwrap_or(Self::STREAM_WINDOW)
+    }
+
+    /// Flow control of all streams of a connection together, bytes.
+    pub fn connection_window(&self) -> u32 {
+        self.connection_window.unwrap_or(Self::CONNECTION_WINDOW)
+    }
 }
 
 /// What is set on every socket. The kernel chooses what is `None`.

@@ -5,7 +5,7 @@ use crate::exchange::{Exchange, Trace};
 use crate::lane::{Lane, exchange};
 use crate::message;
 use crosswind_transport::driver::Bound;
-use crosswind_transport::{Connection, Purpose, Stream, TransportError};
+use crosswind_transport::{Connection, Position, Purpose, Stream, TransportError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ struct Kept {
     connection: Box<dyn Connection>,
     stream: Option<Stream>,
 }
+
+/// Of a message and its reply.
+type Positions = [Option<Position>; 2];
 
 /// The client of one lane.
 struct Client<'a> {
@@ -95,8 +98,9 @@ impl Client<'_> {
         sample.sent_bytes = self.message.len() as u64;
         let result = self.send_and_receive(&mut open).await;
         let after = clock.now();
-        let result = result.and_then(|length| {
+        let result = result.and_then(|(length, positions)| {
             sample.received = Some(after);
+            sample.positions = positions;
             sample.received_bytes = length as u64;
             if self.reply[..length] == self.expected[..] { Ok(()) } else { Err(message::changed()) }
         });
@@ -142,20 +146,23 @@ impl Client<'_> {
         }
     }
 
-    /// Sends the message and receives its reply; says how long the reply is.
-    async fn send_and_receive(&mut self, open: &mut Kept) -> Result<usize, TransportError> {
+    /// Sends the message and receives its reply; says how long the reply is, and where both end.
+    async fn send_and_receive(&mut self, open: &mut Kept) -> Result<(usize, Positions), TransportError> {
         let (lane, message, reply) = (self.lane, self.message.as_slice(), self.reply.as_mut_slice());
         let exchanging = async {
             if let Some(stream) = &mut open.stream {
-                if lane.features().datagram {
-                    return exchange_datagrams(lane, stream, message, reply).await;
-                }
-                return exchange(stream, message, reply).await;
+                let length = if lane.features().datagram {
+                    exchange_datagrams(lane, stream, message, reply).await?
+                } else {
+                    exchange(stream, message, reply).await?
+                };
+                return Ok((length, stream.positions()));
             }
             let mut stream = open.connection.open(Purpose::Messages).await?;
             let length = exchange(&mut stream, message, reply).await?;
+            let positions = stream.positions();
             stream.sender.finish().await?;
-            Ok(length)
+            Ok((length, positions))
         };
         self.bound.within(lane.timeout(), "cannot exchange", exchanging).await
     }

@@ -8,7 +8,7 @@ use crate::pace::Pace;
 use crate::schedule::{Due, Schedule};
 use crate::{Sample, WorkloadError};
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Driver, Outcome, Receiver, Sender, Stream, TransportError};
+use crosswind_transport::{Connection, Driver, Outcome, Position, Receiver, Sender, Stream, TransportError};
 use crosswind_units::{Duration, Instant};
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -161,6 +161,11 @@ impl Record {
                 }
                 return Some(error);
             }
+            if let (Some(position), Ok(mut entries)) = (sender.position(), self.entries.lock())
+                && let Some(sample) = entries.samples.get_mut(&due.number)
+            {
+                sample.positions[0] = Some(position);
+            }
         }
         None
     }
@@ -181,7 +186,7 @@ impl Record {
             let now = clock.now();
             match received {
                 Ok(length) if length == schedule.size => {
-                    if self.note_reply(lane, message::read(&reply), now) == expected {
+                    if self.note_reply(lane, message::read(&reply), now, receiver.position()) == expected {
                         return;
                     }
                 }
@@ -194,7 +199,7 @@ impl Record {
     }
 
     /// Notes a reply, and says how many there are. A reply to a message that was given up, or a second copy, matches nothing.
-    fn note_reply(&self, lane: &Lane<'_>, tag: u64, now: Instant) -> usize {
+    fn note_reply(&self, lane: &Lane<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
         let Ok(mut entries) = self.entries.lock() else { return 0 };
         let entries = &mut *entries;
         let sample = entries.waiting.remove(&tag).and_then(|number| entries.samples.get_mut(&number));
@@ -204,6 +209,7 @@ impl Record {
             if rtt.is_none_or(|rtt| std::time::Duration::from(rtt) <= lane.timeout()) {
                 sample.received = Some(now);
                 sample.received_bytes = sample.sent_bytes;
+                sample.positions[1] = position;
                 sample.outcome = Outcome::Ok;
                 lane.context.progress.exchange_done(rtt.map(Duration::as_nanos));
                 entries.replies += 1;

@@ -101,8 +101,9 @@ async fn request(lane: &Lane<'_>, schedule: Schedule, connection: &dyn Connectio
         .within("cannot exchange", async {
             let mut stream = connection.open(Purpose::Messages).await?;
             let length = exchange(&mut stream, &message, &mut reply).await?;
+            let positions = stream.positions();
             stream.sender.finish().await?;
-            Ok(length)
+            Ok((length, positions))
         })
         .await;
     let after = clock.now();
@@ -112,8 +113,9 @@ async fn request(lane: &Lane<'_>, schedule: Schedule, connection: &dyn Connectio
         sent_bytes: schedule.size as u64,
         ..due.sample()
     };
-    let result = result.and_then(|length| {
+    let result = result.and_then(|(length, positions)| {
         sample.received = Some(after);
+        sample.positions = positions;
         sample.received_bytes = length as u64;
         if reply[..length] == message[..] { Ok(()) } else { Err(message::changed()) }
     });

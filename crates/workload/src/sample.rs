@@ -2,7 +2,7 @@
 
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, Row, ns_between};
-use crosswind_transport::Outcome;
+use crosswind_transport::{Outcome, Position};
 use crosswind_units::Instant;
 
 /// One exchange. What did not happen is `None`.
@@ -38,6 +38,8 @@ pub struct Sample {
     pub received_bytes: u64,
     /// First to last packet with payload, as the path delivered them.
     pub wire_ns: Option<u64>,
+    /// Where the message and the answer end among the bytes of their connection.
+    pub positions: [Option<Position>; 2],
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -61,6 +63,7 @@ impl Sample {
             sent_bytes: 0,
             received_bytes: 0,
             wire_ns: None,
+            positions: [None; 2],
             outcome: Outcome::Error,
         }
     }

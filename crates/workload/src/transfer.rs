@@ -315,6 +315,7 @@ impl End {
                 sample.sent = Some(open);
                 let result;
                 (sample.sent_bytes, result) = self.send(stream.sender.as_mut()).await;
+                sample.positions = stream.positions();
                 result?;
                 if config.size_bytes.is_some() {
                     // The server ends when it has everything.
@@ -338,6 +339,7 @@ impl End {
                 let received = self.receive(stream.receiver.as_mut()).await;
                 sample.received = received.last;
                 sample.received_bytes = received.bytes;
+                sample.positions = stream.positions();
                 if config.duration_ns.is_some() {
                     sample.sent = received.first;
                 }

@@ -21,7 +21,7 @@ const MIN_BUFFER: u32 = 4096;
 const MAX_BUFFER: u32 = 1 << 30;
 
 /// Keys of what a program sets itself, and what that is.
-const OF_PROGRAMS: [(&str, &str); 8] = [
+const OF_PROGRAMS: [(&str, &str); 10] = [
     ("nodelay", "TCP_NODELAY on its sockets"),
     ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
     ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
@@ -30,6 +30,8 @@ const OF_PROGRAMS: [(&str, &str); 8] = [
     ("quic_mtu_discovery", "the size of its packets"),
     ("quic_packet_threshold", "when a packet is lost"),
     ("quic_time_threshold", "when a packet is lost"),
+    ("quic_stream_window_bytes", "the flow control of its connections"),
+    ("quic_connection_window_bytes", "the flow control of its connections"),
 ];
 
 /// The two hosts. A key that is set overrides the profile's value.
@@ -128,6 +130,14 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend("default_help" = "1.125"))]
     pub quic_time_threshold: Option<f64>,
+    /// How many bytes of a stream a QUIC receiver takes before its program has read any (RFC 9000, section 4.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "16MiB"))]
+    pub quic_stream_window_bytes: Option<u32>,
+    /// The same of all streams of a connection together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "64MiB"))]
+    pub quic_connection_window_bytes: Option<u32>,
     /// The clock of both hosts and of the path.
     pub clock: HostClock,
     /// The kernel of virtual time, by its series: 6.12, for example.
@@ -237,6 +247,8 @@ impl HostConfig {
             quic_mtu_discovery: self.quic_mtu_discovery,
             quic_packet_threshold: self.quic_packet_threshold,
             quic_time_threshold: self.quic_time_threshold,
+            quic_stream_window_bytes: self.quic_stream_window_bytes,
+            quic_connection_window_bytes: self.quic_connection_window_bytes,
             ..Self::default()
         }
     }
@@ -272,6 +284,8 @@ impl HostConfig {
             quic_mtu_discovery: self.quic_mtu_discovery.or(profile.quic_mtu_discovery),
             quic_packet_threshold: self.quic_packet_threshold.or(profile.quic_packet_threshold),
             quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
+            quic_stream_window_bytes: self.quic_stream_window_bytes.or(profile.quic_stream_window_bytes),
+            quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
             clock: self.clock,
             kernel: self.kernel.clone(),
         }
@@ -339,7 +353,8 @@ mod tests {
         let expected = "profile congestion_control nodelay sack timestamps window_scaling ecn tail_loss_probe \
                         slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
                         tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
-                        quic_mtu_discovery quic_packet_threshold quic_time_threshold clock kernel";
+                        quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window \
+                        quic_connection_window clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

@@ -70,6 +70,10 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             headers.source_port = udp.source_port();
             headers.destination_port = udp.destination_port();
             headers.payload_bytes = udp.payload().len() as u32;
+            if let Some(&[a, b, c, d, e, f, g, h]) = udp.payload().last_chunk() {
+                headers.sequence = u32::from_be_bytes([a, b, c, d]);
+                headers.acknowledgement = u32::from_be_bytes([e, f, g, h]);
+            }
         }
         _ => {}
     }

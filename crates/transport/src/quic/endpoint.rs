@@ -14,7 +14,8 @@
 
 use crate::driver::within;
 use crate::error::{TransportError, failed};
-use crate::quic::handshake::{Handshake, Observed};
+use crate::quic::handshake::Handshake;
+use crate::quic::observed::{ObservedClient, RecordedServer};
 use crate::quic::offload::kernel_splits_datagrams;
 use crate::settings::QuicSettings;
 use crate::udp;
@@ -32,10 +33,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Flow control of a stream, bytes.
-const STREAM_WINDOW: u32 = 16 << 20;
-/// Flow control of all streams of a connection together, bytes.
-const CONNECTION_WINDOW: u32 = 64 << 20;
 /// What an end buffers on all streams of a connection until it is acknowledged, bytes. The larger the buffer, the less of it is
 /// still in the processor's caches when it is sent: on loopback 16 MiB took 15 % more processor time for each byte than 4 MiB, and
 /// 6 MiB took 3 % more.
@@ -90,8 +87,11 @@ pub(crate) fn server_endpoint(
     protocols: &[&[u8]],
 ) -> Result<Endpoint, TransportError> {
     let tls = settings.security()?.server(protocols, settings.resumption, true)?;
-    let tls = QuicServerConfig::try_from(tls).map_err(unusable)?;
-    let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    let tls = Arc::new(QuicServerConfig::try_from(tls).map_err(unusable)?);
+    let mut config = quinn::ServerConfig::with_crypto(match &settings.quic_packets {
+        Some(packets) => Arc::new(RecordedServer { tls, packets: Arc::clone(packets) }),
+        None => tls,
+    });
     config.transport_config(Arc::new(transport(settings, "server")?));
     endpoint(address, settings, Some(config))
 }
@@ -118,8 +118,8 @@ fn congestion_control(settings: &Settings) -> &str {
 fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, TransportError> {
     let mut config = TransportConfig::default();
     config
-        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
+        .stream_receive_window(VarInt::from_u32(settings.quic.stream_window()))
+        .receive_window(VarInt::from_u32(settings.quic.connection_window()))
         .send_window(SEND_WINDOW)
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .datagram_receive_buffer_size(Some(DATAGRAM_RECEIVE_BUFFER))
@@ -130,9 +130,7 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
     if settings.quic.mtu_discovery == Some(false) {
         config.mtu_discovery_config(None);
     }
-    if let Some(packets) = settings.quic.packet_threshold {
-        config.packet_threshold(packets);
-    }
+    config.packet_threshold(settings.quic.packet_threshold());
     if let Some(round_trips) = settings.quic.time_threshold {
         config.time_threshold(round_trips as f32);
     }
@@ -204,7 +202,7 @@ pub(crate) async fn connect(
     let security = settings.security()?;
     let handshake = Arc::new(Handshake::default());
     let tls = security.client(protocols, settings.resumption)?;
-    let observed = Observed::new(tls, Arc::clone(&handshake)).map_err(unusable)?;
+    let observed = ObservedClient::new(tls, Arc::clone(&handshake), settings.quic_packets.clone()).map_err(unusable)?;
     let mut config = quinn::ClientConfig::new(Arc::new(observed));
     config.transport_config(Arc::new(transport(settings, "client")?));
 

@@ -1,16 +1,9 @@
-//! Observes a QUIC client's TLS handshake, for two facts that quinn does not tell: whether the session was resumed, and when the
+//! What a QUIC client's TLS handshake tells, for two facts that quinn does not tell: whether the session was resumed, and when the
 //! ticket for the next one was received.
 //!
 //! A server proves its identity by a certificate or by the session that it shares with the client, never both (RFC 8446, section
 //! 4.4.2). So a session was resumed exactly when the server's flight has a Finished message and no Certificate.
 
-use quinn::ConnectError;
-use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
-use quinn::crypto::{ClientConfig, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, Session};
-use quinn::{ConnectionId, Side};
-use quinn_proto::TransportError;
-use quinn_proto::transport_parameters::TransportParameters;
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
@@ -87,92 +80,19 @@ impl Messages {
     }
 }
 
-/// A client's TLS settings, whose handshake is observed.
-pub(crate) struct Observed {
-    tls: Arc<QuicClientConfig>,
-    handshake: Arc<Handshake>,
-}
-
-impl Observed {
-    /// For one connection.
-    pub(crate) fn new(tls: Arc<rustls::ClientConfig>, handshake: Arc<Handshake>) -> Result<Self, NoInitialCipherSuite> {
-        Ok(Self { tls: Arc::new(QuicClientConfig::try_from(tls)?), handshake })
-    }
-}
-
-impl ClientConfig for Observed {
-    fn start_session(
-        self: Arc<Self>,
-        version: u32,
-        server_name: &str,
-        params: &TransportParameters,
-    ) -> Result<Box<dyn Session>, ConnectError> {
-        let tls = Arc::clone(&self.tls).start_session(version, server_name, params)?;
-        Ok(Box::new(ObservedSession { tls, messages: Messages::default(), handshake: Arc::clone(&self.handshake) }))
-    }
-}
-
-struct ObservedSession {
-    tls: Box<dyn Session>,
+/// Notes which messages the handshake has, as TLS accepts them.
+pub(super) struct Watch {
     messages: Messages,
     handshake: Arc<Handshake>,
 }
 
-impl Session for ObservedSession {
-    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        let read = self.tls.read_handshake(buf)?;
-        // Only messages that TLS has accepted count.
-        self.messages.read(buf, |message| self.handshake.note(message));
-        Ok(read)
+impl Watch {
+    pub(super) fn new(handshake: Arc<Handshake>) -> Self {
+        Self { messages: Messages::default(), handshake }
     }
 
-    fn initial_keys(&self, dst_cid: &ConnectionId, side: Side) -> Keys {
-        self.tls.initial_keys(dst_cid, side)
-    }
-
-    fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        self.tls.handshake_data()
-    }
-
-    fn peer_identity(&self) -> Option<Box<dyn Any>> {
-        self.tls.peer_identity()
-    }
-
-    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.tls.early_crypto()
-    }
-
-    fn early_data_accepted(&self) -> Option<bool> {
-        self.tls.early_data_accepted()
-    }
-
-    fn is_handshaking(&self) -> bool {
-        self.tls.is_handshaking()
-    }
-
-    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.tls.transport_parameters()
-    }
-
-    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        self.tls.write_handshake(buf)
-    }
-
-    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        self.tls.next_1rtt_keys()
-    }
-
-    fn is_valid_retry(&self, orig_dst_cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
-        self.tls.is_valid_retry(orig_dst_cid, header, payload)
-    }
-
-    fn export_keying_material(
-        &self,
-        output: &mut [u8],
-        label: &[u8],
-        context: &[u8],
-    ) -> Result<(), ExportKeyingMaterialError> {
-        self.tls.export_keying_material(output, label, context)
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        self.messages.read(bytes, |message| self.handshake.note(message));
     }
 }
 

@@ -3,7 +3,9 @@
 
 pub(crate) mod endpoint;
 mod handshake;
+mod observed;
 mod offload;
+pub(crate) mod packets;
 pub(crate) mod session;
 
 use crate::{Settings, TransportError};
@@ -55,6 +57,10 @@ impl Session for quinn::Connection {
 
     async fn accept_stream(&self) -> Result<(quinn::SendStream, quinn::RecvStream), TransportError> {
         self.accept_bi().await.map_err(|e| connection_error("cannot accept a stream", &e))
+    }
+
+    fn number(stream: &quinn::SendStream) -> u64 {
+        stream.id().into()
     }
 
     async fn write(stream: &mut quinn::SendStream, message: &[u8]) -> Result<(), TransportError> {

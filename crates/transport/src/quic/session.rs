@@ -5,8 +5,8 @@ use super::endpoint::{Connected, Endpoint, client_endpoint, connect, server_endp
 use crate::error::failed;
 use crate::runtime::handshaking::Handshaking;
 use crate::{
-    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
-    Settings, SocketReadback, Stream, Streams, Transport, TransportError,
+    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Position, Purpose, Receiver, Resumption,
+    Sender, Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
 use std::future::Future;
@@ -20,6 +20,8 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
     const PROTOCOL: &'static [u8];
     /// The largest datagram that always passes.
     const LARGEST_DATAGRAM: usize;
+    /// Bytes that the client sends on a stream before its first message.
+    const STREAM_HEADER: u64 = 0;
     /// The halves of a stream.
     type SendStream: Send;
     type RecvStream: Send;
@@ -46,6 +48,8 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
     async fn open_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
     async fn accept_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
 
+    /// QUIC's number of a stream.
+    fn number(stream: &Self::SendStream) -> u64;
     async fn write(stream: &mut Self::SendStream, message: &[u8]) -> Result<(), TransportError>;
     /// Ends a half of a stream; nothing where it has ended before.
     fn finish(stream: &mut Self::SendStream);
@@ -195,7 +199,7 @@ impl<S: Session> Connection for ClientConnection<S> {
             if self.datagrams {
                 return Ok(datagrams(&self.session));
             }
-            Ok(stream(&self.session, self.session.open_stream().await?))
+            Ok(stream(&self.session, self.session.open_stream().await?, [S::STREAM_HEADER, 0]))
         })
     }
 
@@ -246,7 +250,7 @@ impl<S: Session> Connection for ServerConnection<S> {
         Call::new(async move {
             let session = self.handshake.done().await?;
             if !self.datagrams {
-                return Ok(stream(&session, session.accept_stream().await?));
+                return Ok(stream(&session, session.accept_stream().await?, [0, S::STREAM_HEADER]));
             }
             if self.accepted {
                 return Err(session.ended().await);
@@ -280,11 +284,16 @@ impl<S: Session> Connection for ServerConnection<S> {
     }
 }
 
-/// A stream keeps the session open.
-fn stream<S: Session>(session: &S, (sender, receiver): (S::SendStream, S::RecvStream)) -> Stream {
+/// A stream keeps the session open. `sent` and `received` are bytes before the first message.
+fn stream<S: Session>(
+    session: &S,
+    (sender, receiver): (S::SendStream, S::RecvStream),
+    [sent, received]: [u64; 2],
+) -> Stream {
+    let number = S::number(&sender);
     Stream::new(
-        StreamSender { stream: sender, _session: session.clone() },
-        StreamReceiver { stream: receiver, _session: session.clone() },
+        StreamSender { stream: sender, number, sent, _session: session.clone() },
+        StreamReceiver { stream: receiver, number, received, _session: session.clone() },
     )
 }
 
@@ -294,12 +303,19 @@ fn datagrams<S: Session>(session: &S) -> Stream {
 
 struct StreamSender<S: Session> {
     stream: S::SendStream,
+    number: u64,
+    sent: u64,
     _session: S,
 }
 
 impl<S: Session> Sender for StreamSender<S> {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        self.sent += message.len() as u64;
         Call::new(S::write(&mut self.stream, message))
+    }
+
+    fn position(&self) -> Option<Position> {
+        Some(Position { stream: Some(self.number), end: Some(self.sent) })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
@@ -310,12 +326,19 @@ impl<S: Session> Sender for StreamSender<S> {
 
 struct StreamReceiver<S: Session> {
     stream: S::RecvStream,
+    number: u64,
+    received: u64,
     _session: S,
 }
 
 impl<S: Session> StreamReceiver<S> {
     async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        if into.is_empty() { Ok(0) } else { S::read(&mut self.stream, into).await }
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let read = S::read(&mut self.stream, into).await?;
+        self.received += read as u64;
+        Ok(read)
     }
 }
 
@@ -335,6 +358,10 @@ impl<S: Session> Receiver for StreamReceiver<S> {
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::new(self.some(into))
+    }
+
+    fn position(&self) -> Option<Position> {
+        Some(Position { stream: Some(self.number), end: Some(self.received) })
     }
 }
 

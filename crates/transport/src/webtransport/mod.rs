@@ -33,6 +33,8 @@ impl Session for Arc<OpenSession> {
     const PROTOCOL: &'static [u8] = ALPN.as_bytes();
     /// A datagram has the identifier of the session, which is that of its first stream, 0, in one byte.
     const LARGEST_DATAGRAM: usize = MAX_DATAGRAM - 1;
+    /// The type of the stream in two bytes, and the identifier of the session.
+    const STREAM_HEADER: u64 = 3;
     type SendStream = SendStream;
     type RecvStream = RecvStream;
 
@@ -74,6 +76,10 @@ impl Session for Arc<OpenSession> {
 
     async fn accept_stream(&self) -> Result<(SendStream, RecvStream), TransportError> {
         self.0.accept_bi().await.map_err(|e| session_error("cannot accept a stream", &e))
+    }
+
+    fn number(stream: &SendStream) -> u64 {
+        stream.quic_id().into()
     }
 
     async fn write(stream: &mut SendStream, message: &[u8]) -> Result<(), TransportError> {

@@ -18,7 +18,8 @@ from crosswind.spent import GROUPS
 _HEIGHT = 420
 _HOSTS = {"client": 0.0, "server": 1.0}
 _TITLES = {part: group.title for group in GROUPS for part in group.parts}
-_LOST = ("fast_recovery", "tail_loss_probe", "retransmission_timer", "loss_threshold", "probe_timer", "quic_recovery")
+_LOST = ("fast_recovery", "tail_loss_probe", "retransmission_timer", "packet_threshold", "time_threshold",
+         "probe_timer")  # fmt: skip
 _LOST_AT = 0.6
 """How far a lost packet is drawn, of the way: where it was lost on it, nobody needs to know."""
 _MOST = 2000

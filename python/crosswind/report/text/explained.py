@@ -28,26 +28,27 @@ _SAID = {
     "tail_loss_probe": "{packet} was lost, with nothing behind it to show that; a tail loss probe came {time} later",
     "retransmission_timer": "{packet} was lost, and sent again {time} later by the retransmission timer{expiry}",
     "syn_timer": "TCP's handshake lost a packet, and its timer sent a SYN again after {time}",
-    "loss_threshold": "{packet} was lost, and what it carried sent again {time} later: acknowledgements said so",
+    "packet_threshold": "{packet} was lost, and sent again {time} later, as enough later ones had arrived",
+    "time_threshold": "{packet} was lost, and sent again {time} later, as a later one had arrived",
     "probe_timer": "{packet} was lost, and a probe sent {time} later by QUIC's probe timer{expiry}",
-    "quic_recovery": "{packet} was lost, and what it carried sent again {time} later",
     "head_of_line": "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
     "congestion_window": "it waited {time} for the congestion window",
     "slow_start_after_idle": "it waited {time} for the congestion window, which an idle time had shrunk",
     "receive_window": "it waited {time} for the receiver's window",
+    "stream_window": "it waited {time} for the flow control of its stream",
+    "connection_window": "it waited {time} for the flow control of its connection",
     "nagle": "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
     "delayed_acknowledgement": "the receiver delayed acknowledgements that it waited for by {time}",
-    "window": "it waited {time} for QUIC's congestion window or flow control",
     "pacing": "it waited {time} for its turn at the pace at which packets are sent",
     "unknown": "of {time} packets do not tell what they were spent on",
 }
+_THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = (
     "fast_recovery",
     "tail_loss_probe",
     "retransmission_timer",
-    "loss_threshold",
+    *_THRESHOLDS,
     "probe_timer",
-    "quic_recovery",
 )
 
 
@@ -74,7 +75,7 @@ def _reasons(exchange: Explained) -> Iterator[str]:
         if piece.part in _RECOVERIES and one_by_one:
             if piece.length_ns < least:
                 continue
-            if before is not None and piece.part == "loss_threshold" and before.part == "probe_timer":
+            if before is not None and piece.part in _THRESHOLDS and before.part == "probe_timer":
                 yield f"{quantity(piece.length_ns, 'ns')} later its loss was known, and what it carried was sent again"
             else:
                 yield _said(piece, piece.length_ns)

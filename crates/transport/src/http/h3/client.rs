@@ -7,7 +7,9 @@ use crate::http::body::{Received, Unsent};
 use crate::http::request::{Length, Requests};
 use crate::quic::endpoint::{self, Connected};
 use crate::runtime::tasks::Tasks;
-use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::{
+    Call, Connection, Outcome, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError,
+};
 use bytes::Bytes;
 use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
@@ -63,6 +65,7 @@ impl Client {
             requests: Arc::clone(&self.requests),
             purpose,
             unsent: Some((self.handle.clone(), pending)),
+            stream: None,
             parts: None,
         };
         if let Purpose::Download(bytes) = purpose {
@@ -112,6 +115,8 @@ struct ClientSender {
     purpose: Purpose,
     /// What sends the request, and where the receiver waits; nothing once it is sent.
     unsent: Option<(SendRequest<OpenStreams, Bytes>, oneshot::Sender<ReceiveHalf>)>,
+    /// QUIC's number of the request's stream, once it is sent.
+    stream: Option<u64>,
     /// Of a body that is sent in parts.
     parts: Option<(SendHalf, Unsent)>,
 }
@@ -123,6 +128,7 @@ impl ClientSender {
         };
         let asked = handle.send_request(request).await;
         let stream = asked.map_err(|e| stream_error("cannot ask", &e, &self.connection))?;
+        self.stream = Some(stream.id().into_inner());
         let (send, receive) = stream.split();
         // If the receiver is gone, so is the interest in the response.
         let _ = pending.send(receive);
@@ -194,6 +200,10 @@ impl Sender for ClientSender {
             Purpose::Messages | Purpose::Upload(_) => Call::new(self.send_part(part)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.stream.map(|stream| Position { stream: Some(stream), end: None })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {

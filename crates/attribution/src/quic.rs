@@ -1,0 +1,531 @@
+//! QUIC: what the frames of its packets say of why bytes were sent when they were (RFC 9000, 9002).
+//!
+//! Packets are found in the packet table by their last eight bytes. A datagram whose packets are not known is one of which nothing is
+//! said: where the way comes to it, time is unknown.
+
+use crate::bytes::ByteStream;
+use crate::links::Links;
+use crate::trail::Place;
+use crate::{Carried, Hosts, Leg, Part, Trail};
+use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
+use crosswind_path::Side;
+use crosswind_units::Instant;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The largest datagram of a probe: a larger one with a PING looks for what passes (RFC 9000, 14.1 and 14.3).
+const LARGEST_PROBE: u32 = 1200;
+
+/// The packets that a host has sent, to be found by their last bytes.
+pub struct Known<'a> {
+    log: &'a QuicLog,
+    by_tail: Vec<(u64, u32)>,
+}
+
+impl<'a> Known<'a> {
+    pub fn new(log: &'a QuicLog) -> Self {
+        let mut by_tail: Vec<_> = log.packets().iter().zip(0..).map(|(packet, at)| (packet.tail, at)).collect();
+        by_tail.sort_unstable();
+        Self { log, by_tail }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_tail.is_empty()
+    }
+
+    /// The packets of a datagram: the one that it ends with, and those before it that fill it. None where they do not.
+    fn packets_of(&self, datagram: &PacketRecord) -> Option<Range<u32>> {
+        let tail = datagram.headers.tail();
+        let mut same = self.by_tail[self.by_tail.partition_point(|it| it.0 < tail)..].iter();
+        let (_, last) = same.next().filter(|it| it.0 == tail)?;
+        if same.next().is_some_and(|it| it.0 == tail) {
+            return None;
+        }
+        let (mut first, mut bytes) = (*last, 0);
+        loop {
+            let packet = &self.log.packets()[first as usize];
+            bytes += u32::from(packet.size);
+            if !packet.is_whole || bytes > datagram.headers.payload_bytes {
+                return None;
+            }
+            if bytes == datagram.headers.payload_bytes {
+                return Some(first..last + 1);
+            }
+            first = first.checked_sub(1)?;
+        }
+    }
+}
+
+/// The connections of one client's port, each of which begins with a packet of another one of the client's.
+pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hosts: Hosts) -> Vec<QuicConnection<'a>> {
+    if known.iter().all(Known::is_empty) {
+        return Vec::new();
+    }
+    let mut packets = packets.to_vec();
+    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index));
+    let mut connections: Vec<Vec<Datagram<'a>>> = Vec::new();
+    let mut number = None;
+    for packet in packets {
+        let of_host = &known[packet.side as usize];
+        let log = of_host.log;
+        let range = of_host.packets_of(packet).unwrap_or(0..0);
+        if let Some(first) = log.packets()[range.start as usize..range.end as usize].first()
+            && packet.side == Side::Forward
+            && number != Some(first.connection)
+        {
+            number = Some(first.connection);
+            connections.push(Vec::new());
+        }
+        if let Some(connection) = connections.last_mut() {
+            connection.push(Datagram { packet, arrived: arrived(packet), packets: range, new: 0 });
+        }
+    }
+    connections.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts)).collect()
+}
+
+/// When a packet arrived, if the host could use it.
+fn arrived(packet: &PacketRecord) -> Option<Instant> {
+    packet.left.filter(|_| packet.flipped_bit.is_none())
+}
+
+/// One connection.
+pub struct QuicConnection<'a> {
+    pub began: Instant,
+    hosts: Hosts,
+    forward: Half<'a>,
+    reverse: Half<'a>,
+}
+
+/// What one host sent to the other.
+struct Half<'a> {
+    log: &'a QuicLog,
+    /// In the order of entering the path.
+    sends: Vec<Datagram<'a>>,
+    /// In the order of arriving.
+    arrivals: Vec<(Instant, u32)>,
+    streams: HashMap<u64, ByteStream>,
+    /// What its receiver has acknowledged, in the order in which that arrived at its sender.
+    acks: Vec<Ack>,
+    /// How many bytes its receiver takes, likewise.
+    limits: Vec<Limit>,
+}
+
+struct Datagram<'a> {
+    packet: &'a PacketRecord,
+    /// When it arrived; none if it was lost or damaged.
+    arrived: Option<Instant>,
+    /// Of its sender's log; nothing where they are not known.
+    packets: Range<u32>,
+    /// Bytes of all streams that had been sent when it was, its own included.
+    new: u64,
+}
+
+struct Ack {
+    at: Instant,
+    /// The largest number so far.
+    largest: u64,
+}
+
+struct Limit {
+    at: Instant,
+    /// None of all streams together.
+    stream: Option<u64>,
+    bytes: u64,
+}
+
+impl<'a> QuicConnection<'a> {
+    fn new(datagrams: Vec<Datagram<'a>>, known: &[Known<'a>; 2], hosts: Hosts) -> Self {
+        let began = datagrams.first().map_or(Instant::from_nanos(0), |it| it.packet.entered);
+        let (mut forward, mut reverse) = (Vec::new(), Vec::new());
+        for datagram in datagrams {
+            if datagram.packet.side == Side::Forward { &mut forward } else { &mut reverse }.push(datagram);
+        }
+        let mut forward = Half::new(forward, known[0].log);
+        let mut reverse = Half::new(reverse, known[1].log);
+        forward.hear(&reverse);
+        reverse.hear(&forward);
+        Self { began, hosts, forward, reverse }
+    }
+
+    /// Names the time of a leg.
+    pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
+        let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
+        let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links };
+        match leg.carried {
+            Carried::Stream { stream, end } => walk.stream(stream, end, trail),
+            Carried::Unknown => walk.unnumbered(trail),
+        }
+    }
+
+    const fn back(&self, side: Side) -> &Half<'a> {
+        match side {
+            Side::Forward => &self.reverse,
+            Side::Reverse => &self.forward,
+        }
+    }
+}
+
+/// The way back through one message.
+struct Walk<'w, 'a> {
+    hosts: Hosts,
+    half: &'w Half<'a>,
+    back: &'w Half<'a>,
+    leg: Leg,
+    links: &'w Links<'a>,
+}
+
+impl Walk<'_, '_> {
+    /// A message on a stream, up to `end`, or all of it.
+    fn stream(&self, number: u64, end: Option<u64>, trail: &mut Trail) {
+        let Some(stream) = self.half.streams.get(&number) else { return };
+        let (start, end) = match end {
+            Some(end) => (end.saturating_sub(self.leg.bytes), end),
+            None => (0, stream.sent()),
+        };
+        let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.leg.received) else { return };
+        if done.at < self.leg.written {
+            return;
+        }
+        trail.name(done.at, Part::receiver(self.leg.side), Place::receiver(self.leg.side), None, 0);
+        let (mut send, mut byte) = (done.send, done.missing);
+        if byte < start {
+            let Some((at, own, last)) = stream.last_of(&(start..end), |it| self.half.sends[it].arrived) else { return };
+            let packet = self.half.sends[send].packet;
+            trail.name(at, Part::HeadOfLine, Place::receiver(self.leg.side), Some(packet), 0);
+            (send, byte) = (own, last);
+        }
+        self.follow(send, Some((stream, byte)), trail);
+    }
+
+    /// A message of which no stream is known: what arrived last, if it can be nothing else.
+    fn unnumbered(&self, trail: &mut Trail) {
+        let Leg { side, written, received, bytes, alone, .. } = self.leg;
+        let until = self.half.arrivals.partition_point(|it| it.0 <= received);
+        let since = self.half.arrivals[..until].iter().rev().take_while(|it| it.0 >= written);
+        let mut own = since.map(|&(at, send)| (at, send as usize)).filter(|&(_, send)| {
+            let is_whole = |frame| matches!(frame, QuicFrame::Datagram { length } if u64::from(length) >= bytes);
+            self.half.sends[send].packet.entered >= written
+                && (self.half.frames(send).any(is_whole) || alone && self.half.pieces(send).next().is_some())
+        });
+        let (Some((mut at, mut send)), mut others) = (own.next(), own) else { return };
+        let is_prompt = |at: Instant| self.is_prompt(received, at);
+        if !alone && (!is_prompt(at) || others.any(|(at, _)| is_prompt(at))) {
+            return;
+        }
+        let stream = self.half.pieces(send).next().and_then(|(number, _)| self.half.streams.get(&number));
+        let done = stream.and_then(|stream| Some((stream, stream.completion(received)?)));
+        let mut byte = None;
+        if let Some((stream, done)) = done.filter(|(_, done)| done.at >= written) {
+            (at, send, byte) = (done.at, done.send, Some((stream, done.missing)));
+        }
+        trail.name(at, Part::receiver(side), Place::receiver(side), None, 0);
+        self.follow(send, byte, trail);
+    }
+
+    /// Goes back from the arrival of `send`, which brought a byte of a stream.
+    fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut Trail) {
+        let (half, side) = (self.half, self.leg.side);
+        let begun_with = self.links.follow(half.sends[send].packet, None, trail);
+        let Some(mut sent) = half.send_of(begun_with) else { return };
+        if let Some((stream, byte)) = byte.filter(|_| sent == send) {
+            sent = self.recovery(stream, sent, byte, trail);
+        }
+        while let Some((why, answer)) = self.reason(sent, trail) {
+            let answer = &self.back.sends[answer];
+            let Some(at) = answer.arrived else { return };
+            trail.name(at, Part::sender(side), Place::sender(side), None, 0);
+            let answer = self.links.follow(answer.packet, Some(why), trail);
+            let Some((came, cause)) = half.last_arrival(answer.entered) else { return };
+            let is_limit = matches!(why, Part::StreamWindow | Part::ConnectionWindow);
+            let prompt = answer.entered.saturating_since(came) <= self.hosts.promptness;
+            let part = if prompt || is_limit { Part::receiver(side) } else { Part::DelayedAcknowledgement };
+            trail.name(came, part, Place::receiver(side), Some(answer), 0);
+            if trail.is_done() {
+                return;
+            }
+            let begun_with = self.links.follow(half.sends[cause].packet, Some(why), trail);
+            // Where a path takes no time, a cause might be its own.
+            let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
+            sent = next;
+        }
+    }
+
+    /// Goes back from a transmission of `byte` to its first one, which is returned.
+    fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
+        let Some(first) = stream.first_with(byte).filter(|&first| first < send) else { return send };
+        let has_byte = |it: &usize| self.half.pieces(*it).any(|(_, bytes)| bytes.contains(&byte));
+        let later = stream.again(first).filter(|it| *it < send && has_byte(it));
+        let sends: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
+        for pair in sends.windows(2).rev() {
+            self.lost(pair[0], pair[1], trail);
+        }
+        first
+    }
+
+    /// Names the time from sending what was lost to sending it again (RFC 9002, 6).
+    fn lost(&self, earlier: usize, later: usize, trail: &mut Trail) {
+        let half = self.half;
+        let (lost, again) = (&half.sends[earlier], &half.sends[later]);
+        let (from, to, place) = (lost.packet.entered, again.packet.entered, Place::sender(self.leg.side));
+        let Some(number) = half.number(earlier) else { return };
+        let acks = half.acks_between(from, to);
+        let overtaken = acks.iter().find(|ack| ack.largest > number);
+        let by_number = acks.iter().find(|ack| ack.largest >= number + u64::from(self.hosts.quic_packet_threshold));
+        // Probes until something overtook it.
+        let until = overtaken.map_or(to, |ack| ack.at);
+        let (mut expired, mut probed) = (0, None);
+        for probe in half.between(earlier + 1, until.min(to)) {
+            let at = half.sends[probe].packet.entered;
+            if half.is_probe(probe) && probed.is_none_or(|before| !self.is_prompt(at, before)) {
+                (expired, probed) = (expired + 1, Some(at));
+            }
+        }
+        let packet = Some(lost.packet);
+        if overtaken.is_none() {
+            trail.name(from, Part::ProbeTimer, place, packet, expired.max(1));
+            return;
+        }
+        let mut part = Part::TimeThreshold;
+        if let Some(told) = by_number {
+            part = Part::PacketThreshold;
+            if !self.is_prompt(to, told.at) {
+                let held = if self.answers(later).is_empty() { Part::Pacing } else { Part::CongestionWindow };
+                trail.name(told.at, held, place, Some(again.packet), 0);
+            }
+        }
+        if let Some(probed) = probed {
+            trail.name(probed, part, place, packet, 0);
+            part = Part::ProbeTimer;
+        }
+        trail.name(from, part, place, packet, expired);
+    }
+
+    /// Why a datagram was sent when it was: the name of the wait, and what arrived at its end. None when the trail is done, or nothing
+    /// more is known.
+    fn reason(&self, mut send: usize, trail: &mut Trail) -> Option<(Part, usize)> {
+        let (half, side) = (self.half, self.leg.side);
+        loop {
+            if trail.is_done() {
+                return None;
+            }
+            let sent = &half.sends[send];
+            let at = sent.packet.entered;
+            // Nothing held it back but the host.
+            if self.is_prompt(at, trail.beginning()) {
+                trail.name(trail.beginning(), Part::sender(side), Place::sender(side), Some(sent.packet), 0);
+                return None;
+            }
+            let answers = self.answers(send);
+            if let Some(told) = answers.iter().find_map(|&it| Some((self.limit(send, it)?, it))) {
+                return Some(told);
+            }
+            if answers.iter().any(|&it| self.back.packets(it).is_empty()) {
+                return None;
+            }
+            // A timer sent it again.
+            if let Some((stream, byte)) = self.sent_again(send) {
+                let first = self.recovery(stream, send, byte, trail);
+                if first == send {
+                    return None;
+                }
+                send = first;
+                continue;
+            }
+            let previous = send.checked_sub(1).filter(|&it| half.sends[it].packet.entered >= trail.beginning());
+            let before = previous.map_or(trail.beginning(), |it| half.sends[it].packet.entered);
+            let is_busy = half.is_in_flight(send);
+            let part = if self.is_prompt(at, before) || !is_busy { Part::sender(side) } else { Part::Pacing };
+            trail.name(before, part, Place::sender(side), Some(sent.packet), 0);
+            send = previous?;
+        }
+    }
+
+    /// What arrived right before a datagram was sent.
+    fn answers(&self, send: usize) -> Vec<usize> {
+        let at = self.half.sends[send].packet.entered;
+        let all = &self.back.arrivals;
+        let until = all.partition_point(|it| it.0 <= at);
+        all[..until].iter().rev().take_while(|it| self.is_prompt(at, it.0)).map(|it| it.1 as usize).collect()
+    }
+
+    /// What kept a datagram from being sent until `answer` came; none where that does not tell.
+    fn limit(&self, send: usize, answer: usize) -> Option<Part> {
+        let half = self.half;
+        let at = self.back.sends[answer].arrived?;
+        let reached =
+            |number: u64, bytes: &Range<u64>| bytes.end > half.limit(Some(number), at, self.hosts.quic_stream_window);
+        for frame in self.back.frames(answer) {
+            match frame {
+                QuicFrame::MaxStreamData { stream, .. }
+                    if half.pieces(send).any(|(it, bytes)| it == stream && reached(it, &bytes)) =>
+                {
+                    return Some(Part::StreamWindow);
+                }
+                QuicFrame::MaxData(_)
+                    if half.sends[send].new > half.limit(None, at, self.hosts.quic_connection_window) =>
+                {
+                    return Some(Part::ConnectionWindow);
+                }
+                _ => {}
+            }
+        }
+        // The window is one for all packet number spaces.
+        let log = self.back.log;
+        let mut frames = self.back.packets(answer).iter().flat_map(|packet| log.frames(packet));
+        frames.any(|frame| matches!(frame, QuicFrame::Ack { .. })).then_some(Part::CongestionWindow)
+    }
+
+    /// A byte that was sent before a datagram and is sent again in it.
+    fn sent_again(&self, send: usize) -> Option<(&ByteStream, u64)> {
+        self.half.pieces(send).find_map(|(number, bytes)| {
+            let stream = self.half.streams.get(&number)?;
+            stream.first_with(bytes.start).filter(|&first| first < send).map(|_| (stream, bytes.start))
+        })
+    }
+
+    fn is_prompt(&self, later: Instant, earlier: Instant) -> bool {
+        later.saturating_since(earlier) <= self.hosts.promptness
+    }
+}
+
+impl<'a> Half<'a> {
+    fn new(sends: Vec<Datagram<'a>>, log: &'a QuicLog) -> Self {
+        let (mut copies, mut originals) = (Vec::new(), Vec::with_capacity(sends.len()));
+        for datagram in sends {
+            if datagram.packet.copy > 0 { &mut copies } else { &mut originals }.push(datagram);
+        }
+        let mut half = Self {
+            log,
+            sends: originals,
+            arrivals: Vec::new(),
+            streams: HashMap::new(),
+            acks: Vec::new(),
+            limits: Vec::new(),
+        };
+        // A copy is another chance to arrive.
+        for copy in copies {
+            if let (Some(send), Some(at)) = (half.send_of(copy.packet), copy.arrived) {
+                let sent = &mut half.sends[send];
+                if sent.arrived.is_none_or(|before| at < before) {
+                    (sent.arrived, sent.packet) = (Some(at), copy.packet);
+                }
+            }
+        }
+        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
+        half.arrivals.sort_unstable();
+        half.add_streams();
+        half
+    }
+
+    fn add_streams(&mut self) {
+        let mut streams: HashMap<u64, ByteStream> = HashMap::new();
+        let mut all = 0;
+        for send in 0..self.sends.len() {
+            for (number, bytes) in self.pieces(send) {
+                let stream = streams.entry(number).or_default();
+                let before = stream.sent();
+                stream.add(send, bytes);
+                all += stream.sent() - before;
+            }
+            self.sends[send].new = all;
+        }
+        let mut arrived: HashMap<u64, Vec<(Instant, usize, Range<u64>)>> = HashMap::new();
+        for &(at, send) in &self.arrivals {
+            for (number, bytes) in self.pieces(send as usize) {
+                arrived.entry(number).or_default().push((at, send as usize, bytes));
+            }
+        }
+        for (number, arrivals) in arrived {
+            if let Some(stream) = streams.get_mut(&number) {
+                stream.follow_receiver(arrivals);
+            }
+        }
+        self.streams = streams;
+    }
+
+    /// Notes what the other host has said of what it received.
+    fn hear(&mut self, other: &Self) {
+        for &(at, send) in &other.arrivals {
+            for frame in other.frames(send as usize) {
+                match frame {
+                    QuicFrame::Ack { largest, .. } => {
+                        let before = self.acks.last().map_or(0, |ack| ack.largest);
+                        self.acks.push(Ack { at, largest: largest.max(before) });
+                    }
+                    QuicFrame::MaxData(bytes) => self.limits.push(Limit { at, stream: None, bytes }),
+                    QuicFrame::MaxStreamData { stream, limit } => {
+                        self.limits.push(Limit { at, stream: Some(stream), bytes: limit });
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn packets(&self, send: usize) -> &'a [QuicPacket] {
+        let Range { start, end } = self.sends[send].packets;
+        &self.log.packets()[start as usize..end as usize]
+    }
+
+    /// The frames of a datagram in packets that can carry streams.
+    fn frames(&self, send: usize) -> impl Iterator<Item = QuicFrame> + use<'a> {
+        let log = self.log;
+        let packets = self.packets(send).iter().filter(|it| it.space == QuicSpace::Data);
+        packets.flat_map(move |packet| log.frames(packet).iter().copied())
+    }
+
+    /// The streams whose bytes a datagram has, and which bytes.
+    fn pieces(&self, send: usize) -> impl Iterator<Item = (u64, Range<u64>)> + use<'a> {
+        self.frames(send).filter_map(|frame| match frame {
+            QuicFrame::Stream { stream, offset, length, .. } if length > 0 => {
+                Some((stream, offset..offset + u64::from(length)))
+            }
+            _ => None,
+        })
+    }
+
+    fn number(&self, send: usize) -> Option<u64> {
+        self.packets(send).iter().rfind(|it| it.space == QuicSpace::Data).map(|it| it.number)
+    }
+
+    fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
+        self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
+    }
+
+    /// Datagrams that were sent from number `from` on, until `until`.
+    fn between(&self, from: usize, until: Instant) -> Range<usize> {
+        from..self.sends.partition_point(|it| it.packet.entered <= until).max(from)
+    }
+
+    fn is_probe(&self, send: usize) -> bool {
+        self.sends[send].packet.headers.payload_bytes <= LARGEST_PROBE
+            && self.frames(send).any(|frame| frame == QuicFrame::Ping)
+    }
+
+    fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
+        let &(at, send) = self.arrivals[..self.arrivals.partition_point(|it| it.0 <= until)].last()?;
+        Some((at, send as usize))
+    }
+
+    /// The acknowledgements that came after `from` and until `to`.
+    fn acks_between(&self, from: Instant, to: Instant) -> &[Ack] {
+        let until = self.acks.partition_point(|ack| ack.at <= to);
+        &self.acks[self.acks.partition_point(|ack| ack.at <= from).min(until)..until]
+    }
+
+    /// Whether something had been sent when a datagram was that nothing had overtaken yet.
+    fn is_in_flight(&self, send: usize) -> bool {
+        let at = self.sends[send].packet.entered;
+        let until = self.acks.partition_point(|ack| ack.at <= at);
+        let largest = self.acks[..until].last().map(|ack| ack.largest);
+        let previous = (0..send).rev().find_map(|it| self.number(it));
+        previous.is_some_and(|previous| largest.is_none_or(|largest| largest < previous))
+    }
+
+    /// How many bytes a stream, or all together, might have before `at`.
+    fn limit(&self, stream: Option<u64>, at: Instant, at_first: u64) -> u64 {
+        let until = self.limits.partition_point(|it| it.at < at);
+        let of_stream = self.limits[..until].iter().filter(|it| it.stream == stream);
+        of_stream.map(|it| it.bytes).max().unwrap_or(0).max(at_first)
+    }
+}

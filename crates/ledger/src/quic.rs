@@ -1,0 +1,301 @@
+//! The frames of a QUIC packet that is not encrypted: RFC 9000, section 19, and RFC 9221 for datagrams.
+//!
+//! The parser panics on no bytes and allocates nothing. What it does not know ends a packet, and [`Frames::is_whole`] says so.
+
+use std::ops::Range;
+
+/// The packets that one host has sent, in the order of sending, with their frames.
+#[derive(Clone, Debug, Default)]
+pub struct QuicLog {
+    packets: Vec<QuicPacket>,
+    frames: Vec<QuicFrame>,
+    most: usize,
+    is_full: bool,
+}
+
+/// A packet that an end of a connection has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuicPacket {
+    /// The end's number of the connection, the same for all of its packets.
+    pub connection: u32,
+    /// Which packet numbers it counts with.
+    pub space: QuicSpace,
+    /// Its packet number.
+    pub number: u64,
+    /// All of its bytes: header, frames and tag.
+    pub size: u16,
+    /// The last eight bytes, as they were sent: by them its datagram is found, as long as it is the last packet of one.
+    pub tail: u64,
+    /// Whether all of its frames could be read.
+    pub is_whole: bool,
+    first_frame: u32,
+    frames: u16,
+}
+
+impl QuicLog {
+    /// Of at most so many packets.
+    pub fn new(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Whether packets were left out.
+    pub const fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The packets, in the order of sending.
+    pub fn packets(&self) -> &[QuicPacket] {
+        &self.packets
+    }
+
+    /// The frames of a packet of this log.
+    pub fn frames(&self, packet: &QuicPacket) -> &[QuicFrame] {
+        let Range { start, end } = packet.frames();
+        &self.frames[start..end]
+    }
+
+    /// Adds a packet whose frames, without header and tag, are `payload`. Returns where it is, to have its tail set once it is
+    /// encrypted; nothing where the log is full.
+    pub fn add(
+        &mut self,
+        connection: u32,
+        space: QuicSpace,
+        number: u64,
+        size: usize,
+        payload: &[u8],
+    ) -> Option<&mut QuicPacket> {
+        if self.packets.len() >= self.most {
+            self.is_full = true;
+            return None;
+        }
+        let first_frame = self.frames.len();
+        let mut frames = Frames::new(payload);
+        self.frames.extend(frames.by_ref());
+        self.packets.push(QuicPacket {
+            connection,
+            space,
+            number,
+            size: size as u16,
+            tail: 0,
+            is_whole: frames.is_whole(),
+            first_frame: first_frame as u32,
+            frames: (self.frames.len() - first_frame) as u16,
+        });
+        self.packets.last_mut()
+    }
+}
+
+impl QuicPacket {
+    const fn frames(&self) -> Range<usize> {
+        let start = self.first_frame as usize;
+        start..start + self.frames as usize
+    }
+}
+
+/// Packet number spaces (RFC 9000, section 12.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum QuicSpace {
+    /// Of Initial packets.
+    Initial,
+    /// Of Handshake packets.
+    Handshake,
+    /// Of 0-RTT and 1-RTT packets.
+    Data,
+}
+
+/// A frame. Those that say nothing of why bytes travel when they do are [`QuicFrame::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuicFrame {
+    /// Asks for an acknowledgement, and for nothing else.
+    Ping,
+    /// Packets from `smallest` to `largest` have arrived. Others may have as well, but none above.
+    Ack {
+        /// Of the range of the largest, the smallest.
+        smallest: u64,
+        /// The largest of all.
+        largest: u64,
+    },
+    /// Bytes of TLS.
+    Crypto {
+        /// Position of the first.
+        offset: u64,
+        /// How many.
+        length: u32,
+    },
+    /// Bytes of a stream.
+    Stream {
+        /// Which.
+        stream: u64,
+        /// Position of the first.
+        offset: u64,
+        /// How many.
+        length: u32,
+        /// They are the last.
+        is_last: bool,
+    },
+    /// A message without a stream.
+    Datagram {
+        /// Its bytes.
+        length: u32,
+    },
+    /// All streams together may have so many bytes.
+    MaxData(u64),
+    /// A stream may have so many bytes.
+    MaxStreamData {
+        /// Which.
+        stream: u64,
+        /// How many.
+        limit: u64,
+    },
+    /// So many streams may be opened.
+    MaxStreams(u64),
+    /// All streams together have so many bytes and want more.
+    DataBlocked(u64),
+    /// A stream has so many bytes and wants more.
+    StreamDataBlocked {
+        /// Which.
+        stream: u64,
+        /// How many.
+        limit: u64,
+    },
+    /// So many streams are open, and more are wanted.
+    StreamsBlocked(u64),
+    /// The server has confirmed the handshake.
+    HandshakeDone,
+    /// The connection ends.
+    Close,
+    /// Anything else but padding.
+    Other,
+}
+
+/// Reads the frames of a packet, one after another.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    rest: &'a [u8],
+    is_whole: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// Of a packet without its header and tag.
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Self { rest: payload, is_whole: true }
+    }
+
+    /// Whether all frames so far could be read. What follows one that could not is skipped.
+    pub const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    fn read(&mut self) -> Option<QuicFrame> {
+        let kind = self.number()?;
+        Some(match kind {
+            // PING, and IMMEDIATE_ACK (draft-ietf-quic-ack-frequency).
+            0x01 | 0x1f => QuicFrame::Ping,
+            0x02 | 0x03 => self.ack(kind == 0x03)?,
+            0x06 => {
+                let (offset, length) = (self.number()?, self.number()?);
+                QuicFrame::Crypto { offset, length: self.skip(length)? }
+            }
+            0x08..=0x0f => self.stream(kind)?,
+            0x10 => QuicFrame::MaxData(self.number()?),
+            0x11 => QuicFrame::MaxStreamData { stream: self.number()?, limit: self.number()? },
+            0x12 | 0x13 => QuicFrame::MaxStreams(self.number()?),
+            0x14 => QuicFrame::DataBlocked(self.number()?),
+            0x15 => QuicFrame::StreamDataBlocked { stream: self.number()?, limit: self.number()? },
+            0x16 | 0x17 => QuicFrame::StreamsBlocked(self.number()?),
+            0x1c | 0x1d => {
+                self.numbers(if kind == 0x1c { 2 } else { 1 })?;
+                self.skip_counted()?;
+                QuicFrame::Close
+            }
+            0x1e => QuicFrame::HandshakeDone,
+            0x30 | 0x31 => {
+                let length = if kind == 0x31 { self.number()? } else { self.rest.len() as u64 };
+                QuicFrame::Datagram { length: self.skip(length)? }
+            }
+            _ => {
+                self.other(kind)?;
+                QuicFrame::Other
+            }
+        })
+    }
+
+    /// An acknowledgement's ranges run from the largest downwards; gaps and lengths are one less than they say.
+    fn ack(&mut self, has_ecn: bool) -> Option<QuicFrame> {
+        let (largest, _delay, ranges) = (self.number()?, self.number()?, self.number()?);
+        let smallest = largest.checked_sub(self.number()?)?;
+        let mut below = smallest;
+        for _ in 0..ranges {
+            below = below.checked_sub(self.number()?.checked_add(2)?)?.checked_sub(self.number()?)?;
+        }
+        self.numbers(if has_ecn { 3 } else { 0 })?;
+        Some(QuicFrame::Ack { smallest, largest })
+    }
+
+    /// The lowest bits of a stream's frame say what is in it: an offset, a length, the end.
+    fn stream(&mut self, kind: u64) -> Option<QuicFrame> {
+        let stream = self.number()?;
+        let offset = if kind & 4 == 0 { 0 } else { self.number()? };
+        let length = if kind & 2 == 0 { self.rest.len() as u64 } else { self.number()? };
+        Some(QuicFrame::Stream { stream, offset, length: self.skip(length)?, is_last: kind & 1 != 0 })
+    }
+
+    fn other(&mut self, kind: u64) -> Option<()> {
+        match kind {
+            // RESET_STREAM; STOP_SENDING; RETIRE_CONNECTION_ID; ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
+            0x04 => self.numbers(3),
+            0x05 => self.numbers(2),
+            0x07 => self.skip_counted(),
+            0x18 => {
+                self.numbers(2)?;
+                let length = *self.rest.first()?;
+                self.skip(1 + u64::from(length) + 16).map(drop)
+            }
+            0x19 => self.numbers(1),
+            // PATH_CHALLENGE and PATH_RESPONSE.
+            0x1a | 0x1b => self.skip(8).map(drop),
+            0xaf => self.numbers(4),
+            _ => None,
+        }
+    }
+
+    /// A number of a length that its first two bits tell (RFC 9000, section 16).
+    fn number(&mut self) -> Option<u64> {
+        let first = *self.rest.first()?;
+        let (bytes, rest) = self.rest.split_at_checked(1 << (first >> 6))?;
+        self.rest = rest;
+        Some(bytes[1..].iter().fold(u64::from(first & 0x3f), |number, &byte| (number << 8) | u64::from(byte)))
+    }
+
+    fn numbers(&mut self, count: u32) -> Option<()> {
+        (0..count).try_for_each(|_| self.number().map(drop))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Option<u32> {
+        self.rest = self.rest.get(usize::try_from(bytes).ok()?..)?;
+        u32::try_from(bytes).ok()
+    }
+
+    fn skip_counted(&mut self) -> Option<()> {
+        let length = self.number()?;
+        self.skip(length).map(drop)
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = QuicFrame;
+
+    fn next(&mut self) -> Option<QuicFrame> {
+        const PADDING: u8 = 0;
+        let padding = self.rest.iter().take_while(|&&byte| byte == PADDING).count();
+        self.rest = &self.rest[padding..];
+        if self.rest.is_empty() {
+            return None;
+        }
+        let frame = self.read();
+        if frame.is_none() {
+            (self.rest, self.is_whole) = (&[], false);
+        }
+        frame
+    }
+}

@@ -1,0 +1,20 @@
+"""Why an exchange took as long as it did, in a sentence."""
+
+from crosswind.explained import Explained, Piece
+from crosswind.report.text.explained import why
+
+MS = 1_000_000
+
+
+def test_a_probe_and_what_it_told_are_one_story() -> None:
+    pieces = (
+        Piece(0, 68 * MS, "probe_timer", "client", "forward", 6, 2),
+        Piece(68 * MS, 88 * MS, "time_threshold", "client", "forward", 6, 0),
+        Piece(88 * MS, 98 * MS, "propagation_forward", "path", "forward", 9, 0),
+    )
+    parts = {piece.part: piece.length_ns for piece in pieces}
+    assert why(Explained("c000-r00", 0, 0, {}, 4, 98 * MS, 20 * MS, parts, pieces)) == (
+        "Exchange 4 took 98 ms instead of 20 ms, the median of its repetition: packet 6 to the server was lost, and a "
+        "probe sent 68 ms later by QUIC's probe timer, time 2 in a row; 20 ms later its loss was known, and what it "
+        "carried was sent again."
+    )
