@@ -97,6 +97,7 @@ class CellRun:
         attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
         exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
         beside: most other cells that ran at the same time; None where that is not known.
+        machine: the name of the one that it ran on; None for the one that the run was started on.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
         spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
@@ -115,6 +116,7 @@ class CellRun:
     attempts: int = 1
     exact: bool = False
     beside: int | None = None
+    machine: str | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
     spent: pl.DataFrame = field(default_factory=empty_spent)
     objects: pl.DataFrame = field(default_factory=empty_objects)

@@ -40,6 +40,7 @@ def run(
     qlog: bool = False,
     profile: bool = False,
     to: str | None = None,
+    on: str | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
 ) -> StoredRun:
@@ -52,6 +53,7 @@ def run(
         jobs: cells at a time; None for as many as the fidelity budget allows.
         packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
         to: HOST[:PORT] of a `crosswind serve`, to which it runs over the network; the token is in CROSSWIND_TOKEN.
+        on: the Dask cluster that runs the cells, as `--on` (docs/clusters.md); None for this machine.
         progress: sees the run go by.
         command: what the run's provenance says it was started by; None for this process's command line.
     Raises: StudyError when the study is wrong or a cell impossible; UsageError without a token; StoreError when the
@@ -67,6 +69,7 @@ def run(
         output=Path(output) if output else None,
         files=Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
         jobs=jobs,
+        on=on,
         observers=[progress] if progress else [],
         command=command,
     )
@@ -83,19 +86,21 @@ def resume(
     *,
     study: Study | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
 ) -> StoredRun:
     """Goes on with a run: runs what has no result, what failed, and what its precision still takes; nothing else.
 
     Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
-        one. jobs: cells at a time; None for what the run had before. progress, command: as of `run`.
+        one. jobs: cells at a time; None for what the run had before. on, progress, command: as of `run`.
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
         run. What was finished is kept.
     """
     options = RunOptions(
         output=Path(directory) if directory else None,
         jobs=jobs,
+        on=on,
         observers=[progress] if progress else [],
         command=command,
     )

@@ -29,6 +29,7 @@ class WarningKind(Enum):
 
     DAMAGED = "damaged", "`crosswind run --resume RUN` executes those repetitions again"
     INCOMPLETE = "incomplete", "`crosswind run --resume RUN` executes the rest"
+    MACHINES = "machines", "a cell on the machine's clock is the machine's: run the study on one, or in virtual time"
     DRIFT = "drift", "more repetitions, or virtual time, in which nothing drifts"
     LAG = "lag", "more repetitions: those that are alike are worth fewer than they are"
     EXCHANGES_FAILED = "exchanges_failed", None

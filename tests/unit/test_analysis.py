@@ -130,6 +130,17 @@ def test_an_incomplete_run_says_so() -> None:
     assert [warning.text for warning in result.warnings] == ["the run is incomplete: 1 of 3 repetitions were executed"]
 
 
+def test_cells_on_the_clocks_of_several_machines_are_warned_of() -> None:
+    runs = [run(0, echoes([MS] * 10), repetition=number) for number in range(2)]
+    there = [replace(each, machine=name) for each, name in zip(runs, ("a", "b"), strict=True)]
+    (warning,) = analyse(record(*there)).warnings
+    assert (warning.name, warning.text) == (
+        "machines",
+        "cells on the machine's clock were measured on 2 machines: a, b",
+    )
+    assert analyse(record(*(replace(each, machine="a") for each in runs))).warnings == []
+
+
 def test_a_run_without_cells_is_not_valid() -> None:
     assert not analyse(record(planned=2)).valid
 

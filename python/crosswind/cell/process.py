@@ -43,11 +43,15 @@ _KEPT_STDERR_BYTES = 1000
 
 @dataclass(frozen=True)
 class CellEnd:
-    """How a cell ended: exactly one of `finished` (its result) and `failure` is set. `elapsed_ns` is wall time."""
+    """How a cell ended: exactly one of `finished` (its result) and `failure` is set.
+
+    Attributes: elapsed_ns: wall time. machine: the name of the one that ran it; None for this one.
+    """
 
     finished: Finished | None
     failure: Failure | None
     elapsed_ns: int
+    machine: str | None = None
 
 
 class CellProcess:

@@ -44,6 +44,11 @@ threshold is inconclusive, 130 interrupted (finished repetitions are kept).
     metavar="N",
     help="Cells in parallel. Default: as many as the fidelity budget allows, or as the resumed run had.",
 )
+@click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="Run the cells on a Dask cluster: local:4, tcp://HOST:PORT, slurm:8.",
+)
 @click.option("--packets", is_flag=True, help="Keep one record per packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Capture the packets of each host as pcapng.")
 @click.option("--qlog", is_flag=True, help="Log QUIC events at both ends as qlog.")
@@ -61,6 +66,7 @@ def command(
     output: Path | None,
     resume: str | None,
     jobs: int | None,
+    on: str | None,
     token_file: Path | None,
     **given: Any,
 ) -> int:
@@ -98,6 +104,7 @@ def command(
         output=output if resume is None else _directory_to_resume(resume, output, files),
         files=Options(packets=files.packets, capture=files.capture, qlog=files.qlog, profile=files.cpu_profile),
         jobs=jobs,
+        on=on,
         observers=[progress_for(Console(stderr=True, highlight=False))],
         command=["crosswind", *sys.argv[1:]],
     )

@@ -14,8 +14,9 @@ _CELLS = 5
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--cells", type=click.IntRange(1), metavar="N", help=f"Number of cells to rerun. Default: {_CELLS}.")
 @click.option("--all", "all_cells", is_flag=True, help="Rerun every cell in virtual time.")
+@click.option("--on", metavar="CLUSTER", help="Rerun the cells on a Dask cluster, as `crosswind run --on` does.")
 @click.option("--files", "files_only", is_flag=True, help="Only check the run's files; run nothing.")
-def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only: bool) -> int:
+def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only: bool, on: str | None) -> int:
     """Rerun cells of RUN, or of the latest run, and compare every bit.
 
     The seed, the kernel and crosswind-cell determine a cell in virtual time: samples, packets, captures and result are
@@ -48,7 +49,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are unchanged")
         return 1 if checked.sentences else 0
     asked = None if all_cells else cells or _CELLS
-    verification = verify(place, cells=asked, observer=Progress())
+    verification = verify(place, cells=asked, observer=Progress(), on=on)
     for remark in verification.remarks:
         click.echo(f"note: {remark}", err=True)
     if verification.added:

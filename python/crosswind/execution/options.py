@@ -16,6 +16,7 @@ class RunOptions:
         output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
         files: what is kept of every cell.
         jobs: cells at a time; None for as many as the fidelity budget allows, or as the resumed run had.
+        on: the cluster that runs the cells (docs/clusters.md); None for this machine.
         observers: see the run go by.
         command: what the run's provenance says it was started by; None for this process's command line.
     """
@@ -23,6 +24,7 @@ class RunOptions:
     output: Path | None = None
     files: Options = field(default_factory=Options)
     jobs: int | None = None
+    on: str | None = None
     observers: Sequence[Observer] = ()
     command: Sequence[str] | None = None
 

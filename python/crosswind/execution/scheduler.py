@@ -43,6 +43,7 @@ class Scheduler:
 
     Args: store: open for writing. binary: of crosswind-cell. observers: see everything.
         jobs: cells at a time, fixed by hand; None for as many as the fidelity budget allows.
+        on: the cluster that runs them; None for this machine.
         growth: adds repetitions to the plan whenever all of it was run; None for a plan that stays as it is.
     """
 
@@ -53,6 +54,7 @@ class Scheduler:
         observers: Sequence[Observer] = (),
         *,
         jobs: int | None = None,
+        on: str | None = None,
         clock: WallClock | None = None,
         growth: Growth | None = None,
     ) -> None:
@@ -62,7 +64,7 @@ class Scheduler:
         self._cells = CellsFolder(store.directory, store.manifest.id)
         self._observers = observers
         self._clock = clock or WallClock()
-        self._workers = workers_of(store, binary=binary, jobs=jobs)
+        self._workers = workers_of(store, binary=binary, jobs=jobs, on=on)
         self._running: dict[str, RunningCell] = {}
         self._fatal: CrosswindError | None = None
         self._stops = StopRequests()

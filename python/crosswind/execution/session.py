@@ -119,7 +119,12 @@ def execute(
         growth = None if rule is None else Growth(store, rule, seed=seed)
         taken, carried = Taken(), MostCarried()
         scheduler = Scheduler(
-            store, find_binary(), [taken, carried, *options.observers], jobs=options.jobs, growth=growth
+            store,
+            find_binary(),
+            [taken, carried, *options.observers],
+            jobs=options.jobs,
+            on=options.on,
+            growth=growth,
         )
         began = time.monotonic() if began is None else began
         status = Status.STOPPED
@@ -135,7 +140,7 @@ def execute(
         finally:
             note_end(store, scheduler.clock_jumps)
             # A run with --jobs, and a part of a run, say nothing about how long later runs take.
-            if options.jobs is None and status is Status.DONE:
+            if options.jobs is None and options.on is None and status is Status.DONE:
                 learn(taken, time.monotonic() - began)
             learn_carried(carried)
     return StoredRun(store)

@@ -111,10 +111,13 @@ class FileCheck:
         return (*(damage.text for damage in self.damaged), *(f"{text}: it does not count" for text in self.aside))
 
 
-def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | None = None) -> Verification:
+def verify(
+    directory: Path, *, cells: int | None = CELLS, observer: Observer | None = None, on: str | None = None
+) -> Verification:
     """Runs repetitions of a run again and compares digests. Nothing in the run is changed.
 
-    Args: cells: how many, spread over the plan; None for all. observer: sees them go by.
+    Args: cells: how many, spread over the plan; None for all. observer: sees them go by. on: the cluster
+        that runs them; None for this machine.
     Raises: StoreError when it is no run, or nothing in it can be repeated exactly. EngineError when the kernel that it
         ran on is not here, or does not run.
     """
@@ -134,7 +137,7 @@ def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | N
     remarks = [*_kernel_remarks(store, [result.planned for result in chosen]), *_version_remarks(store, binary)]
     with temporary_directory() as place:
         again = Store.create(place / "run", _manifest(store, len(chosen)), [result.planned for result in chosen])
-        if execute(again, RunOptions(observers=[observer] if observer else [])).interrupted:
+        if execute(again, RunOptions(observers=[observer] if observer else [], on=on)).interrupted:
             raise KeyboardInterrupt
         after = again.results()
         comparisons = [

@@ -29,6 +29,7 @@ from crosswind.cell.result import Finished
 from crosswind.ends import EMULATOR
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
+from crosswind.execution.stops import StopRequests
 from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
 from crosswind.execution.workers.worker import followed, sent
 from crosswind.record import SAMPLE_SCHEMA, whole_table
@@ -86,7 +87,7 @@ def virtual(
     with temporary_directory() as place:
         directory = place / "cell"
         directory.mkdir()
-        end = _run(planned, directory, binary)
+        end = run_in_virtual_time(planned, directory, binary)
         if end.finished is None:
             assert end.failure is not None  # A cell ends in one way or the other.
             raise EngineError(end.failure.message + _written(directory, "err"), hint=end.failure.hint)
@@ -138,21 +139,34 @@ def _dotted(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     return dotted
 
 
-def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
-    """Runs a cell in virtual time to its end. Raises: EngineError when the kernel does not run."""
+def run_in_virtual_time(
+    planned: PlannedCell,
+    directory: Path,
+    binary: Path,
+    *,
+    output: Mapping[str, object] | None = None,
+    cpu: int | None = None,
+    stops: StopRequests | None = None,
+) -> CellEnd:
+    """Runs a cell in virtual time to its end, on a kernel that this process keeps booted.
+
+    Args: output: of the cell's `output`. cpu: its processor; None to choose one. stops: interrupt it.
+    Raises: EngineError when the kernel does not run.
+    """
     kernel = find_kernel(planned.kernel)
-    cell = sent(planned, directory, heartbeat_ns=HEARTBEAT_NS)
-    usable = sorted(os.sched_getaffinity(0))
-    # One processor for all of a guest's processes: handing over to another costs more than the work. Several processes
-    # that do this at the same time should not all take the same.
-    cpu = usable[os.getpid() % len(usable)]
+    cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
+    if cpu is None:
+        # One processor for all of a guest's processes: handing over to another costs more than the work. Several
+        # processes that do this at the same time should not all take the same.
+        usable = sorted(os.sched_getaffinity(0))
+        cpu = usable[os.getpid() % len(usable)]
 
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
     process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned), trusted=trusts(planned))
     try:
-        return followed(process)
+        return followed(process, stops)
     finally:
         process.kill()
 

@@ -57,6 +57,10 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     if not complete:
         text = f"the run is incomplete: {executed} of {record.planned} repetitions were executed"
         warnings.append(WarningKind.INCOMPLETE.warning(text))
+    machines = sorted({run.machine or "this machine" for run in record.cells if run.clock == "real"})
+    if len(machines) > 1:
+        text = f"cells on the machine's clock were measured on {len(machines)} machines: {', '.join(machines)}"
+        warnings.append(WarningKind.MACHINES.warning(text))
     found: dict[str, Sequence[ResultModel]] = {}
     for judging in judgings():
         found[judging.kind] = judging.make(Context(record, data, cells, level, found))

@@ -78,6 +78,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         attempts=result.attempt,
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
+        machine=result.machine,
         samples=_samples(place / SAMPLES, result) if whole else empty_samples(),
         spent=read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)) if whole else empty_spent(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),

@@ -27,6 +27,7 @@ class RepetitionResult:
         beside: most other cells that ran at the same time, None where that is not known. attempt: from 1.
         started, ended: UTC. elapsed_ns: by a clock that nobody sets.
         files: the checksum of every file beside the result, by name, once they are stored.
+        machine: the name of the one that ran it; None for the one that the run was started on.
     """
 
     planned: PlannedCell
@@ -39,6 +40,7 @@ class RepetitionResult:
     finished: Finished | None
     failure: Failure | None
     files: Mapping[str, Checksum] = field(default_factory=dict)
+    machine: str | None = None
 
     @property
     def key(self) -> str:
@@ -73,6 +75,7 @@ class RepetitionResult:
             "started": self.started,
             "ended": self.ended,
             "elapsed_ns": self.elapsed_ns,
+            "machine": self.machine,
             "files": {name: checksum.as_json() for name, checksum in self.files.items()},
         }
 
@@ -94,6 +97,7 @@ class RepetitionResult:
             finished=None if finished is None else Finished.from_stored(finished),
             failure=None if failure is None else Failure.from_json(failure),
             files={name: Checksum.from_json(checksum) for name, checksum in data["files"].items()},
+            machine=data.get("machine"),
         )
 
 

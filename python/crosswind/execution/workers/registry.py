@@ -9,12 +9,18 @@ from crosswind.execution.workers.worker import Worker
 from crosswind.store.directory import Store
 
 
-def workers_of(store: Store, *, binary: Path, jobs: int | None) -> Sequence[Worker]:
+def workers_of(store: Store, *, binary: Path, jobs: int | None, on: str | None = None) -> Sequence[Worker]:
     """The workers of one session, with what the store misses.
 
     Args: binary: of crosswind-cell. jobs: cells at a time, fixed by hand; None for as many as a worker allows.
+        on: the cluster that runs them; None for this machine.
+    Raises: EngineError where the cluster is not reached.
     """
     missing = store.missing()
+    if on is not None:
+        from crosswind.execution.workers.dask import DaskWorker
+
+        return [DaskWorker(missing, on=on, jobs=jobs)]
     return [
         LocalWorker(store, missing, binary=binary, jobs=jobs),
         VirtualWorker(missing, binary=binary, jobs=jobs),

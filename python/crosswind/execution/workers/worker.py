@@ -193,6 +193,7 @@ class RunningCell:
             elapsed_ns=end.elapsed_ns,
             finished=end.finished,
             failure=end.failure,
+            machine=end.machine,
         )
 
 

@@ -1,0 +1,402 @@
+"""Repetitions on a cluster of Dask, a task each, on machines that are like this one in what decides a cell's outcome.
+
+Dask keeps the queue, moves tasks from a machine that died to another, and shows them on its dashboard. Dask's own
+configuration says what a cluster is: addresses, TLS, how many processes a job has.
+"""
+
+import logging
+import os
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import IO, Any
+
+from crosswind.cell.events import Event
+from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.process import CellEnd
+from crosswind.errors import EngineError
+from crosswind.execution.admission import ATTEMPTS, Admitted
+from crosswind.execution.workers import remote
+from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
+from crosswind.store.plan import PlannedCell
+
+_CONNECT_S = 30
+"""How long a scheduler may take to answer, and a machine to say what it is."""
+_WAIT_S = 120.0
+"""How long the run waits for a cluster without a worker."""
+_WAIT_FOR_ANOTHER_S = 10.0
+"""How long it waits where every worker is one that may not take what is left."""
+_LOOK_S = 1.0
+"""Between two looks at which machines the cluster has."""
+_AHEAD = 2
+"""Repetitions that are handed over for each thread of the cluster, so that none waits for this process."""
+_UNFIT_TRIES = 5
+"""How often a repetition goes to another machine because it came to one that may not take it."""
+
+_QUEUES = {
+    name: ("dask_jobqueue", f"{name.upper() if name != 'htcondor' else 'HTCondor'}Cluster", "dask-jobqueue")
+    for name in ("slurm", "pbs", "sge", "lsf", "oar", "htcondor")
+} | {"k8s": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes")}
+"""Clusters that Dask starts as its configuration says: module, class and package by name."""
+
+_FORMS = f"local[:N], tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json), or {', '.join(_QUEUES)} with :N"
+
+
+class DaskWorker(Worker):
+    """A cluster for one session.
+
+    Args: on: which cluster, as `_FORMS`. jobs: cells at a time; None for as many as keep it busy.
+    Raises: EngineError where the cluster is not reached.
+    """
+
+    def __init__(self, missing: Sequence[PlannedCell], *, on: str, jobs: int | None) -> None:
+        refused = next((planned for planned in missing if not self.takes(planned)), None)
+        if refused is not None:
+            raise EngineError(
+                f"{refused.key} runs over the network that is there, which a cluster does not have",
+                hint="leave out --on",
+            )
+        self._ready = deque(missing)
+        self._jobs = jobs
+        self._attempts: dict[str, int] = {}
+        self._session = uuid.uuid4().hex[:12]
+        self._wanted = remote.identity()
+        self._cluster, self._client = _connected(on)
+        self._machines = _Machines(self._client)
+        self._idle_since = time.monotonic()
+
+    def takes(self, planned: PlannedCell) -> bool:
+        """Every repetition but those over the network that is there."""
+        return not planned.is_over_network
+
+    def add(self, added: Sequence[PlannedCell]) -> None:
+        """To the end of the queue."""
+        self._ready.extend(added)
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def next(self, running: Sequence[RunningCell]) -> Admitted | None:
+        """The next one that a machine may take, as long as the cluster has less than keeps it busy.
+
+        Raises: EngineError where no machine has been able to take anything for a long time.
+        """
+        if running:
+            self._idle_since = time.monotonic()
+        if not self._ready:
+            return None
+        most = _AHEAD * self._machines.threads() if self._jobs is None else self._jobs
+        if len(running) < most:
+            for _ in range(len(self._ready)):
+                planned = self._ready.popleft()
+                if self._machines.for_cell(planned, self._wanted):
+                    return Admitted(planned, beside=len(running))
+                self._ready.append(planned)
+        most_s = _WAIT_FOR_ANOTHER_S if self._machines.threads() else _WAIT_S
+        if time.monotonic() - self._idle_since > most_s or self._machines.lost:
+            message, hint = self._machines.why_none(self._ready[0], self._wanted)
+            raise EngineError(message, hint=hint)
+        return None
+
+    def next_wakeup(self) -> float:
+        """When to look again at which machines there are."""
+        return time.monotonic() + _LOOK_S if self._ready else float("inf")
+
+    def start(self, asked: Start) -> Launched:
+        """A task."""
+        planned = asked.planned
+        task = _Task(self._machines, asked, self._wanted, session=self._session)
+        return Launched(task, attempt=self._attempts.get(planned.key, 0) + 1)
+
+    def is_to_repeat(self, cell: RunningCell, end: CellEnd, *, is_last: bool) -> bool:
+        """A cell on a machine's clock that missed its fidelity budget, which it ran alone on its machine."""
+        if end.finished is None or end.finished.kept_budget is not False or cell.started.attempt >= ATTEMPTS:
+            return False
+        self._attempts[cell.planned.key] = cell.started.attempt
+        if not is_last:
+            self._ready.append(cell.planned)
+        return True
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends it where it was started for this session."""
+        self._machines.close()
+        with suppress(Exception):  # A scheduler that is gone needs no farewell.
+            self._client.close(timeout=5)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=10)
+
+
+class _Task:
+    """A repetition as a task of Dask. What Dask's threads report arrives by a pipe."""
+
+    def __init__(self, machines: "_Machines", asked: Start, wanted: remote.Identity, *, session: str) -> None:
+        self._machines = machines
+        self._asked = asked
+        self._wanted = wanted
+        self._session = session
+        self._started = time.monotonic()
+        self._tries = 0
+        self._outcome: remote.Outcome | None = None
+        self._failure: Failure | None = None
+        self._future: Any = None
+        reading, self._writing = os.pipe()
+        self._reading: IO[bytes] | None = os.fdopen(reading, "rb", buffering=0)
+        self._submit()
+
+    # An execution
+
+    @property
+    def done(self) -> bool:
+        """Whether its outcome is here."""
+        return self._reading is None
+
+    def streams(self) -> list[IO[bytes]]:
+        """The pipe."""
+        return [] if self._reading is None else [self._reading]
+
+    def next_wakeup(self) -> float:
+        """Never: the machine that runs it ends it in time, and Dask notices machines that died."""
+        return float("inf")
+
+    def handle_readable(self, stream: IO[bytes]) -> None:  # noqa: ARG002
+        """The outcome is here, or the repetition has to go elsewhere."""
+        assert self._reading is not None
+        if self._reading.read(1) == b"u":
+            self._submit()
+            return
+        self._close()
+        if self._outcome is not None:
+            self._write_files(self._outcome)
+            end = self._outcome.cell_end()
+            event: Event | None = end.finished
+            if event is not None:
+                self._asked.on_event(event)
+
+    def handle_time(self, now: float) -> None:
+        """Nothing is due."""
+
+    def interrupt(self) -> None:
+        """Has the machine interrupt it, and waits no longer."""
+        if self.done:
+            return
+        self._machines.stop(self._session)
+        self.kill()
+
+    def kill(self) -> None:
+        """Waits no longer."""
+        if not self.done:
+            self._failure = Failure(ErrorKind.INTERRUPTED, "interrupted")
+            self._close()
+        with suppress(Exception):
+            self._future.cancel()
+
+    def end(self) -> CellEnd:
+        """How it ended. Its files are in its directory."""
+        if self._outcome is not None:
+            return self._outcome.cell_end()
+        return CellEnd(None, self._failure, round((time.monotonic() - self._started) * 1e9))
+
+    # By threads of Dask
+
+    def _submit(self) -> None:
+        self._tries += 1
+        planned = self._asked.planned
+        self._future = self._machines.client.submit(
+            remote.run_repetition,
+            planned.as_json(),
+            dict(self._asked.output),
+            self._wanted,
+            self._session,
+            # The dashboard groups by the first part.
+            key=(
+                " · ".join(planned.levels.values()) or planned.workload,
+                f"{planned.key} {self._session} {self._tries}",
+            ),
+            workers=self._machines.for_cell(planned, self._wanted) or None,
+            # Where all of them have died meanwhile, any other may take it, and says so if it may not.
+            allow_other_workers=True,
+            pure=False,
+        )
+        self._future.add_done_callback(self._handle_done)
+
+    def _handle_done(self, future: Any) -> None:
+        if self.done:
+            return
+        said = b"d"
+        try:
+            outcome: remote.Outcome = future.result(timeout=_CONNECT_S)
+            self._outcome = outcome
+        except remote.UnfitError as error:
+            if self._tries < _UNFIT_TRIES:
+                said = b"u"
+            else:
+                self._failure = Failure(ErrorKind.HOST, f"no machine of the cluster takes it: {error}")
+        except EngineError as error:
+            self._failure = Failure(ErrorKind.HOST, error.message, error.hint)
+        except BaseException as error:
+            self._failure = _failure_of(error)
+        with suppress(OSError):
+            os.write(self._writing, said)
+
+    # Files
+
+    def _write_files(self, outcome: remote.Outcome) -> None:
+        for name, content in outcome.files.items():
+            path = self._asked.directory / name
+            if not path.resolve().is_relative_to(self._asked.directory.resolve()):
+                raise EngineError(f"{outcome.machine} sent a file with the path {name!r}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self._outcome = replace(outcome, files={})
+
+    def _close(self) -> None:
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+            os.close(self._writing)
+
+
+class _Machines:
+    """The processes of a cluster, each with what it is. A thread looks who came and who left."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._lock = threading.Lock()
+        self._known: dict[str, remote.Identity | str] = {}
+        self._threads: dict[str, int] = {}
+        self._over = threading.Event()
+        self.lost = False
+        """Whether the scheduler is gone."""
+        self._look()
+        self._watch = threading.Thread(target=self._watching, name="crosswind-cluster", daemon=True)
+        self._watch.start()
+
+    def threads(self) -> int:
+        """Of all of them."""
+        with self._lock:
+            return sum(self._threads.values())
+
+    def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
+        """The addresses of those that may take a repetition."""
+        with self._lock:
+            known = dict(self._known)
+        return [
+            address
+            for address, identity in known.items()
+            if isinstance(identity, remote.Identity) and identity.obstacle(planned, wanted) is None
+        ]
+
+    def why_none(self, planned: PlannedCell, wanted: remote.Identity) -> tuple[str, str]:
+        """What is said where none may take a repetition, with a hint."""
+        if self.lost:
+            return "the cluster's scheduler is gone", "start it again"
+        with self._lock:
+            known = dict(self._known)
+        if not known:
+            return f"the cluster has had no worker for {_WAIT_S:.0f} s", "start one: `dask worker tcp://HOST:PORT`"
+        reasons: dict[str, list[str]] = {}
+        for address, identity in known.items():
+            reason = identity if isinstance(identity, str) else identity.obstacle(planned, wanted) or "busy"
+            reasons.setdefault(reason, []).append(address)
+        told = "; ".join(f"{', '.join(addresses[:3])}: {reason}" for reason, addresses in reasons.items())
+        return (
+            f"no worker of the cluster may take {planned.key}: {told}",
+            "install the same wheel of Crosswind, and the same kernel, on every machine",
+        )
+
+    def stop(self, session: str) -> None:
+        """Has all of them interrupt what they run for a session."""
+        with suppress(Exception):
+            self.client.run(remote.stop, session, wait=False)
+
+    def close(self) -> None:
+        """Looks no longer."""
+        self._over.set()
+        self._watch.join(timeout=_LOOK_S)
+
+    def _watching(self) -> None:
+        while not self._over.wait(_LOOK_S):
+            try:
+                self._look()
+            except Exception:
+                self.lost = self.client.status not in ("running", "connecting")
+
+    def _look(self) -> None:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        self.lost = self.client.status not in ("running", "connecting")
+        new = [address for address in workers if address not in self._known]
+        told: dict[str, remote.Identity | str] = {}
+        if new:
+            answers = self.client.run(remote.identity, workers=new, on_error="return")
+            for address, answer in answers.items():
+                known = isinstance(answer, remote.Identity)
+                told[address] = answer if known else f"it cannot say what it is: {answer or type(answer).__name__}"
+        with self._lock:
+            self._known = {address: identity for address, identity in self._known.items() if address in workers} | told
+            self._threads = {
+                address: worker["nthreads"] for address, worker in workers.items() if address in self._known
+            }
+
+
+def _connected(on: str) -> tuple[Any, Any]:
+    """The cluster that was started for this session, if one was, and a client. Raises: EngineError."""
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise EngineError("--on needs Dask", hint="pip install 'crosswind[dask]'") from None
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    kind, _, count = on.partition(":")
+    try:
+        if on.startswith(("tcp://", "tls://")):
+            return None, distributed.Client(on, timeout=_CONNECT_S, set_as_default=False)
+        if on.endswith(".json"):
+            return None, distributed.Client(scheduler_file=on, timeout=_CONNECT_S, set_as_default=False)
+        cluster = _started(kind, count, on, distributed)
+        return cluster, distributed.Client(cluster, timeout=_CONNECT_S, set_as_default=False)
+    except EngineError:
+        raise
+    except Exception as error:
+        text = f"cannot reach the cluster {on}: {_first_line(error)}"
+        raise EngineError(text, hint=f"--on takes {_FORMS}") from error
+
+
+def _started(kind: str, count: str, on: str, distributed: Any) -> Any:
+    if count and not (count.isdigit() and int(count) > 0):
+        raise EngineError(f"{on}: {count!r} is no number of workers", hint=f"--on takes {_FORMS}")
+    if kind == "local":
+        workers = int(count) if count else len(os.sched_getaffinity(0))
+        return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    if kind not in _QUEUES:
+        raise EngineError(f"there is no cluster {on!r}", hint=f"--on takes {_FORMS}")
+    module, name, package = _QUEUES[kind]
+    try:
+        make: Callable[[], Any] = getattr(import_module(module), name)
+    except ImportError:
+        raise EngineError(f"--on {kind} needs {package}", hint=f"pip install {package}") from None
+    cluster = make()
+    cluster.scale(int(count) if count else 1)
+    return cluster
+
+
+def _failure_of(error: BaseException) -> Failure:
+    """What a task failed of, as a cell's failure."""
+    kind = type(error).__name__
+    if kind == "KilledWorker":
+        return Failure(
+            ErrorKind.KILLED,
+            "every machine that ran it died",
+            "see the workers' logs: memory is the most frequent cause",
+        )
+    if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "FuturesTimeoutError"):
+        return Failure(ErrorKind.NETWORK, "the connection to the cluster's scheduler is lost", "start it again")
+    return Failure(ErrorKind.HOST, f"its worker failed: {kind}: {_first_line(error)}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,210 @@
+"""What runs on another machine for `DaskWorker`: what that machine is, one repetition, and a stop of those under way.
+
+A repetition runs as it does here; its files travel back as bytes. Guests share the processors of their machine by locks
+on files, so that processes that know nothing of each other do not take the same one.
+"""
+
+import fcntl
+import hashlib
+import os
+import platform
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import crosswind
+from crosswind.cell.binary import find_binary
+from crosswind.cell.clocks import real_time_obstacle
+from crosswind.cell.failure import Failure
+from crosswind.cell.kernels import installed_kernels
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.cell.result import Finished
+from crosswind.errors import EngineError
+from crosswind.execution.stops import StopRequests
+from crosswind.execution.virtual import run_in_virtual_time
+from crosswind.execution.workers.worker import followed, sent
+from crosswind.store.plan import PlannedCell
+from crosswind.store.tables import to_parquet
+from crosswind.temporary import temporary_directory
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What decides whether a machine may take a repetition, and what it is called.
+
+    Attributes: version: of Crosswind. binary: digest of crosswind-cell. kernels: of virtual time, series and digest.
+        real_clock: why it runs nothing on its own clock; None where it does.
+    """
+
+    machine: str
+    version: str
+    binary: str
+    kernels: frozenset[str]
+    processors: int
+    real_clock: str | None
+
+    def obstacle(self, planned: PlannedCell, wanted: "Identity") -> str | None:
+        """Why it may not take a repetition that `wanted`, the machine of the session, planned; None where it may."""
+        if self.version != wanted.version:
+            return f"it has Crosswind {self.version}, not {wanted.version}"
+        if self.binary != wanted.binary:
+            return f"its crosswind-cell is another build: {self.binary[:12]}, not {wanted.binary[:12]}"
+        if not planned.is_virtual:
+            return self.real_clock
+        series = planned.kernel
+        kernels = {name for name in wanted.kernels if series is None or name.rpartition("-")[0] == series}
+        if series is None:
+            # The newest one of the session's machine is what the plan means.
+            kernels = {max(kernels, key=_numbers)} if kernels else kernels
+        if not kernels & self.kernels:
+            return f"it lacks the kernel of virtual time {' or '.join(sorted(kernels))}"
+        return None
+
+
+@cache
+def identity() -> Identity:
+    """This machine's. Raises: EngineError without crosswind-cell."""
+    obstacle = real_time_obstacle()
+    return Identity(
+        machine=platform.node(),
+        version=crosswind.__version__,
+        binary=hashlib.sha256(find_binary().read_bytes()).hexdigest(),
+        kernels=frozenset(kernel.name for kernel in installed_kernels()),
+        processors=len(os.sched_getaffinity(0)),
+        real_clock=None if obstacle is None else obstacle.message,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a repetition. Attributes: end: as JSON. files: content by path within its directory."""
+
+    machine: str
+    end: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+    def cell_end(self) -> CellEnd:
+        """How it ended."""
+        finished, failure = self.end["finished"], self.end["failure"]
+        return CellEnd(
+            None if finished is None else Finished.model_validate(finished, strict=False),
+            None if failure is None else Failure.from_json(failure),
+            self.end["elapsed_ns"],
+            machine=self.machine,
+        )
+
+
+class UnfitError(Exception):
+    """This machine may not take the repetition."""
+
+
+def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted: Identity, session: str) -> Outcome:
+    """Runs a repetition on this machine, to its end.
+
+    Args: planned: `PlannedCell.as_json`. output: of the cell's `output`. wanted: what the session's machine is.
+        session: names the session, for `stop`.
+    Raises: UnfitError when this machine may not take it. EngineError when nothing can be started here.
+    """
+    cell = PlannedCell.from_json(planned)
+    obstacle = identity().obstacle(cell, wanted)
+    if obstacle is not None:
+        raise UnfitError(obstacle)
+    with temporary_directory() as place, _stoppable(session) as stops:
+        directory = place / "cell"
+        directory.mkdir()
+        if cell.is_virtual:
+            with _machine(exclusive=False), _processor() as cpu:
+                end = run_in_virtual_time(cell, directory, find_binary(), output=output, cpu=cpu, stops=stops)
+        else:
+            with _machine(exclusive=True):
+                end = _run_on_clock(cell, directory, output, stops)
+        for arrow in sorted(directory.glob("*.arrow")):
+            with suppress(EngineError):  # Who stores it says what is wrong with it.
+                to_parquet(arrow)
+        files = [path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink()]
+        return Outcome(
+            identity().machine,
+            {
+                "finished": end.finished.as_json() if end.finished else None,
+                "failure": end.failure.as_json() if end.failure else None,
+                "elapsed_ns": end.elapsed_ns,
+            },
+            {path.relative_to(directory).as_posix(): path.read_bytes() for path in files},
+        )
+
+
+def stop(session: str) -> None:
+    """Interrupts what runs here for a session, once."""
+    with _LOCK:
+        for stops in _STOPS[session]:
+            stops.request()
+
+
+def _run_on_clock(planned: PlannedCell, directory: Path, output: Mapping[str, Any], stops: StopRequests) -> CellEnd:
+    process = CellProcess(sent(planned, directory, output), binary=find_binary())
+    try:
+        return followed(process, stops)
+    finally:
+        process.kill()
+
+
+_LOCK = threading.Lock()
+_STOPS: defaultdict[str, list[StopRequests]] = defaultdict(list)
+
+
+@contextmanager
+def _stoppable(session: str) -> Iterator[StopRequests]:
+    stops = StopRequests()
+    with _LOCK:
+        _STOPS[session].append(stops)
+    try:
+        yield stops
+    finally:
+        with _LOCK:
+            _STOPS[session].remove(stops)
+            if not _STOPS[session]:
+                del _STOPS[session]
+        stops.close()
+
+
+@contextmanager
+def _machine(*, exclusive: bool) -> Iterator[None]:
+    """Holds this machine, alone or with others. Waits until it may."""
+    with _lock_file("machine") as held:
+        fcntl.flock(held, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def _processor() -> Iterator[int]:
+    """A processor that no other guest of this machine runs on; one of them where there are more guests."""
+    usable = sorted(os.sched_getaffinity(0))
+    for cpu in usable:
+        with _lock_file(f"processor-{cpu}") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield cpu
+            return
+    yield usable[threading.get_native_id() % len(usable)]
+
+
+@contextmanager
+def _lock_file(name: str) -> Iterator[int]:
+    path = Path(tempfile.gettempdir(), f"crosswind-{os.getuid()}-{name}.lock")
+    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield held
+    finally:
+        os.close(held)
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.rpartition("-")[0].split(".") if part.isdigit())
