@@ -206,6 +206,7 @@ class Catalog:
     packets: tuple[Column, ...]
     spent: tuple[Column, ...]
     pieces: tuple[Column, ...]
+    tcp: tuple[Column, ...]
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
@@ -257,6 +258,7 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         packets=_columns(data["packets"]),
         spent=_columns(data["spent"]),
         pieces=_columns(data["pieces"]),
+        tcp=_columns(data["tcp"]),
     )
 
 

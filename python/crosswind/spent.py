@@ -49,6 +49,8 @@ GROUPS = (
     Group("receive_window", "Receive window", "the receiver's window",
           "Ready to be sent, and held back by the window that TCP's receiver gave, or by QUIC's flow control.",
           ("receive_window", "stream_window", "connection_window")),
+    Group("send_buffer", "Send buffer", "the send buffer",
+          "Held back because TCP's send buffer was full, so that nothing more was there to be sent.", ("send_buffer",)),
     Group("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",
           "Waiting for acknowledgements: Nagle's algorithm, and receivers that delay them.",
           ("nagle", "delayed_acknowledgement")),

@@ -1,7 +1,10 @@
 """Why an exchange took as long as it did, in a sentence."""
 
+import pytest
+
 from crosswind.explained import Explained, Piece
 from crosswind.report.text.explained import why
+from crosswind.spent import GROUPS
 
 MS = 1_000_000
 
@@ -18,3 +21,12 @@ def test_a_probe_and_what_it_told_are_one_story() -> None:
         "probe sent 68 ms later by QUIC's probe timer, time 2 in a row; 20 ms later its loss was known, and what it "
         "carried was sent again."
     )
+
+
+@pytest.mark.parametrize("part", [part for group in GROUPS for part in group.parts if group.name != "propagation"])
+def test_every_part_has_its_words(part: str) -> None:
+    pieces = (Piece(0, 98 * MS, part, "client", "forward", 6, 1),)
+    sentence = why(Explained("c000-r00", 0, 0, {}, 4, 98 * MS, 98 * MS, {part: 98 * MS}, pieces))
+    # Of hosts there is nothing to say.
+    is_usual = part in {"client_host", "server_host", "late"}
+    assert ("98 ms: " in sentence) != is_usual

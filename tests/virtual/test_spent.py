@@ -97,6 +97,34 @@ def test_a_small_receive_buffer_is_the_receivers_window() -> None:
     assert found["congestion_window"] <= 3 * 190
 
 
+def test_a_full_send_buffer_is_told_from_the_congestion_window() -> None:
+    # The window grows from 14,480 bytes by doubling, until the buffer holds no more.
+    host = {"receive_buffer": "8MiB"}
+    small, large = (tcp({"delay": "50ms"}, transfer("1MB"), send_buffer=size, **host) for size in ("16KiB", "64KiB"))
+    usual = {"tcp_handshake": 100, "propagation_forward": 50}
+    assert spent(small) == usual | {"congestion_window": 100, "send_buffer": 900}
+    assert spent(large) == usual | {"congestion_window": 300, "send_buffer": spent(large)["send_buffer"]}
+    assert "send_buffer" not in spent(tcp({"delay": "50ms"}, transfer("1MB"), **host))
+
+
+@pytest.mark.parametrize("transport", ["tcp", "wss"])
+def test_what_kernels_know_of_sockets_is_kept(transport: str) -> None:
+    path = {"delay": "10ms", "forward": {"lose": [30]}}
+    workload = {"transport": transport, **transfer("100kB")}
+    cell = virtual(path, workload=workload, host={"congestion_control": "cubic", "sample_tcp": "10ms"})
+    client = cell.tcp.filter(host="client")
+    assert client["last"].to_list() == [0] * (client.height - 1) + [1]
+    sampled = (client["at_ns"].diff().drop_nulls().head(client.height - 2) / MS).round(0).to_list()
+    assert set(sampled) == {10} and len(sampled) > 5
+    end = client.row(-1, named=True)
+    lost = cell.packets.filter(pl.col("verdict") == "dropped")["payload_bytes"].sum()
+    assert (end["retransmitted"], end["retransmitted_bytes"]) == (1, lost)
+    assert end["sent_bytes"] == cell.packets.filter(direction="forward")["payload_bytes"].sum()
+    assert end["slow_start_threshold"] >= 2 and client["slow_start_threshold"][0] is None
+    assert end["srtt_ns"] == pytest.approx(20 * MS, rel=0.01)
+    assert cell.tcp.filter(host="server", last=1).height == 1
+
+
 def test_nagles_algorithm_waits_for_a_delayed_acknowledgement() -> None:
     # HTTP/2 sends the header of a request and its body by two writes.
     held = virtual({"delay": "20ms"}, workload={"transport": "h2c", **echoes(10)}, host={"nodelay": False})

@@ -20,6 +20,7 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: false,
     pacing: false,
+    send_buffer: None,
     quic_packet_threshold: 3,
     quic_stream_window: 1 << 24,
     quic_connection_window: 1 << 26,

@@ -39,6 +39,8 @@ pub struct Hosts {
     pub nagle: bool,
     /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
     pub pacing: bool,
+    /// The size of TCP's send buffers, where it is set: `SO_SNDBUF`. Else the kernel lets them grow with the window.
+    pub send_buffer: Option<u64>,
     /// How many later packets have to arrive before QUIC takes one for lost.
     pub quic_packet_threshold: u32,
     /// How many bytes QUIC takes on a stream before it says more.

@@ -32,6 +32,7 @@ macro_rules! with_parts {
             CongestionWindow "congestion_window" "Ready to be sent, and held back by the congestion window: round trips of what had to be acknowledged first.",
             SlowStartAfterIdle "slow_start_after_idle" "The same, where the window was larger before the connection was idle.",
             ReceiveWindow "receive_window" "Ready to be sent, and held back by the window that TCP's receiver gave.",
+            SendBuffer "send_buffer" "Held back because TCP's send buffer was full, so that nothing more was there to be sent.",
             StreamWindow "stream_window" "Ready to be sent, and held back by the flow control of its stream of QUIC, until the receiver gave it more.",
             ConnectionWindow "connection_window" "Ready to be sent, and held back by the flow control of all streams of a QUIC connection together, until the receiver gave it more.",
             Nagle "nagle" "Ready to be sent, and held back until what was sent before was acknowledged: Nagle's algorithm.",

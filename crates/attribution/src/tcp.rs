@@ -4,7 +4,7 @@ use crate::bytes::ByteStream;
 use crate::links::Links;
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
-use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_SYN};
+use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
@@ -254,6 +254,10 @@ impl<'a> Connection<'a> {
             return Part::ReceiveWindow;
         }
         let in_flight = sent.start.saturating_sub(acknowledged);
+        let written = half.in_flight_as_written(send, self.hosts.promptness);
+        if self.hosts.send_buffer.zip(written).is_some_and(|(bytes, written)| written >= bytes) {
+            return Part::SendBuffer;
+        }
         let wanted = sent.end.saturating_sub(acknowledged);
         let is_small = sent.end - sent.start < half.largest_segment;
         let lost_nothing = half.bytes.is_sent_once();
@@ -412,6 +416,15 @@ impl<'a> Half<'a> {
             (last, most) = (Some(at), most.max(sent.end.saturating_sub(acknowledged)));
         }
         before_idle
+    }
+
+    /// What was in flight during the wait that ended with `send`, if it was all that had been written: the last segment before says
+    /// so, for a write that finds the buffer full pushes what it has written.
+    fn in_flight_as_written(&self, send: usize, promptness: Duration) -> Option<u64> {
+        let at = self.sends[send].packet.entered;
+        let mut earlier = self.sends[..send].iter().rev();
+        let before = earlier.find(|it| it.start >= it.after && at.saturating_since(it.packet.entered) > promptness)?;
+        (before.packet.headers.flags & TCP_PSH != 0).then(|| self.in_flight(before))
     }
 
     fn in_flight(&self, sent: &Segment<'_>) -> u64 {

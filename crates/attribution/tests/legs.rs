@@ -2,7 +2,7 @@
 //! packets are.
 
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece};
-use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, UDP, Verdict};
+use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -15,6 +15,7 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: true,
     pacing: false,
+    send_buffer: None,
     quic_packet_threshold: 3,
     quic_stream_window: 1 << 24,
     quic_connection_window: 1 << 26,
@@ -183,6 +184,34 @@ fn what_no_packet_tells_is_unknown() {
     assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
     wire.data(50_000, 0, 100, true);
     assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
+}
+
+#[test]
+fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
+    let held = |flags: u8, send_buffer| {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(10_000, 0, 1000, true);
+        wire.packets[2].headers.flags |= flags;
+        wire.ack(11_000, 1000, 60_000, false);
+        wire.data(12_000, 1000, 1000, true);
+        let leg = Leg {
+            side: Side::Forward,
+            client_port: PORT,
+            written: at(10_000),
+            received: at(13_000),
+            bytes: 2000,
+            carried: Carried::Unknown,
+            alone: true,
+        };
+        let hosts = Hosts { send_buffer, ..HOSTS };
+        Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), hosts).leg(leg)[0].part
+    };
+    assert_eq!(held(TCP_PSH, Some(1000)), Part::SendBuffer);
+    // There was room, or more to be sent, or the kernel may let the buffer grow.
+    assert_eq!(held(TCP_PSH, Some(1001)), Part::CongestionWindow);
+    assert_eq!(held(0, Some(1000)), Part::CongestionWindow);
+    assert_eq!(held(TCP_PSH, None), Part::CongestionWindow);
 }
 
 /// 1000 bytes take 800 us on a link of 10 Mbit/s.

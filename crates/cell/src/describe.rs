@@ -8,7 +8,7 @@ use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
 use crosswind_settings::{Group, Key};
-use crosswind_transport::{Features, TransportRef};
+use crosswind_transport::{Features, TcpSample, TransportRef};
 use crosswind_workload::{Kind, PageObject, Sample};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -35,6 +35,7 @@ pub struct Catalogue {
     objects: &'static [Column<PageObject>],
     packets: &'static [Column<PacketRecord>],
     spent: &'static [Column<Spent>],
+    tcp: &'static [Column<TcpSample>],
     pieces: &'static [Column<NumberedPiece>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
@@ -76,6 +77,7 @@ impl Catalogue {
             objects: Row::COLUMNS,
             packets: Row::COLUMNS,
             spent: Row::COLUMNS,
+            tcp: Row::COLUMNS,
             pieces: Row::COLUMNS,
             events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
         }

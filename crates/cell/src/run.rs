@@ -12,12 +12,13 @@ use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings};
+use crosswind_transport::{Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets};
 use crosswind_units::Instant;
 use crosswind_workload::{Context, Measured, Warning};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Packets of each host whose frames are recorded: more than a cell may have whose time is attributed, for a datagram may be several.
@@ -46,8 +47,18 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     between.start_capture()?;
     let virtual_time = machine.virtual_time;
     let quic = known_quic.clone();
-    let run =
-        Run { cell, between: &*between, testbed: &testbed, threads: &threads, zero, deadline, virtual_time, quic };
+    let tcp = wants_tcp(cell).then(|| Arc::new(TcpSockets::new(testbed.clock)));
+    let run = Run {
+        cell,
+        between: &*between,
+        testbed: &testbed,
+        threads: &threads,
+        zero,
+        deadline,
+        virtual_time,
+        quic,
+        tcp: tcp.clone(),
+    };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
     let known = between.finish()?;
 
@@ -68,6 +79,10 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     measured.warnings.extend(doubt);
     measured.warnings.extend(missing(known.capture_missed));
     write_tables(cell, &measured, zero)?;
+    let tcp = tcp.map(|sockets| sockets.take()).unwrap_or_default();
+    if let Some(directory) = cell.output.directory.as_ref().filter(|_| !tcp.is_empty()) {
+        write_table(directory, &tcp, zero)?;
+    }
     if wants_spent && ended.report.is_some() {
         let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
         write_spent(cell, &measured, Known { packets: &written.kept, quic: &quic, virtual_time }, zero)?;
@@ -96,6 +111,11 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         let threads = (!virtual_time).then_some(&threads);
         Observed { exchange_delay, ..observed(report, kernel_drops, threads, machine.memory_locked, &cpus) }
     }))
+}
+
+/// Whether what the kernel knows of TCP sockets is kept.
+fn wants_tcp(cell: &Cell) -> bool {
+    cell.output.directory.is_some() && (cell.output.spent || cell.host.sample_tcp_ns.is_some())
 }
 
 /// A greater share of the time in which packets were held is worth a warning.
@@ -182,6 +202,8 @@ struct Run<'a> {
     virtual_time: bool,
     /// Where QUIC packets are recorded.
     quic: Option<Arc<QuicPackets>>,
+    /// Where what the kernel knows of TCP sockets is kept.
+    tcp: Option<Arc<TcpSockets>>,
 }
 
 impl Run<'_> {
@@ -199,6 +221,15 @@ impl Run<'_> {
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
+            // Gone when this ends, however it does.
+            let (_running, stopped) = channel::<()>();
+            if let (Some(tcp), Some(interval)) = (&self.tcp, self.cell.host.sample_tcp_ns) {
+                scope.spawn(move || {
+                    while stopped.recv_timeout(Duration::from_nanos(interval)) == Err(RecvTimeoutError::Timeout) {
+                        tcp.sample();
+                    }
+                });
+            }
             let running = scope.spawn(|| {
                 let result = self.cell.workload.run(&context);
                 over.store(true, Ordering::Release);
@@ -244,6 +275,7 @@ impl Run<'_> {
             security,
             tcp_totals: self.between.tcp_totals(),
             quic_packets: self.quic.clone(),
+            tcp_sockets: self.tcp.clone(),
             ..self.cell.connection_settings()
         })
     }

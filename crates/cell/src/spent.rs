@@ -157,6 +157,7 @@ fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
             .flatten()
             .any(|socket| socket.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")))
             || host.default_qdisc == Some(Qdisc::Fq),
+        send_buffer: host.send_buffer_bytes.map(u64::from),
         quic_packet_threshold: quic.packet_threshold(),
         quic_stream_window: quic.stream_window().into(),
         quic_connection_window: quic.connection_window().into(),
@@ -212,8 +213,15 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
         return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
     };
     let leg = |side: Side, written, received, bytes| {
-        let carried = carried(sample.positions[side as usize]);
-        attribution.leg(Leg { side, client_port, written, received, bytes, carried, alone: traffic.alone })
+        attribution.leg(Leg {
+            side,
+            client_port,
+            written,
+            received,
+            bytes,
+            carried: carried(sample.positions[side as usize]),
+            alone: traffic.alone,
+        })
     };
     if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
         let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));

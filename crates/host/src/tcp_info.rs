@@ -4,10 +4,30 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Where the fields are in the kernel's `struct tcp_info` (include/uapi/linux/tcp.h), bytes. It only ever grows at its end.
+const RTO: usize = 8;
+const SND_MSS: usize = 16;
+const UNACKED: usize = 24;
+const LOST: usize = 32;
+const RETRANS: usize = 36;
+const RTT: usize = 68;
+const RTTVAR: usize = 72;
+const SND_SSTHRESH: usize = 76;
+const SND_CWND: usize = 80;
 const TOTAL_RETRANS: usize = 100;
+const BYTES_ACKED: usize = 120;
+const NOTSENT_BYTES: usize = 144;
 const MIN_RTT: usize = 148;
 const DATA_SEGS_OUT: usize = 156;
-const NEEDED: usize = 160;
+const DELIVERY_RATE: usize = 160;
+const BUSY_TIME: usize = 168;
+const RWND_LIMITED: usize = 176;
+const SNDBUF_LIMITED: usize = 184;
+const BYTES_SENT: usize = 200;
+const BYTES_RETRANS: usize = 208;
+/// As many as Linux 4.19 has.
+const NEEDED: usize = 216;
+/// The kernel's slow start threshold where there is none (include/net/tcp.h).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// What the kernel has counted of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +38,40 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// The shortest round trip that it has measured, microseconds.
     pub shortest_round_trip_us: Option<u32>,
+    /// The congestion window, segments.
+    pub congestion_window: u32,
+    /// Up to where the window grows by slow start, segments; none before the first loss.
+    pub slow_start_threshold: Option<u32>,
+    /// Bytes of a segment.
+    pub segment_bytes: u32,
+    /// Segments that were sent and are not acknowledged.
+    pub unacknowledged: u32,
+    /// Of those, the ones that are taken for lost.
+    pub lost: u32,
+    /// Of those, the ones that were sent again.
+    pub sent_again: u32,
+    /// The smoothed round trip, microseconds.
+    pub smoothed_round_trip_us: u32,
+    /// The mean deviation from it, microseconds.
+    pub round_trip_variation_us: u32,
+    /// The retransmission timeout, microseconds.
+    pub retransmission_timeout_us: u32,
+    /// How fast data has arrived lately, bytes a second.
+    pub delivery_rate: u64,
+    /// For how long something was in flight or to be sent, microseconds.
+    pub busy_us: u64,
+    /// Of that, for how long the receiver's window held it back.
+    pub receive_window_limited_us: u64,
+    /// Of that, for how long nothing more was there to be sent because the send buffer was full.
+    pub send_buffer_limited_us: u64,
+    /// Bytes of data that were sent, retransmitted ones included.
+    pub sent_bytes: u64,
+    /// Bytes of data that were sent again.
+    pub retransmitted_bytes: u64,
+    /// Bytes that are acknowledged; at the client the SYN counts as one.
+    pub acknowledged_bytes: u64,
+    /// Bytes in the send buffer that were not sent yet.
+    pub unsent_bytes: u32,
 }
 
 /// What the kernel has counted of the connection on `socket`; none where it does not say.
@@ -40,12 +94,31 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
 
 fn parse(bytes: &[u8; 256]) -> TcpInfo {
     let field = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let large = |at: usize| bytes.get(at..).and_then(|from| from.first_chunk()).map_or(0, |it| u64::from_ne_bytes(*it));
     let shortest = field(MIN_RTT);
+    let threshold = field(SND_SSTHRESH);
     TcpInfo {
         segments_sent: field(DATA_SEGS_OUT),
         retransmitted: field(TOTAL_RETRANS),
         // All ones until the first measurement.
         shortest_round_trip_us: (shortest != u32::MAX && shortest != 0).then_some(shortest),
+        congestion_window: field(SND_CWND),
+        slow_start_threshold: (threshold < NO_THRESHOLD).then_some(threshold),
+        segment_bytes: field(SND_MSS),
+        unacknowledged: field(UNACKED),
+        lost: field(LOST),
+        sent_again: field(RETRANS),
+        smoothed_round_trip_us: field(RTT),
+        round_trip_variation_us: field(RTTVAR),
+        retransmission_timeout_us: field(RTO),
+        delivery_rate: large(DELIVERY_RATE),
+        busy_us: large(BUSY_TIME),
+        receive_window_limited_us: large(RWND_LIMITED),
+        send_buffer_limited_us: large(SNDBUF_LIMITED),
+        sent_bytes: large(BYTES_SENT),
+        retransmitted_bytes: large(BYTES_RETRANS),
+        acknowledged_bytes: large(BYTES_ACKED),
+        unsent_bytes: field(NOTSENT_BYTES),
     }
 }
 
@@ -67,6 +140,9 @@ mod tests {
         assert_eq!((sender.segments_sent, sender.retransmitted), (1, 0));
         assert_eq!((receiver.segments_sent, receiver.retransmitted), (0, 0));
         assert!(sender.shortest_round_trip_us.is_some_and(|us| us < 1_000_000));
+        assert_eq!((sender.sent_bytes, sender.retransmitted_bytes, sender.slow_start_threshold), (3, 0, None));
+        assert!(sender.congestion_window >= 2 && sender.segment_bytes > 500, "{sender:?}");
+        assert!(sender.smoothed_round_trip_us > 0 && sender.retransmission_timeout_us >= sender.smoothed_round_trip_us);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// TCP's flag of a new connection (RFC 9293).
 pub const TCP_SYN: u8 = 0x02;
+/// TCP's flag of a segment that ends what was written (RFC 9293, 3.9.1).
+pub const TCP_PSH: u8 = 0x08;
 /// TCP's flag that says that there is an acknowledgement number.
 pub const TCP_ACK: u8 = 0x10;
 const ROUTING: u8 = 43;

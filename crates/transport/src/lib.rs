@@ -34,4 +34,5 @@ pub use runtime::driver::Driver;
 pub use runtime::{driver, serving};
 pub use security::Resumption;
 pub use settings::{Payload, QuicSettings, Settings, SocketReadback, SocketSettings};
+pub use tcp::sockets::{TcpSample, TcpSockets};
 pub use tcp::totals::{TcpReport, TcpTotals};

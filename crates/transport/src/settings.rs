@@ -3,6 +3,7 @@
 use crate::error::{TransportError, failed};
 use crate::quic::packets::QuicPackets;
 use crate::security::{Resumption, Security};
+use crate::tcp::sockets::TcpSockets;
 use crate::tcp::totals::TcpTotals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub struct Settings {
     pub quic_packets: Option<Arc<QuicPackets>>,
     /// A server answers this address alone, if one is given.
     pub only_from: Option<IpAddr>,
+    /// Where what the kernel knows of each TCP socket is kept, if anywhere.
+    pub tcp_sockets: Option<Arc<TcpSockets>>,
     /// Where the kernel's counts of TCP connections are added up, if anywhere.
     pub tcp_totals: Option<Arc<TcpTotals>>,
 }

@@ -47,7 +47,8 @@ class VirtualCell:
 
     Attributes: result: its `finished` event. samples: a row for each exchange, none with programs. packets: a row for
         each packet. spent: a row for each exchange, with what its time was spent on. pieces: the same of the slowest
-        and the first, in the order of time. output, errors: what each program wrote, by `client` and `server`. The
+        and the first, in the order of time. tcp: what kernels knew of TCP sockets, at the end of each connection and
+        as often as `host.sample_tcp` says. output, errors: what each program wrote, by `client` and `server`. The
         columns are those of docs/result.md.
     """
 
@@ -56,6 +57,7 @@ class VirtualCell:
     packets: pl.DataFrame = field(repr=False)
     spent: pl.DataFrame = field(repr=False)
     pieces: pl.DataFrame = field(repr=False)
+    tcp: pl.DataFrame = field(repr=False)
     output: Mapping[str, str] = field(repr=False)
     errors: Mapping[str, str] = field(repr=False)
 
@@ -97,6 +99,7 @@ def virtual(
             packets=_table(directory / "packets.arrow"),
             spent=_table(directory / "spent.arrow"),
             pieces=_table(directory / "pieces.arrow"),
+            tcp=_table(directory / "tcp.arrow"),
             output=_texts(directory, "out"),
             errors=_texts(directory, "err"),
         )

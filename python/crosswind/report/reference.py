@@ -70,6 +70,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "packets": lambda: columns_table(catalog().packets),
     "spent": lambda: columns_table(catalog().spent),
     "pieces": lambda: columns_table(catalog().pieces),
+    "tcp": lambda: columns_table(catalog().tcp),
 }
 """Every table by the name in its marker."""
 

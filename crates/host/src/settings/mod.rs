@@ -21,7 +21,7 @@ const MIN_BUFFER: u32 = 4096;
 const MAX_BUFFER: u32 = 1 << 30;
 
 /// Keys of what a program sets itself, and what that is.
-const OF_PROGRAMS: [(&str, &str); 10] = [
+const OF_PROGRAMS: [(&str, &str); 11] = [
     ("nodelay", "TCP_NODELAY on its sockets"),
     ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
     ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
@@ -32,6 +32,7 @@ const OF_PROGRAMS: [(&str, &str); 10] = [
     ("quic_time_threshold", "when a packet is lost"),
     ("quic_stream_window_bytes", "the flow control of its connections"),
     ("quic_connection_window_bytes", "the flow control of its connections"),
+    ("sample_tcp_ns", "its sockets, which Crosswind does not see"),
 ];
 
 /// The two hosts. A key that is set overrides the profile's value.
@@ -138,6 +139,10 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "64MiB"))]
     pub quic_connection_window_bytes: Option<u32>,
+    /// How often what the kernel knows of each TCP socket is kept, such as its congestion window (`TCP_INFO`); else it is kept once, at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("default_help" = "never"))]
+    pub sample_tcp_ns: Option<u64>,
     /// The clock of both hosts and of the path.
     pub clock: HostClock,
     /// The kernel of virtual time, by its series: 6.12, for example.
@@ -249,6 +254,7 @@ impl HostConfig {
             quic_time_threshold: self.quic_time_threshold,
             quic_stream_window_bytes: self.quic_stream_window_bytes,
             quic_connection_window_bytes: self.quic_connection_window_bytes,
+            sample_tcp_ns: self.sample_tcp_ns,
             ..Self::default()
         }
     }
@@ -286,6 +292,7 @@ impl HostConfig {
             quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
             quic_stream_window_bytes: self.quic_stream_window_bytes.or(profile.quic_stream_window_bytes),
             quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
+            sample_tcp_ns: self.sample_tcp_ns,
             clock: self.clock,
             kernel: self.kernel.clone(),
         }
@@ -354,7 +361,7 @@ mod tests {
                         slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
                         tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
                         quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window \
-                        quic_connection_window clock kernel";
+                        quic_connection_window sample_tcp clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

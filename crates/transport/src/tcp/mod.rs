@@ -1,9 +1,11 @@
 //! TCP (RFC 9293), a message being a number of bytes that both ends know.
 
 pub(crate) mod nonblocking;
+pub(crate) mod sockets;
 pub(crate) mod totals;
 
 use crate::error::failed;
+use crate::tcp::sockets::Watched;
 use crate::tcp::totals::TcpTotals;
 use crate::{
     Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
@@ -53,8 +55,9 @@ impl Transport for Tcp {
             let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
             let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
             let totals = settings.tcp_totals.clone();
+            let watched = Watched::start(settings.tcp_sockets.as_ref(), &SockRef::from(&stream), "client", client_port);
             let stream = Arc::new(stream);
-            Ok(Box::new(TcpConnection { stream, client_port, timeout, phases, accepted: false, totals })
+            Ok(Box::new(TcpConnection { watched, stream, client_port, timeout, phases, accepted: false, totals })
                 as Box<dyn Connection>)
         })
     }
@@ -157,7 +160,10 @@ impl TcpServer {
         }
         set_timeout(&stream, timeout)?;
         let phases = Phases::default();
+        let watched =
+            Watched::start(self.settings.tcp_sockets.as_ref(), &SockRef::from(&stream), "server", peer.port());
         Ok(Box::new(TcpConnection {
+            watched,
             stream: Arc::new(stream),
             client_port: peer.port(),
             timeout,
@@ -174,6 +180,7 @@ fn set_timeout(stream: &TcpStream, timeout: Duration) -> Result<(), TransportErr
 }
 
 struct TcpConnection {
+    watched: Option<Arc<Watched>>,
     stream: Arc<TcpStream>,
     client_port: u16,
     timeout: Duration,
@@ -184,6 +191,7 @@ struct TcpConnection {
 
 impl Drop for TcpConnection {
     fn drop(&mut self) {
+        self.watched = None;
         if let Some(totals) = &self.totals {
             totals.add(&SockRef::from(&*self.stream));
         }

@@ -2,6 +2,7 @@
 
 use crate::error::failed;
 use crate::settings::{SocketReadback, SocketSettings};
+use crate::tcp::sockets::Watched;
 use crate::tcp::totals::TcpTotals;
 use crate::{Settings, TransportError, tcp};
 use socket2::{SockRef, Socket};
@@ -40,7 +41,8 @@ impl Listening {
 
     /// A second handle on the socket of a connection that was accepted.
     pub(crate) fn handle(&self, stream: &TcpStream) -> Result<SocketHandle, TransportError> {
-        SocketHandle::new(stream, &self.settings)
+        let client_port = stream.peer_addr().map_err(failed("cannot read the client's address"))?.port();
+        SocketHandle::of(stream, &self.settings, "server", client_port)
     }
 
     /// The next connection, and its client. No connection is lost when the call is dropped.
@@ -73,13 +75,25 @@ pub(crate) fn own_port(stream: &TcpStream) -> Result<u16, TransportError> {
 #[derive(Debug)]
 pub(crate) struct SocketHandle {
     socket: Option<Socket>,
+    watched: Option<Arc<Watched>>,
     totals: Option<Arc<TcpTotals>>,
 }
 
 impl SocketHandle {
+    /// Of a client's connection.
     pub(crate) fn new(stream: &TcpStream, settings: &Settings) -> Result<Self, TransportError> {
+        Self::of(stream, settings, "client", own_port(stream)?)
+    }
+
+    fn of(
+        stream: &TcpStream,
+        settings: &Settings,
+        host: &'static str,
+        client_port: u16,
+    ) -> Result<Self, TransportError> {
         let socket = SockRef::from(stream).try_clone().map_err(failed("cannot share a socket"))?;
-        Ok(Self { socket: Some(socket), totals: settings.tcp_totals.clone() })
+        let watched = Watched::start(settings.tcp_sockets.as_ref(), &SockRef::from(stream), host, client_port);
+        Ok(Self { socket: Some(socket), watched, totals: settings.tcp_totals.clone() })
     }
 
     /// The socket's settings, as the kernel has them.
@@ -93,6 +107,7 @@ impl SocketHandle {
     /// Gives this handle up, and has the connection reset when the other one is dropped.
     pub(crate) fn reset_on_close(&mut self) {
         self.add_to_totals();
+        self.watched = None;
         if let Some(socket) = self.socket.take() {
             // It fails when the connection is over, which is what is wanted.
             let _ = socket.set_linger(Some(Duration::ZERO));

@@ -35,6 +35,7 @@ _SAID = {
     "congestion_window": "it waited {time} for the congestion window",
     "slow_start_after_idle": "it waited {time} for the congestion window, which an idle time had shrunk",
     "receive_window": "it waited {time} for the receiver's window",
+    "send_buffer": "it waited {time} for room in the send buffer",
     "stream_window": "it waited {time} for the flow control of its stream",
     "connection_window": "it waited {time} for the flow control of its connection",
     "nagle": "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
