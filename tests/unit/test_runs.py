@@ -33,7 +33,7 @@ from crosswind.store.removal import remove_entries, remove_run
 from crosswind.store.result import RepetitionResult
 from runs import RUN_ID, cell_result, change_sealed, new_run, planned_cell
 
-RESULT_BYTES = 4000
+RESULT_BYTES = 5000
 
 
 def make_run(
