@@ -48,6 +48,15 @@ def test_the_first_connection_takes_no_longer_than_the_next(cells: VirtualCells)
     assert 0 <= other_ns - 17_920 <= 20
 
 
+@pytest.mark.parametrize("transport", ["tcp", "quic", "webtransport"])
+def test_a_path_without_delay_takes_no_time(cells: VirtualCells, transport: str) -> None:
+    # The emulator holds packets back where a machine's speed is the limit, which virtual time does not have.
+    ran = cells.run({"kind": "echo", "transport": transport, "messages": 100})
+    assert ran.finished.fidelity is not None
+    assert (ran.finished.fidelity.held_ns, ran.finished.warnings) == (0, ())
+    assert ran.samples().select((pl.col("received_ns") - pl.col("sent_ns")).max()).item() <= ADDED_NS
+
+
 def test_nagles_algorithm_waits_for_the_delayed_acknowledgement(cells: VirtualCells) -> None:
     # A program that writes a message in two pieces and waits for the answer: with Nagle's algorithm the second piece
     # waits for the acknowledgement of the first, which the server delays by 40 ms, TCP_DELACK_MIN: a round trip more,

@@ -69,9 +69,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let all_traffic = counters.read();
     let written = files.finish()?;
     measured.warnings.extend(warnings(&ended, &written));
-    if !virtual_time {
-        measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
-    }
+    measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
     if wants_own_drops && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }

@@ -12,6 +12,7 @@ use super::too_big::icmp_about;
 use super::{EmulatorReport, RUNNING, Setup};
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::guest::in_virtual_time;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers};
 use crosswind_path::{Arrival, Departure, Packet, Path, Side};
@@ -70,10 +71,13 @@ impl ForwardingLoop {
             ),
             clock: setup.clock,
             alarm: Alarm::new(share),
-            intake: Intake::new(Side::BOTH.map(|side| {
-                let rate = setup.config.effect(side).rate?;
-                Some(rate.transmission(Bytes(setup.mtu as u64), 0).duration)
-            })),
+            intake: Intake::new(
+                Side::BOTH.map(|side| {
+                    let rate = setup.config.effect(side).rate?;
+                    Some(rate.transmission(Bytes(setup.mtu as u64), 0).duration)
+                }),
+                in_virtual_time(),
+            ),
             yields: setup.watch.is_some(),
             backlog: Backlog::new(&setup.host_cpus),
             cpus: setup.cpus,
