@@ -48,3 +48,44 @@ class Explained:
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class SocketPoint:
+    """What a kernel knew of a TCP socket at a time. Times in ns since the cell was ready, sizes in bytes.
+
+    Attributes: threshold_bytes: None before the first loss.
+    """
+
+    at_ns: int
+    window_bytes: int
+    threshold_bytes: int | None
+    in_flight_bytes: int
+    srtt_ns: int
+
+
+@dataclass(frozen=True)
+class PacketPoint:
+    """A packet that it sent.
+
+    Attributes: queued_ns: how long it waited behind others. fate: dropped, marked, or empty.
+    """
+
+    at_ns: int
+    queued_ns: int
+    fate: str
+
+
+@dataclass(frozen=True)
+class SocketHistory:
+    """The socket of a repetition that sent the most, over time.
+
+    Attributes: host: whose it is. packets: those that it sent; none where the run did not keep them.
+    """
+
+    key: str
+    levels: Mapping[str, str]
+    host: str
+    client_port: int
+    points: Sequence[SocketPoint]
+    packets: Sequence[PacketPoint]

@@ -41,6 +41,12 @@ SPENT_SCHEMA = _schema(catalog().spent)
 PIECES_SCHEMA = _schema(catalog().pieces)
 """Columns of `pieces.arrow`, the same in the order of time."""
 
+TCP_SCHEMA = _schema(catalog().tcp)
+"""Columns of `tcp.arrow`, what kernels knew of TCP sockets."""
+
+PACKET_SCHEMA = _schema(catalog().packets)
+"""Columns of `packets.arrow`."""
+
 OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 

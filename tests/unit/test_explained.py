@@ -2,7 +2,8 @@
 
 import pytest
 
-from crosswind.explained import Explained, Piece
+from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
+from crosswind.report.charts.sockets import socket_charts
 from crosswind.report.text.explained import why
 from crosswind.spent import GROUPS
 
@@ -30,3 +31,27 @@ def test_every_part_has_its_words(part: str) -> None:
     # Of hosts there is nothing to say.
     is_usual = part in {"client_host", "server_host", "late"}
     assert ("98 ms: " in sentence) != is_usual
+
+
+def test_a_socket_is_drawn_with_what_the_path_did_on_one_time_axis() -> None:
+    points = [
+        SocketPoint(10 * MS, 14_480, None, 14_480, 20 * MS),
+        SocketPoint(40 * MS, 7_240, 7_240, 2_896, 21 * MS),
+    ]
+    packets = [
+        PacketPoint(5 * MS, 2 * MS, ""),
+        PacketPoint(20 * MS, 0, "dropped"),
+        PacketPoint(50 * MS, 1 * MS, "marked"),
+    ]
+    charts = [
+        panel.charts[0] for panel in socket_charts(SocketHistory("c000-r00", {}, "client", 40_000, points, packets))
+    ]
+    assert charts[0].notes == ("Upright: packets that the path dropped (1) or marked (1).",)
+    for chart, lines in zip(charts, ({"congestion window", "slow start threshold", "in flight"}, None), strict=True):
+        events, drawn = (layer["encoding"] for layer in chart.specification["layer"])
+        assert events["x"]["scale"]["domain"] == drawn["x"]["scale"]["domain"] == [0, 50]
+        rows = [row for data in chart.specification["datasets"].values() for row in data]
+        named = {row["what"] for row in rows}
+        assert named == (lines or {"smoothed round trip", "waited in queues"}) | {"dropped", "marked"}
+    windows = [row for data in charts[0].specification["datasets"].values() for row in data if "value" in row]
+    assert {"at": 40, "value": 7240, "what": "slow start threshold"} in windows

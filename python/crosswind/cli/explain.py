@@ -37,7 +37,8 @@ def command(
     """Show why exchanges of RUN, or of the latest run, took as long as they did.
 
     Each has a sentence, and a timeline of what its time was spent on, the pieces of which sum to its whole time.
-    Times are those of the packets through the emulator (docs/explain.md).
+    Times are those of the packets through the emulator (docs/explain.md). Of a run with `sample_tcp` a page also draws
+    what the kernel knew of the TCP socket that sent the most, and, where packets are kept, what the path did to them.
 
     Exit status: 0; 2 when there is no such exchange, or nothing tells what its time was spent on.
     """
@@ -49,7 +50,7 @@ def command(
     from crosswind.explained import SCHEMA
     from crosswind.report.text.explained import timeline, why
     from crosswind.store.directory import Store
-    from crosswind.store.explained import explained
+    from crosswind.store.explained import explained, socket_histories
     from crosswind.store.listing import latest_run
 
     store = Store.read(run or latest_run())
@@ -57,7 +58,8 @@ def command(
     if html:
         from crosswind.report.explain_page import write_explained
 
-        write_explained(found, store.manifest.presentation["title"], html)
+        histories = socket_histories(store, found)
+        write_explained(found, histories, store.manifest.presentation["title"], html)
         click.echo(f"wrote {html}", err=True)
         return 0
     with readers_may_leave():

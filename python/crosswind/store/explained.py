@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from crosswind.errors import StoreError, UsageError
-from crosswind.explained import Explained, Piece
-from crosswind.record import PIECES_SCHEMA, SPENT_SCHEMA
+from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
+from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.store.directory import Store
-from crosswind.store.record import PIECES, SPENT
+from crosswind.store.record import PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
 
@@ -86,6 +86,43 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
         usual_ns=median(table["whole_ns"].to_list()),
         parts={name.removesuffix("_ns"): ns for name, ns in parts.items()},
         pieces=[Piece(**each) for each in pieces.drop("exchange").iter_rows(named=True)],
+    )
+
+
+def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
+    """Of each repetition that has one of the exchanges and whose sockets were sampled: the socket that sent the most.
+
+    Raises: DamagedFileError when a table is not what was written.
+    """
+    results = store.results()
+    keys = dict.fromkeys(exchange.key for exchange in exchanges)
+    return [history for key in keys if (history := _history(store, results[key])) is not None]
+
+
+def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
+    tcp = _table(store, result, TCP, TCP_SCHEMA)
+    if not (tcp["last"] == 0).any():
+        return None
+    most = tcp.sort("sent_bytes").row(-1, named=True)
+    host, port = most["host"], most["client_port"]
+    own = tcp.filter(host=host, client_port=port).sort("at_ns")
+    at_segments = [
+        (pl.col(name) * pl.col("segment_bytes")).alias(name)
+        for name in ("congestion_window", "slow_start_threshold", "unacknowledged")
+    ]
+    points = own.select("at_ns", *at_segments, "srtt_ns").rows()
+    side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
+    packets = _table(store, result, PACKETS, PACKET_SCHEMA).filter(pl.col(whose) == port, direction=side).sort("in_ns")
+    fate = (
+        pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))
+    )
+    return SocketHistory(
+        key=result.key,
+        levels=dict(result.planned.levels),
+        host=host,
+        client_port=port,
+        points=[SocketPoint(*row) for row in points],
+        packets=[PacketPoint(*row) for row in packets.select("in_ns", "queueing_ns", fate.alias("fate")).rows()],
     )
 
 

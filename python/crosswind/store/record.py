@@ -22,6 +22,8 @@ from crosswind.store.tables import read_table
 SAMPLES = "samples.parquet"
 SPENT = "spent.parquet"
 PIECES = "pieces.parquet"
+TCP = "tcp.parquet"
+PACKETS = "packets.parquet"
 _OBJECTS = "objects.parquet"
 _OUTPUT = "client.out"
 _KEPT_OUTPUT_BYTES = 16 << 20

@@ -1,0 +1,107 @@
+"""A TCP socket over time: its windows, its round trips, and what the path did to its packets, on one time axis."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import altair as alt
+
+from crosswind.explained import PacketPoint, SocketHistory
+from crosswind.quantities import SIZE, TIME, Unit
+from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
+from crosswind.report.page import Chart, Panels
+
+T = TypeVar("T")
+
+_HEIGHT = 180
+_MOST = 2000
+"""Points of a line, evenly spaced, and packets of a kind: the first."""
+_COLOURS = {
+    "congestion window": PALETTE[0],
+    "slow start threshold": PALETTE[4],
+    "in flight": PALETTE[2],
+    "smoothed round trip": PALETTE[3],
+    "waited in queues": PALETTE[5],
+    "dropped": PALETTE[1],
+    "marked": PALETTE[8],
+}
+
+
+@dataclass(frozen=True)
+class _Point:
+    at: float
+    value: float
+    what: str
+
+
+@dataclass(frozen=True)
+class _Event:
+    at: float
+    what: str
+
+
+def socket_charts(history: SocketHistory) -> list[Panels]:
+    """Windows, and below them round trips with the queueing of each packet; both with what was dropped and marked."""
+    points, packets = _thinned(history.points), history.packets
+    end = max([point.at_ns for point in points] + [packet.at_ns for packet in packets[-1:]])
+    divisor, unit = TIME.scale_for([end])
+    windows = [
+        (point.at_ns, value, what)
+        for point in points
+        for what, value in (
+            ("congestion window", point.window_bytes),
+            ("slow start threshold", point.threshold_bytes),
+            ("in flight", point.in_flight_bytes),
+        )
+        if value is not None
+    ]
+    times = [(point.at_ns, point.srtt_ns, "smoothed round trip") for point in points]
+    times += [(packet.at_ns, packet.queued_ns, "waited in queues") for packet in _thinned(packets) if not packet.fate]
+    events = [
+        _Event(packet.at_ns / divisor, packet.fate)
+        for fate in ("dropped", "marked")
+        for packet in [packet for packet in packets if packet.fate == fate][:_MOST]
+    ]
+    when = (f"time, {unit}", end / divisor)
+    note = _events_note(packets)
+    charts = [
+        Chart("Windows", _drawing(_scaled(windows, divisor, SIZE), events, when), (note,)),
+        Chart("Round trips and queues", _drawing(_scaled(times, divisor, TIME), events, when)),
+    ]
+    return [Panels([chart], 1) for chart in charts]
+
+
+def _events_note(packets: Sequence[PacketPoint]) -> str:
+    if not packets:
+        return "With --packets, what the path dropped, marked and queued would be here."
+    dropped, marked = (sum(packet.fate == fate for packet in packets) for fate in ("dropped", "marked"))
+    return f"Upright: packets that the path dropped ({dropped:,}) or marked ({marked:,})."
+
+
+def _thinned(all_of_them: Sequence[T]) -> Sequence[T]:
+    step = -(-len(all_of_them) // _MOST) or 1
+    return all_of_them[::step]
+
+
+def _scaled(values: Sequence[tuple[int, int, str]], divisor: float, quantity: Unit) -> tuple[list[_Point], str]:
+    scale, unit = quantity.scale_for([value for _, value, _ in values])
+    return [_Point(at / divisor, value / scale, what) for at, value, what in values], unit
+
+
+def _drawing(scaled: tuple[list[_Point], str], events: Sequence[_Event], when: tuple[str, float]) -> Specification:
+    points, unit = scaled
+    shown = {point.what for point in points} | {event.what for event in events}
+    colours = {what: colour for what, colour in _COLOURS.items() if what in shown}
+    x = alt.X("at:Q", title=when[0], scale=alt.Scale(domain=[0, when[1]], nice=False), axis=axis(log=False))
+    colour = alt.Color(
+        "what:N",
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", columns=3),
+    )
+    lines = (
+        alt.Chart(inline(points))
+        .mark_line(interpolate="step-after", strokeWidth=1.5)
+        .encode(x=x, y=alt.Y("value:Q", title=unit, axis=axis(log=False)), color=colour)
+    )
+    rules = alt.Chart(inline(events)).mark_rule(opacity=0.5).encode(x=x, color=colour)
+    return specification([rules, lines], _HEIGHT)
