@@ -38,6 +38,7 @@ _COMMANDS = {
     "predict": "Show what the models predict for a path.",
     "fit": "Fit models to the transfers of a run and test them on held-out cells.",
     "report": "Show or export the results of a run.",
+    "export": "Write a run as an archive that others can read, cite and run again.",
     "explain": "Show why exchanges of a run took as long as they did.",
     "compare": "Compare two runs; fail if the second is shown to be worse.",
     "verify": "Rerun cells in virtual time and compare every bit.",

@@ -82,7 +82,8 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         beside=result.beside,
         machine=result.machine,
         samples=_samples(place / SAMPLES, result) if whole else empty_samples(),
-        spent=read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)) if whole else empty_spent(),
+        # Of a part that an earlier version did not know, no exchange had any.
+        spent=read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)).fill_null(0) if whole else empty_spent(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )

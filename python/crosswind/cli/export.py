@@ -1,0 +1,48 @@
+"""`crosswind export`: a run as one archive that others can read, cite and run again."""
+
+from pathlib import Path
+
+import click
+
+from crosswind.cli.text import warn_of_damage
+from crosswind.errors import UsageError
+
+
+@click.command()
+@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.option(
+    "--ro-crate",
+    "crate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.zip",
+    help="Write the run, its report and its description as an RO-Crate.",
+)
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="An author, as `Name (ORCID)`; repeatable.")
+@click.option("--licence", metavar="NAME|URL", help="The data's licence, as `CC-BY-4.0` or an address.")
+@click.option("--zenodo", is_flag=True, help="Add a .zenodo.json.")
+def command(
+    *, run: Path | None, crate: Path | None, authors: tuple[str, ...], licence: str | None, zenodo: bool
+) -> int:
+    """Export RUN, or the latest run, for publication.
+
+    An RO-Crate is a zip archive with a description of its content as JSON-LD: who measured what, when, with which
+    versions, over which factors.
+
+    Exit status: 0, or 1 when a file of the run is damaged.
+    """
+    if crate is None:
+        raise UsageError("nothing to export", hint="--ro-crate FILE.zip")
+    if zenodo and not authors:
+        raise UsageError("--zenodo needs an author", hint="--author 'Name (0000-0000-0000-0000)'")
+    # Drawing and statistics take more than a second to import, for which --help should not wait.
+    from crosswind import results
+    from crosswind.ro_crate import write_crate
+    from crosswind.store.listing import latest_run
+    from crosswind.store.run import load
+
+    loaded = load(run or latest_run())
+    made = results.analysed(loaded)
+    warn_of_damage(made.record)
+    files = write_crate(loaded, made, crate, authors=authors, licence=licence, zenodo=zenodo)
+    click.echo(f"wrote {'standard output' if crate == Path('-') else crate}: {files} files", err=True)
+    return 1 if made.record.damaged else 0

@@ -1,0 +1,219 @@
+"""A run as an RO-Crate: one archive that says of itself what it holds, to be published and cited.
+
+RO-Crate 1.1 (https://w3id.org/ro/crate/1.1) is a directory with a description in JSON-LD, of schema.org's terms; its
+profile Process Run Crate (https://w3id.org/ro/wfrun/process/0.5) says which program made the data, when, and from what.
+The archive holds the run as it is on the disk, its report, its estimates, and its study as TOML.
+"""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind import report
+from crosswind.analysis.result import Result
+from crosswind.report.files import whole
+from crosswind.results import Analysed
+from crosswind.store.lock import LOCK
+from crosswind.store.run import StoredRun
+from crosswind.study.design import Study
+from crosswind.temporary import temporary_directory
+
+METADATA = "ro-crate-metadata.json"
+ZENODO = ".zenodo.json"
+
+_CRATE = "https://w3id.org/ro/crate/1.1"
+_PROCESS = "https://w3id.org/ro/wfrun/process/0.5"
+_TERMS = "https://w3id.org/ro/terms/workflow-run/context"
+_CROSSWIND = "#crosswind"
+_COMPRESSED = {".json", ".jsonl", ".toml", ".html", ".csv", ".out", ".err", ".sqlog", ".log", ".txt"}
+_MADE = ("report.html", "result.json", "estimates.csv", "study.toml")
+"""Files that are made for the archive, whatever the run has of these names."""
+
+_TOP = {
+    "manifest.json": ("application/json", "The study in its canonical form, options, provenance and sessions"),
+    "plan.jsonl": ("application/jsonl", "Every repetition of the plan, in its order, with its parameters and its seed"),
+    "report.html": ("text/html", "The report"),
+    "result.json": ("application/json", "The report as data (schema crosswind.result/1)"),
+    "estimates.csv": ("text/csv", "Every estimate with its interval, its number of samples and its method"),
+    "study.toml": ("application/toml", "The study, to be run again by `crosswind run study.toml`"),
+}
+
+
+def write_crate(
+    run: StoredRun, made: Analysed, path: Path, *, authors: Sequence[str], licence: str | None, zenodo: bool = False
+) -> int:
+    """Writes a run as an archive.
+
+    Args: made: its analysis. authors: a name each, with an ORCID in brackets where there is one. licence: its address
+        or SPDX name. zenodo: also a `.zenodo.json`, from which Zenodo fills in its form.
+    Returns: how many files it holds. Raises: DiskError when it cannot be written.
+    """
+    describing = {METADATA: _json(_metadata(run, made.result, authors, licence))}
+    if zenodo:
+        describing[ZENODO] = _json(_zenodo(run, made.result, authors, licence))
+    with whole(path) as part, temporary_directory() as scratch, zipfile.ZipFile(part, "w") as archive:
+        for name, text in describing.items():
+            archive.writestr(name, text, zipfile.ZIP_DEFLATED)
+        _make(made, scratch)
+        for name in _MADE:
+            archive.write(scratch / name, name, zipfile.ZIP_DEFLATED)
+        for file in _files(run.directory):
+            name = file.relative_to(run.directory).as_posix()
+            kind = zipfile.ZIP_DEFLATED if file.suffix in _COMPRESSED else zipfile.ZIP_STORED
+            archive.write(file, name, kind)
+        return len(archive.namelist())
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    """What is kept of a run: all that is whole."""
+    for file in sorted(directory.rglob("*")):
+        name = file.relative_to(directory)
+        if file.is_symlink() or not file.is_file() or name.name == LOCK or name.as_posix() in _MADE:
+            continue
+        if not any(part.endswith(".part") for part in name.parts):
+            yield file
+
+
+def _make(made: Analysed, directory: Path) -> None:
+    report.write_html(made.record, made.result, directory / "report.html", data=made.data)
+    report.write_text(directory / "result.json", made.result.to_json() + "\n")
+    report.write_csv(made.result, directory / "estimates.csv")
+    report.write_text(directory / "study.toml", Study.from_canonical(made.record.study).to_toml())
+
+
+def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: str | None) -> dict[str, Any]:
+    provenance = run.manifest.provenance
+    people = [_person(author) for author in authors]
+    graph: list[dict[str, Any]] = [
+        {
+            "@id": METADATA,
+            "@type": "CreativeWork",
+            "about": {"@id": "./"},
+            "conformsTo": [{"@id": _CRATE}],
+        },
+        {
+            "@id": "./",
+            "@type": "Dataset",
+            "conformsTo": [{"@id": _PROCESS}],
+            "name": result.title,
+            "description": _description(run, result),
+            "datePublished": _date(provenance.get("ended") or run.manifest.started),
+            "license": {"@id": licence} if licence and "://" in licence else licence or "not stated",
+            "hasPart": [{"@id": name} for name in (*_TOP, "cells/")],
+            "mentions": [{"@id": "#run"}],
+            "keywords": ["network emulation", "transport protocols", *sorted(_factors(result))],
+            "variableMeasured": [{"@id": f"#factor-{key}"} for key in _factors(result)],
+            **({"author": [{"@id": person["@id"]} for person in people]} if people else {}),
+        },
+        {"@id": _PROCESS, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+        *(
+            {"@id": name, "@type": "File", "encodingFormat": kind, "description": text}
+            for name, (kind, text) in _TOP.items()
+        ),
+        {
+            "@id": "cells/",
+            "@type": "Dataset",
+            "name": "Repetitions",
+            "description": "A directory for each repetition: its result, and its tables as Parquet. Each result has "
+            "the SHA-256 of every file beside it.",
+        },
+        {
+            "@id": "#run",
+            "@type": "CreateAction",
+            "name": f"Run of the study {result.study}",
+            "description": " ".join(provenance.get("command", ())),
+            "startTime": run.manifest.started,
+            **({"endTime": provenance["ended"]} if "ended" in provenance else {}),
+            "instrument": [{"@id": _CROSSWIND}],
+            "object": [{"@id": "study.toml"}],
+            "result": [{"@id": name} for name in ("cells/", "manifest.json", "plan.jsonl")],
+            **({"agent": [{"@id": person["@id"]} for person in people]} if people else {}),
+        },
+        *_software(provenance),
+        *people,
+        *_variables(result),
+    ]
+    if licence and "://" in licence:
+        graph.append({"@id": licence, "@type": "CreativeWork", "name": licence})
+    return {"@context": [f"{_CRATE}/context", _TERMS], "@graph": graph}
+
+
+def _software(provenance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Crosswind, and the kernels of virtual time that it ran cells on."""
+    versions = provenance.get("versions", {})
+    kernels = [f"#kernel-{name}" for name in provenance.get("kernels", ())]
+    yield {
+        "@id": _CROSSWIND,
+        "@type": "SoftwareApplication",
+        "name": "Crosswind",
+        "version": versions.get("crosswind"),
+        "softwareRequirements": [{"@id": kernel} for kernel in kernels],
+        "description": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
+    }
+    for kernel in kernels:
+        yield {
+            "@id": kernel,
+            "@type": "SoftwareApplication",
+            "name": "Linux for virtual time",
+            "version": kernel.removeprefix("#kernel-"),
+        }
+
+
+def _variables(result: Result) -> Iterator[dict[str, Any]]:
+    """Each factor, with its levels."""
+    for key, levels in _factors(result).items():
+        yield {"@id": f"#factor-{key}", "@type": "PropertyValue", "name": key, "value": levels}
+
+
+def _factors(result: Result) -> dict[str, list[str]]:
+    factors: dict[str, dict[str, None]] = {}
+    for cell in result.cells:
+        for key, level in cell.levels.items():
+            factors.setdefault(key, {})[level] = None
+    return {key: list(levels) for key, levels in factors.items()}
+
+
+def _person(author: str) -> dict[str, Any]:
+    name, _, rest = author.partition("(")
+    orcid = rest.rstrip(") ").removeprefix("https://orcid.org/")
+    return {
+        "@id": f"https://orcid.org/{orcid}" if orcid else f"#{'-'.join(name.split())}",
+        "@type": "Person",
+        "name": name.strip(),
+    }
+
+
+def _description(run: StoredRun, result: Result) -> str:
+    exchanges = sum(cell.n for cell in result.cells)
+    clocks = " and ".join(sorted({cell.clock for cell in result.cells}))
+    about = str(run.manifest.presentation.get("description") or "").strip()
+    measured = (
+        f"{len(result.cells)} cells, {result.executed} of {result.planned} repetitions, {exchanges} exchanges, "
+        f"on the {clocks} clock; seed {run.manifest.provenance.get('seed')}."
+    )
+    return f"{' '.join(about.split())} {measured}".strip()
+
+
+def _zenodo(run: StoredRun, result: Result, authors: Sequence[str], licence: str | None) -> dict[str, Any]:
+    creators = []
+    for person in map(_person, authors):
+        orcid = person["@id"].removeprefix("https://orcid.org/")
+        creators.append({"name": person["name"], **({"orcid": orcid} if orcid != person["@id"] else {})})
+    return {
+        "upload_type": "dataset",
+        "title": result.title,
+        "description": _description(run, result),
+        "creators": creators,
+        "keywords": ["network emulation", "transport protocols", *sorted(_factors(result))],
+        **({"license": licence} if licence and "://" not in licence else {}),
+    }
+
+
+def _date(stamp: str) -> str:
+    return stamp[:10]
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
