@@ -97,6 +97,18 @@ def test_a_small_receive_buffer_is_the_receivers_window() -> None:
     assert found["congestion_window"] <= 3 * 190
 
 
+def test_a_server_that_sends_first_waits_for_the_end_of_the_handshake() -> None:
+    download = spent(tcp({"delay": "50ms"}, transfer("14480B", direction="download")))
+    assert download == {"tcp_handshake": 100, "propagation_forward": 50, "propagation_reverse": 50}
+
+
+def test_a_server_that_is_busy_with_another_answer_reads_late() -> None:
+    # On one connection the server answers before it reads on, and the link holds its answers up.
+    messages = echoes(5, size="100kB", mode="open", rate=100)
+    found = spent(virtual({"delay": "10ms", "reverse": {"rate": "10mbit"}}, workload={"transport": "tls", **messages}))
+    assert found["server_host"] > 200
+
+
 def test_a_full_send_buffer_is_told_from_the_congestion_window() -> None:
     # The window grows from 14,480 bytes by doubling, until the buffer holds no more.
     host = {"receive_buffer": "8MiB"}

@@ -73,6 +73,13 @@ pub struct Leg {
 pub enum Carried {
     /// They are to be found by time.
     Unknown,
+    /// Those of a connection of TCP.
+    Bytes {
+        /// How many were written before it.
+        start: u64,
+        /// How many were when it had been.
+        end: u64,
+    },
     /// Those of a stream of QUIC.
     Stream {
         /// Which.

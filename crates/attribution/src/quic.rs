@@ -153,7 +153,7 @@ impl<'a> QuicConnection<'a> {
         let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links };
         match leg.carried {
             Carried::Stream { stream, end } => walk.stream(stream, end, trail),
-            Carried::Unknown => walk.unnumbered(trail),
+            Carried::Unknown | Carried::Bytes { .. } => walk.unnumbered(trail),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::bytes::ByteStream;
 use crate::links::Links;
 use crate::trail::Place;
-use crate::{Hosts, Leg, Part, Trail};
+use crate::{Carried, Hosts, Leg, Part, Trail};
 use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -114,18 +114,36 @@ impl<'a> Connection<'a> {
 
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
-        let Some(done) = half.bytes.completion(leg.received) else { return };
+        let [half, other] =
+            if leg.side == Side::Forward { [&self.forward, &self.reverse] } else { [&self.reverse, &self.forward] };
+        let (done, own) = match leg.carried {
+            // Where another end counted, as of a proxy's, time tells.
+            Carried::Bytes { start, end } if end > start && end <= half.bytes.sent() => {
+                (half.bytes.completion_of(end).filter(|done| done.at <= leg.received), Some(start..end))
+            }
+            _ => (half.bytes.completion(leg.received), None),
+        };
+        // A host that sends first waits for the end of the handshake alone.
+        let acknowledged = other.acks_until(leg.received).last().filter(|ack| ack.arrived >= leg.written);
+        if let Some(ack) = acknowledged.filter(|_| half.sends.is_empty()) {
+            trail.name(ack.arrived, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
+            links.follow(ack.packet, None, trail);
+        }
+        let Some(done) = done else { return };
         let (mut send, mut byte) = (done.send, done.missing);
         if done.at < leg.written {
             return;
         }
         trail.name(done.at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
-        // Bytes that were sent before the message was handed over are another's.
+        // Where they are not known, bytes that were sent before the message was handed over are another's.
         let is_before = |send: usize| half.sends[send].packet.entered < leg.written;
-        if half.bytes.first_with(byte).is_some_and(is_before) {
-            let Some(start) = half.bytes.first_byte(is_before) else { return };
-            let own = start..start + leg.bytes.max(1);
+        let is_others = match &own {
+            Some(own) => byte < own.start,
+            None => half.bytes.first_with(byte).is_some_and(is_before),
+        };
+        if is_others {
+            let found = || half.bytes.first_byte(is_before).map(|start| start..start + leg.bytes.max(1));
+            let Some(own) = own.or_else(found) else { return };
             let Some((at, last, missing)) = half.bytes.last_of(&own, |it| half.sends[it].arrived) else { return };
             trail.name(at, Part::HeadOfLine, Place::receiver(leg.side), Some(half.sends[send].packet), 0);
             (send, byte) = (last, missing);

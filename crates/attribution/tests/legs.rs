@@ -147,6 +147,27 @@ fn a_message_waits_for_the_recovery_of_another() {
 }
 
 #[test]
+fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 100, true);
+    wire.data(15_000, 100, 100, true);
+    let leg = |received, carried| {
+        let (side, client_port, written, alone) = (Side::Forward, PORT, at(10_000), false);
+        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, carried, alone };
+        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
+        assert_is_whole(&pieces, at(10_000), at(received));
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
+    };
+    // The server reads the first when the second has arrived as well.
+    let first = Carried::Bytes { start: 0, end: 100 };
+    assert_eq!(leg(18_000, first), [(Part::PropagationForward, 1000), (Part::ServerHost, 7000)]);
+    assert_eq!(leg(18_000, Carried::Unknown)[1..], [(Part::PropagationForward, 1000), (Part::ServerHost, 2000)]);
+    // Bytes that were never sent.
+    assert_eq!(leg(11_000, Carried::Bytes { start: 0, end: 150 }), [(Part::Unknown, 1000)]);
+}
+
+#[test]
 fn a_small_segment_waits_for_an_acknowledgement_that_is_delayed() {
     let mut wire = Wire::default();
     wire.syns();

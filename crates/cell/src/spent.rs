@@ -251,7 +251,8 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
 
 fn carried(position: Option<Position>) -> Carried {
     match position {
-        Some(Position { stream: Some(stream), end }) => Carried::Stream { stream, end },
+        Some(Position { stream: Some(stream), end, .. }) => Carried::Stream { stream, end },
+        Some(Position { stream: None, start: Some(start), end: Some(end) }) => Carried::Bytes { start, end },
         _ => Carried::Unknown,
     }
 }

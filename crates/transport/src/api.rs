@@ -111,11 +111,13 @@ pub trait Connection: Send {
     fn readback(&self) -> Result<SocketReadback, TransportError>;
 }
 
-/// Where a message ends among the bytes of its connection.
+/// Where a message is among the bytes of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// QUIC's stream; none where a connection is one stream of bytes.
     pub stream: Option<u64>,
+    /// How many bytes were before it; none where its size says so.
+    pub start: Option<u64>,
     /// How many bytes the stream has up to its end; none where the message is all that the stream has.
     pub end: Option<u64>,
 }

@@ -52,7 +52,8 @@ impl Answers {
                 served.stream.sender.send(&buffers.reply).await
             };
             let (client_port, tag, bytes) = (served.sender_port(), message::read(request), length as u64);
-            served.note(Seen { client_port, tag, first: received, received, sent, bytes });
+            let position = served.stream.sender.position();
+            served.note(Seen { client_port, tag, first: received, received, sent, bytes, position });
             if served.one_message {
                 return;
             }

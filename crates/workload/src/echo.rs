@@ -225,5 +225,6 @@ pub fn add_times(sample: &mut Sample, seen: &Seen) {
     if sample.received.is_none_or(|received| seen.received <= received) {
         sample.server_received = Some(seen.received);
         sample.server_sent = Some(seen.sent);
+        sample.positions[1] = sample.positions[1].or(seen.position);
     }
 }

@@ -1,6 +1,7 @@
 //! What the server saw of exchanges, to be added to what their clients know.
 
 use crate::exchange::Trace;
+use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
@@ -19,6 +20,8 @@ pub struct Seen {
     pub sent: Instant,
     /// Bytes received.
     pub bytes: u64,
+    /// Where the answer is among the bytes of its connection, where that is known. It does not travel.
+    pub position: Option<Position>,
 }
 
 /// Bytes of one [`Seen`] on the way from machine to machine.
@@ -53,6 +56,7 @@ impl Seen {
             received: to_client(received),
             sent: to_client(sent),
             bytes,
+            position: None,
         }
     }
 }
@@ -90,7 +94,7 @@ mod tests {
 
     fn seen(client_port: u16, tag: u64, us: u64) -> Seen {
         let at = Instant::from_nanos(us * 1000);
-        Seen { client_port, tag, first: at, received: at, sent: at, bytes: tag }
+        Seen { client_port, tag, first: at, received: at, sent: at, bytes: tag, position: None }
     }
 
     #[test]
@@ -110,8 +114,8 @@ mod tests {
     #[test]
     fn what_was_seen_arrives_as_it_left() {
         let at = Instant::from_nanos;
-        let seen =
-            Seen { client_port: 65_535, tag: u64::MAX, first: at(1), received: at(2), sent: at(3), bytes: 1 << 40 };
+        let seen = Seen { client_port: 65_535, ..seen(0, u64::MAX, 0) };
+        let seen = Seen { first: at(1), received: at(2), sent: at(3), bytes: 1 << 40, ..seen };
         let back = Seen::from_bytes(&seen.to_bytes(1000), |ns| at(ns - 990));
         assert_eq!((back.client_port, back.tag, back.bytes), (65_535, u64::MAX, 1 << 40));
         assert_eq!((back.first, back.received, back.sent), (at(11), at(12), at(13)));

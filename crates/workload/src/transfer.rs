@@ -199,6 +199,7 @@ impl ClientServer for Transfer {
                 if self.size_bytes.is_some() && one_clock {
                     sample.sent = Some(seen.sent);
                 }
+                sample.positions[1] = sample.positions[1].or(seen.position);
                 sample.sent_bytes = self.size_bytes.unwrap_or(sample.received_bytes);
             }
         }
@@ -232,7 +233,7 @@ impl ServeStream for End {
                 let received = self.receive(served.stream.receiver.as_mut()).await;
                 let last = received.last.unwrap_or(started);
                 let first = received.first.unwrap_or(last);
-                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes }
+                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes, position: None }
             }
             Direction::Download => {
                 if self.asks() && served.stream.receiver.receive(&mut [0; 1]).await.is_err() {
@@ -241,7 +242,8 @@ impl ServeStream for End {
                 let started = self.clock.now();
                 // What goes wrong here the receiver counts.
                 let _ = self.send(served.stream.sender.as_mut()).await;
-                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0 }
+                let position = served.stream.sender.position();
+                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0, position }
             }
         };
         served.note(seen);

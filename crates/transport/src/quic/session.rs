@@ -315,7 +315,7 @@ impl<S: Session> Sender for StreamSender<S> {
     }
 
     fn position(&self) -> Option<Position> {
-        Some(Position { stream: Some(self.number), end: Some(self.sent) })
+        Some(Position { stream: Some(self.number), start: None, end: Some(self.sent) })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
@@ -361,7 +361,7 @@ impl<S: Session> Receiver for StreamReceiver<S> {
     }
 
     fn position(&self) -> Option<Position> {
-        Some(Position { stream: Some(self.number), end: Some(self.received) })
+        Some(Position { stream: Some(self.number), start: None, end: Some(self.received) })
     }
 }
 

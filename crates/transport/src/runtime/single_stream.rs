@@ -4,7 +4,8 @@ use super::handshaking::Handshaking;
 use super::shared::{Role, Shared};
 use crate::error::Outcome;
 use crate::tcp::nonblocking::SocketHandle;
-use crate::{Call, Connection, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::tcp::sockets::Written;
+use crate::{Call, Connection, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::{Buf, Bytes};
 use std::future::Future;
 use std::task::{Context, Poll, ready};
@@ -85,15 +86,19 @@ impl<T: Duplex> SingleStream<T> {
         Self { shared, socket, client_port, phases: Phases::default(), accepted: false }
     }
 
-    fn stream(shared: &Shared<T>) -> Stream {
-        Stream::new(SingleSender(shared.clone()), SingleReceiver(shared.clone()))
+    fn stream(&self, shared: &Shared<T>) -> Stream {
+        let written = match &self.socket {
+            Socket::Tcp(socket) => socket.written(),
+            Socket::Quic(_) => Written::new(None),
+        };
+        Stream::new(SingleSender { shared: shared.clone(), written }, SingleReceiver(shared.clone()))
     }
 }
 
 impl<T: Duplex> Connection for SingleStream<T> {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
         let shared = self.shared.get().ok_or_else(|| TransportError::closed("cannot open a stream"));
-        Call::done(shared.map(Self::stream))
+        Call::done(shared.map(|shared| self.stream(shared)))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
@@ -102,7 +107,7 @@ impl<T: Duplex> Connection for SingleStream<T> {
             if std::mem::replace(&mut self.accepted, true) {
                 return Err(TransportError::closed("cannot accept a stream"));
             }
-            Ok(Self::stream(&shared))
+            Ok(self.stream(&shared))
         })
     }
 
@@ -154,18 +159,42 @@ impl<T: Duplex> Connection for SingleStream<T> {
     }
 }
 
-struct SingleSender<T>(Shared<T>);
+struct SingleSender<T> {
+    shared: Shared<T>,
+    written: Written,
+}
+
+impl<T: Duplex> SingleSender<T> {
+    async fn write(&self, message: &[u8]) -> Result<(), TransportError> {
+        let mut message = Some(message);
+        let write = move |duplex: &mut T, context: &mut Context<'_>| duplex.poll_send(context, &mut message);
+        self.shared.poll(Role::Sender, "cannot send", write).await
+    }
+}
 
 impl<T: Duplex> Sender for SingleSender<T> {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        let mut message = Some(message);
-        Call::new(
-            self.0.poll(Role::Sender, "cannot send", move |duplex, context| duplex.poll_send(context, &mut message)),
-        )
+        Call::new(async move {
+            let sent = self.write(message).await;
+            self.written.note_message();
+            sent
+        })
+    }
+
+    fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
+        Call::new(async move {
+            let sent = self.write(part).await;
+            self.written.note_part();
+            sent
+        })
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.written.position()
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Call::new(self.0.poll(Role::Sender, "cannot finish sending", T::poll_finish))
+        Call::new(self.shared.poll(Role::Sender, "cannot finish sending", T::poll_finish))
     }
 }
 

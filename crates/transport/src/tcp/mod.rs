@@ -5,11 +5,11 @@ pub(crate) mod sockets;
 pub(crate) mod totals;
 
 use crate::error::failed;
-use crate::tcp::sockets::Watched;
+use crate::tcp::sockets::{Watched, Written};
 use crate::tcp::totals::TcpTotals;
 use crate::{
-    Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
-    Stream, Transport, TransportError,
+    Call, Connection, Features, Listener, Phases, Position, Purpose, Receiver, Sender, Settings, SocketReadback,
+    SocketSettings, Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
@@ -201,7 +201,8 @@ impl Drop for TcpConnection {
 impl TcpConnection {
     fn stream(&self) -> Stream {
         let receiver = TcpReceiver { stream: Arc::clone(&self.stream), timeout: self.timeout };
-        Stream::new(TcpSender { stream: Arc::clone(&self.stream) }, receiver)
+        let written = Written::new(self.watched.clone());
+        Stream::new(TcpSender { stream: Arc::clone(&self.stream), written }, receiver)
     }
 }
 
@@ -253,11 +254,30 @@ impl Connection for TcpConnection {
 
 struct TcpSender {
     stream: Arc<TcpStream>,
+    written: Written,
+}
+
+impl TcpSender {
+    fn write(&self, bytes: &[u8]) -> Result<(), TransportError> {
+        (&*self.stream).write_all(bytes).map_err(failed("cannot send"))
+    }
 }
 
 impl Sender for TcpSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Call::done((&*self.stream).write_all(message).map_err(failed("cannot send")))
+        let sent = self.write(message);
+        self.written.note_message();
+        Call::done(sent)
+    }
+
+    fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
+        let sent = self.write(part);
+        self.written.note_part();
+        Call::done(sent)
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.written.position()
     }
 
     fn finish(&mut self) -> Call<'_, ()> {

@@ -2,7 +2,7 @@
 
 use crate::error::failed;
 use crate::settings::{SocketReadback, SocketSettings};
-use crate::tcp::sockets::Watched;
+use crate::tcp::sockets::{Watched, Written};
 use crate::tcp::totals::TcpTotals;
 use crate::{Settings, TransportError, tcp};
 use socket2::{SockRef, Socket};
@@ -94,6 +94,11 @@ impl SocketHandle {
         let socket = SockRef::from(stream).try_clone().map_err(failed("cannot share a socket"))?;
         let watched = Watched::start(settings.tcp_sockets.as_ref(), &SockRef::from(stream), host, client_port);
         Ok(Self { socket: Some(socket), watched, totals: settings.tcp_totals.clone() })
+    }
+
+    /// Where messages are among the bytes that are written to it.
+    pub(crate) fn written(&self) -> Written {
+        Written::new(self.watched.clone())
     }
 
     /// The socket's settings, as the kernel has them.

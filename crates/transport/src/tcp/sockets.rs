@@ -1,5 +1,6 @@
 //! What the kernel knows of each TCP socket: at the end of its connection, and in between whenever it is asked.
 
+use crate::Position;
 use crosswind_host::{Clock, TcpInfo, tcp_info};
 use crosswind_ledger::Values::{Length, Text, Time, U8, U16, U32, U64};
 use crosswind_ledger::{Column, Row};
@@ -164,6 +165,12 @@ impl Watched {
         Some(watched)
     }
 
+    /// How many bytes were written to it.
+    fn written(&self) -> Option<u64> {
+        let info = tcp_info(self.socket.as_fd())?;
+        Some(info.sent_bytes.saturating_sub(info.retransmitted_bytes) + u64::from(info.unsent_bytes))
+    }
+
     fn note(&self, is_last: bool) {
         let Some(info) = tcp_info(self.socket.as_fd()) else { return };
         let at = self.sockets.clock.now();
@@ -175,5 +182,35 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         self.note(true);
+    }
+}
+
+/// Where the last message is among the bytes that were written to a socket, if that is watched.
+pub(crate) struct Written {
+    watched: Option<Arc<Watched>>,
+    start: u64,
+    end: Option<u64>,
+}
+
+impl Written {
+    /// No message yet.
+    pub(crate) fn new(watched: Option<Arc<Watched>>) -> Self {
+        let start = watched.as_ref().and_then(|watched| watched.written()).unwrap_or(0);
+        Self { watched, start, end: None }
+    }
+
+    /// A message was written.
+    pub(crate) fn note_message(&mut self) {
+        self.start = self.end.unwrap_or(self.start);
+        self.note_part();
+    }
+
+    /// A part of a message was.
+    pub(crate) fn note_part(&mut self) {
+        self.end = self.watched.as_ref().and_then(|watched| watched.written());
+    }
+
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.end.map(|end| Position { stream: None, start: Some(self.start), end: Some(end) })
     }
 }

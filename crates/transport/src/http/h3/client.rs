@@ -203,7 +203,7 @@ impl Sender for ClientSender {
     }
 
     fn position(&self) -> Option<Position> {
-        self.stream.map(|stream| Position { stream: Some(stream), end: None })
+        self.stream.map(|stream| Position { stream: Some(stream), start: None, end: None })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
