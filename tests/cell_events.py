@@ -96,7 +96,10 @@ NETWORK_CLOCKS = {
 
 def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, Any]:
     """What a cell says of its network: as many segments sent, and retransmitted, to the server, none the other way."""
-    own = {"connections": 1, "segments_sent": sent, "retransmitted": again, "shortest_round_trip_ns": 20_000_000}
+    own = {
+        "connections": 1, "segments_sent": sent, "retransmitted": again, "shortest_round_trip_ns": 20_000_000,
+        "busy_ns": 2_000_000_000, "receive_window_limited_ns": 500_000_000, "send_buffer_limited_ns": 0,
+    }  # fmt: skip
     other = {**own, "segments_sent": 500, "retransmitted": 0}
     return {
         "server": "192.0.2.7:9470",

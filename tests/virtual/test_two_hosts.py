@@ -114,6 +114,10 @@ def test_what_tcp_retransmits_stands_for_what_the_path_dropped(run: Run) -> None
     assert 0.01 < client["retransmitted"] / client["segments_sent"] < 0.04
     assert client["segments_sent"] >= 2763
     assert (server["retransmitted"], client["shortest_round_trip_ns"]) == (0, 20 * MS)
+    # The client was busy with its transfer, up to the last acknowledgement; its kernel counts ticks.
+    took_ns = max(row["received_ns"] for row in repetition["samples"]) - repetition["samples"][0]["sent_ns"]
+    assert client["busy_ns"] == pytest.approx(took_ns, abs=20 * MS)
+    assert client["receive_window_limited_ns"] + client["send_buffer_limited_ns"] <= client["busy_ns"]
 
 
 def test_a_loss_that_blocks_udp_alone_is_told_before_the_run(run: Run) -> None:

@@ -82,12 +82,16 @@ def _retransmitted(ends: Sequence[TcpOfEnd], level: float) -> Retransmitted | No
     if not sum(segments):
         return None
     again = [min(end.retransmitted, end.segments_sent) for end in ends]
+    busy_ns = sum(end.busy_ns for end in ends)
     share = share_interval(Share.of(again, segments, exact=False), level=level)
     return Retransmitted(
         segments=sum(segments),
         retransmitted=sum(again),
         share=Interval.of(share),
         shortest_round_trip_ns=_shortest(ends),
+        busy_ns=busy_ns,
+        receive_window_share=sum(end.receive_window_limited_ns for end in ends) / max(busy_ns, 1),
+        send_buffer_share=sum(end.send_buffer_limited_ns for end in ends) / max(busy_ns, 1),
     )
 
 

@@ -229,13 +229,17 @@ class NetworkClocks(ProtocolRecord):
 class TcpOfEnd(ProtocolRecord):
     """What one end's kernel has counted of the TCP connections of a cell.
 
-    `segments_sent` are those with data; `retransmitted` are also those of handshakes.
+    `segments_sent` are those with data; `retransmitted` are also those of handshakes. Something was in flight or to be
+    sent for `busy_ns`; of that, the receiver's window and a full send buffer held it back for the other two times.
     """
 
     connections: int
     segments_sent: int
     retransmitted: int
     shortest_round_trip_ns: int | None
+    busy_ns: int
+    receive_window_limited_ns: int
+    send_buffer_limited_ns: int
 
 
 class TcpOfEnds(ProtocolRecord):
@@ -350,6 +354,9 @@ class Finished(ProtocolRecord):
         if ledger := data.get("ledger"):
             ways = {way: {**_NOT_ALWAYS_COUNTED, **ledger[way]} for way in ("forward", "reverse") if way in ledger}
             given["ledger"] = {**ledger, **ways}
+        if (network := data.get("network")) and network.get("tcp"):
+            ends = {end: {**_NOT_ALWAYS_TIMED, **counted} for end, counted in network["tcp"].items()}
+            given["network"] = {**network, "tcp": ends}
         return cls.model_validate(given, strict=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -362,6 +369,9 @@ _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 
 _NOT_ALWAYS_COUNTED = {"duplicated": 0, "marked": 0, "hops": [], "corrupted": 0, "icmp": 0}
 """What earlier paths did to no packet."""
+
+_NOT_ALWAYS_TIMED = {"busy_ns": 0, "receive_window_limited_ns": 0, "send_buffer_limited_ns": 0}
+"""What earlier versions did not ask kernels for."""
 
 _NOT_ALWAYS_WRITTEN = {
     **dict.fromkeys(

@@ -15,7 +15,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.ends import end_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.models import model_error_tables, model_tables
-from crosswind.report.tables.network import retransmission_tables
+from crosswind.report.tables.network import retransmission_tables, time_tables
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
@@ -189,6 +189,7 @@ _AFTER_METRICS = (
     _Part(outcome_tables),
     _Part(end_tables),
     _Part(retransmission_tables),
+    _Part(time_tables),
     _Part(model_tables, _of_models),
     _Part(drop_tables),
     _Part(wire_tables),

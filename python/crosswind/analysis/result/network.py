@@ -37,10 +37,15 @@ class Retransmitted(ResultModel):
     """TCP segments that one end sent in all repetitions, and those of them that it had sent before.
 
     `share` is what stands for the loss of that direction: more, where a segment was retransmitted without need.
-    `shortest_round_trip_ns`: that the end's kernel saw.
+    `shortest_round_trip_ns`: that the end's kernel saw. `busy_ns`: for how long something was in flight or to be sent,
+    over all connections; of that, `receive_window_share` and `send_buffer_share` were held back by those. 0 where the
+    kernel was not asked.
     """
 
     segments: int
     retransmitted: int
     share: Interval | None
     shortest_round_trip_ns: float | None
+    busy_ns: float = 0
+    receive_window_share: float = 0
+    send_buffer_share: float = 0

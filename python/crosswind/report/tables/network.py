@@ -29,6 +29,35 @@ def retransmission_tables(result: Result) -> list[Table]:
     return [Table(_TITLE, [*naming.columns, *numbers(*heads)], rows, marked, [_HELP], small)]
 
 
+_TIMES = "Where TCP's time went"
+_TIMES_HELP = (
+    "For how long each end had something in flight or to be sent, over all connections, and the shares of that in "
+    "which the receiver's window or a full send buffer held it back, as its kernel counts them (TCP_INFO). The rest is "
+    "the path and the congestion window, which a kernel does not tell apart."
+)
+
+
+def time_tables(result: Result) -> list[Table]:
+    """Where the time of TCP connections went over a real network, where kernels were asked."""
+    cells = [cell for cell in result.cells if any(end.busy_ns for end in (cell.retransmitted or {}).values())]
+    if not cells:
+        return []
+    naming = CellNames.of(cells)
+    rows = [
+        [*naming.row(cell), *_times(cell.retransmitted.get("forward")), *_times(cell.retransmitted.get("reverse"))]
+        for cell in cells
+    ]
+    heads = ("to server, busy", "window", "buffer", "to client, busy", "window", "buffer")
+    return [Table(_TIMES, [*naming.columns, *numbers(*heads)], rows, invalid_rows(cells), [_TIMES_HELP])]
+
+
+def _times(end: Retransmitted | None) -> list[str]:
+    if end is None or not end.busy_ns:
+        return [NOTHING] * 3
+    shares = (end.receive_window_share, end.send_buffer_share)
+    return [quantity(end.busy_ns, "ns"), *(f"{share:.1%}".replace("%", " %") for share in shares)]
+
+
 def _row(end: Retransmitted | None) -> list[str]:
     if end is None:
         return [NOTHING] * 3
