@@ -61,3 +61,26 @@ GROUPS = (
     Group("unknown", "Unknown", "what packets do not tell", "What packets do not tell.", ("unknown",)),
 )  # fmt: skip
 """Every group, in the order of charts. Each part of the catalogue is in one of them."""
+
+TAKES = "that takes the emulator, exchanges that succeed, and a cell of at most a million packets"
+"""What to tell those whose cells do not tell."""
+
+_PROPER = {
+    "tcp": "TCP's",
+    "quic": "QUIC's",
+    "syn": "SYN",
+    "nagle": "Nagle's algorithm",
+    "late": "lateness of the emulator",
+}
+_THINGS = ("handshake", "timer", "probe", "threshold", "window", "host")
+"""Last words of parts that are a thing, and not a process: "the retransmission timer", but "fast recovery"."""
+
+
+def noun_of(part: str) -> str:
+    """A part in sentences, from its name: "the retransmission timer", "propagation to the server"."""
+    words = part.split("_")
+    towards = {"forward": " to the server", "reverse": " to the client"}.get(words[-1], "")
+    words = words[:-1] if towards else words
+    first = _PROPER.get(words[0], words[0])
+    article = "the " if words[-1] in _THINGS and not first.endswith("'s") else ""
+    return f"{article}{' '.join([first, *words[1:]])}{towards}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
-from crosswind.analysis.result.comparisons import MEAN
+from crosswind.analysis.result.comparisons import MEAN, LevelPair
 from crosswind.findings.families import ALPHA
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.stats import (
@@ -62,6 +62,18 @@ def other_levels(cell: CellData, factor: str) -> dict[str, str]:
     return {key: value for key, value in sorted(cell.levels.items()) if key != factor}
 
 
+def level_pair(factor: str, reference: CellData, other: CellData) -> LevelPair:
+    """Two cells that differ in a factor, as results name them."""
+    return LevelPair(
+        factor=factor,
+        reference=reference.levels[factor],
+        other=other.levels[factor],
+        fixed=other_levels(reference, factor),
+        reference_cell=reference.cell,
+        other_cell=other.cell,
+    )
+
+
 def mean_difference(reference: Side, other: Side, unit: str, *, level: float) -> Interval:
     """The difference of two cells in the mean, the other's less the reference's, as far as their design supports it."""
     return _by_statistic(reference, other, MEAN, unit, level)[1].difference
@@ -104,12 +116,7 @@ def _compare(
     made, mean = _by_statistic(*sides, MEAN, unit, level)
     others = [one for one in beside if metric.has_quantiles]
     return LevelComparison(
-        factor=factor,
-        reference=reference.levels[factor],
-        other=other.levels[factor],
-        fixed=other_levels(reference, factor),
-        reference_cell=reference.cell,
-        other_cell=other.cell,
+        **dict(level_pair(factor, reference, other)),
         metric=name,
         unit=unit,
         paired=made is not None and made.how == PAIRED,

@@ -2,10 +2,17 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import mean_difference, other_levels, pairs_of_levels
+from crosswind.analysis.comparisons import level_pair, mean_difference, pairs_of_levels
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.result import Interval
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
-from crosswind.spent import GROUPS, WHOLE
+from crosswind.analysis.samples import key_of
+from crosswind.metrics import METRICS
+from crosswind.spent import GROUPS, WHOLE, Group
+from crosswind.stats import Side, Units
 
 MOST_PAIRS = 500
 """Pairs of cells whose differences are taken apart: nobody reads more."""
@@ -17,22 +24,43 @@ def spent_differences(data: Sequence[CellData], *, level: float) -> list[SpentDi
     return [_difference(*pair, level=level) for pair in pairs[:MOST_PAIRS]]
 
 
+def part_side(cell: CellData, part: str) -> Side:
+    """What the exchanges of a cell spent on one part, ns, as comparisons take it."""
+    runs = [run for run in cell.runs if run.spent.height]
+    values = np.concatenate([run.spent[f"{part}_ns"].to_numpy() for run in runs])
+    repetitions = np.repeat([run.repetition for run in runs], [run.spent.height for run in runs])
+    units = Units.of(values, repetitions, keys=[key_of(run) for run in runs])
+    return Side(units, design_of(METRICS[WHOLE], cell.settings), cell.is_exact)
+
+
 def _difference(factor: str, reference: CellData, other: CellData, *, level: float) -> SpentDifference:
-    parts = [
-        PartOfDifference(
-            group=group.name,
-            difference=mean_difference(reference.side(group.metric), other.side(group.metric), "ns", level=level),
-        )
-        for group in GROUPS
-        if any(cell.samples[group.metric].values.any() for cell in (reference, other))
-    ]
+    def of(metric: str) -> Interval:
+        return mean_difference(reference.side(metric), other.side(metric), "ns", level=level)
+
+    groups = [group for group in GROUPS if any(cell.samples[group.metric].values.any() for cell in (reference, other))]
+    made = {group.name: PartOfDifference(group=group.name, difference=of(group.metric)) for group in groups}
+    if groups:
+        largest = max(groups, key=lambda group: _size(made[group.name].difference))
+        made[largest.name] = _with_part(made[largest.name], largest, reference, other, level=level)
     return SpentDifference(
-        factor=factor,
-        reference=reference.levels[factor],
-        other=other.levels[factor],
-        fixed=other_levels(reference, factor),
-        reference_cell=reference.cell,
-        other_cell=other.cell,
-        difference=mean_difference(reference.side(WHOLE), other.side(WHOLE), "ns", level=level),
-        parts=sorted(parts, key=lambda part: -abs(part.difference.value or 0.0)),
+        **dict(level_pair(factor, reference, other)),
+        difference=of(WHOLE),
+        parts=sorted(made.values(), key=lambda part: -_size(part.difference)),
     )
+
+
+def _with_part(
+    made: PartOfDifference, group: Group, reference: CellData, other: CellData, *, level: float
+) -> PartOfDifference:
+    if len(group.parts) == 1:
+        return made
+    own = {
+        part: mean_difference(part_side(reference, part), part_side(other, part), "ns", level=level)
+        for part in group.parts
+    }
+    largest = max(own, key=lambda part: _size(own[part]))
+    return made.model_copy(update={"part": largest, "part_difference": own[largest]})
+
+
+def _size(difference: Interval) -> float:
+    return abs(difference.value or 0.0)

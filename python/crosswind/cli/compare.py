@@ -12,6 +12,8 @@ from crosswind.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from crosswind.analysis.two_runs.conditions import Condition
     from crosswind.analysis.two_runs.result import RunComparison
+    from crosswind.analysis.two_runs.why import Packets
+    from crosswind.store.run import StoredRun
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -36,6 +38,7 @@ Exit status:
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable.")
 @click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail if this is shown; repeatable.")
 @click.option("--require-answer", is_flag=True, help="Fail also if a condition is inconclusive.")
+@click.option("--why", is_flag=True, help="Say what each change is made of, and at which packet the runs part.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/2.")
 @click.option(
     "--junit", type=_FILE, metavar="FILE",
@@ -49,6 +52,7 @@ def command(
     metrics: tuple[str, ...],
     fail_if: tuple[str, ...],
     require_answer: bool,
+    why: bool,
     as_json: bool,
     html: Path | None,
     junit: Path | None,
@@ -57,13 +61,14 @@ def command(
 
     Cells are matched by their parameters, else by their levels. Repetitions with the same number and seed are compared
     pair by pair. A condition is shown when a test excludes chance (5 %, corrected for all cells and conditions).
+    --why needs pairs of repetitions, and packets that both runs kept (--packets) to say at which one they part.
     """
     if require_answer and not fail_if:
         raise UsageError("--require-answer without a condition", hint='add one: --fail-if "p95(rtt) worse by 10%"')
     # Statistics take more than a second to import, for which neither --help nor a mistake should wait.
     from crosswind.report.text.two_runs import print_comparison
 
-    comparison = _compared(run_a, run_b, metrics, fail_if)
+    comparison = _compared(run_a, run_b, metrics, fail_if, why=why)
     if html:
         # Drawing takes more than a second to import.
         from crosswind.report.html import write_html
@@ -86,9 +91,12 @@ def command(
     return status_of(answers, require_answer=require_answer, valid=valid)
 
 
-def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...]) -> "RunComparison":
+def _compared(
+    run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...], *, why: bool
+) -> "RunComparison":
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
     from crosswind.analysis.two_runs.compare import compare_runs
+    from crosswind.analysis.two_runs.why import NotPairedError
     from crosswind.errors import did_you_mean
     from crosswind.metrics import LOST, METRICS, metric_named
     from crosswind.stats.estimate import TooFewSamples
@@ -110,11 +118,20 @@ def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple
             names=(str(run_a), str(run_b)),
             metrics=metrics,
             conditions=conditions,
+            packets=(_packets(runs[0]), _packets(runs[1])) if why else None,
         )
+    except NotPairedError as error:
+        raise StoreError(f"--why: {error.message}", hint=error.hint) from None
     except TooFewSamples as error:
         raise StoreError(
             error.message, hint="cells match when all their parameters, or all their levels, are the same"
         ) from None
+
+
+def _packets(run: "StoredRun") -> "Packets":
+    """What reads the packets of one repetition of a run."""
+    results = run.results()
+    return lambda repetition: run.packets(results[repetition.key])
 
 
 def _condition(text: str) -> "Condition":

@@ -8,9 +8,10 @@ from crosswind.metrics import metric_named
 from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
 from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.page import Chart, Page, Panels, Section, Sentence, Tone
-from crosswind.report.tables.two_runs import change_tables, condition_table, surroundings_table
+from crosswind.report.tables.two_runs import change_tables, condition_table, part_tables, surroundings_table
 from crosswind.report.text.format import count_of, levels, listed
 from crosswind.report.text.two_runs import change_text, condition_text, matched_text, side_text
+from crosswind.report.text.two_runs_why import why_sentences
 
 _HOW_TO_READ = (
     "Mark and line: B divided by A and its 95 % interval, if any; dashed: no change. A change is “worse” or “better” "
@@ -64,6 +65,9 @@ def _lines(found: RunComparison) -> Iterator[str]:
 def _sections(found: RunComparison) -> Iterator[Section]:
     for table in filter(None, (condition_table(found),)):
         yield Section(table.title, tables=[table])
+    reasons = [Sentence(text) for text in why_sentences(found)]
+    if reasons:
+        yield Section("Why", sentences=reasons, tables=part_tables(found))
     for name, table in change_tables(found).items():
         chart = _forest(found, name)
         charts = [Panels([chart], 1)] if chart is not None else []

@@ -9,6 +9,7 @@ import polars as pl
 from crosswind.errors import StoreError, UsageError
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
+from crosswind.spent import TAKES
 from crosswind.store.directory import Store
 from crosswind.store.record import PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
@@ -38,7 +39,7 @@ def explained(
     if not tables:
         raise StoreError(
             "nothing tells what the time of these exchanges was spent on",
-            hint="that takes the emulator, exchanges that succeed, and a cell of at most a million packets",
+            hint=TAKES,
         )
     if message is not None:
         return [_the_one(store, tables, message)]

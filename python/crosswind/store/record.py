@@ -6,6 +6,7 @@ import polars as pl
 
 from crosswind.record import (
     OBJECT_SCHEMA,
+    PACKET_SCHEMA,
     SAMPLE_SCHEMA,
     SPENT_SCHEMA,
     CellRun,
@@ -87,6 +88,13 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )
+
+
+def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:
+    """The packets of a repetition; None where they were not kept. Raises: DamagedFileError."""
+    checksum = result.files.get(PACKETS)
+    place = store.directory / "cells" / result.key / PACKETS
+    return None if checksum is None else read_table(place, PACKET_SCHEMA, checksum)
 
 
 def _samples(path: Path, result: RepetitionResult) -> pl.DataFrame:

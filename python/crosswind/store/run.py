@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import polars as pl
+
 from crosswind.errors import StoreError
 from crosswind.record import RunRecord
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Status
-from crosswind.store.record import record_of
+from crosswind.store.record import packets_of, record_of
 from crosswind.store.result import RepetitionResult
 
 
@@ -69,6 +71,10 @@ class StoredRun:
         if record.damaged:
             raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
         raise StoreError(f"{self.directory} has no results yet", hint=hint)
+
+    def packets(self, result: RepetitionResult) -> pl.DataFrame | None:
+        """The packets of a repetition (docs/result.md); None where they were not kept. Raises: StoreError."""
+        return packets_of(self._store, result)
 
 
 def load(directory: Path | str) -> StoredRun:

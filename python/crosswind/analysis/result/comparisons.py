@@ -27,13 +27,8 @@ class StatisticComparison(ResultModel):
     above: int | None = Field(default=None)
 
 
-class LevelComparison(StatisticComparison):
-    """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
-
-    `difference` to `verdict` are of the mean; `statistics` has the same of others, by name, as far as the metric can
-    have them: the median, unless the study asks for others. `paired`: whether repetition by repetition, as cells of one
-    run are. `pairs`: how many repetitions were compared.
-    """
+class LevelPair(ResultModel):
+    """Two cells that differ in one factor: `other` against `reference`, its first level. fixed: the other levels."""
 
     factor: str
     reference: str
@@ -41,6 +36,16 @@ class LevelComparison(StatisticComparison):
     fixed: dict[str, str]
     reference_cell: int
     other_cell: int
+
+
+class LevelComparison(LevelPair, StatisticComparison):
+    """Two cells that differ in one factor, compared.
+
+    `difference` to `verdict` are of the mean; `statistics` has the same of others, by name, as far as the metric can
+    have them: the median, unless the study asks for others. `paired`: whether repetition by repetition, as cells of one
+    run are. `pairs`: how many repetitions were compared.
+    """
+
     metric: str
     unit: str
     paired: bool

@@ -1,29 +1,31 @@
 """What the differences between cells are made of."""
 
+from pydantic import Field
+
+from crosswind.analysis.result.comparisons import LevelPair
 from crosswind.analysis.result.estimates import Interval, ResultModel
 
 
 class PartOfDifference(ResultModel):
-    """By how much more of one thing the other cell's exchanges have, ns. `group`: of what (crosswind.spent)."""
+    """By how much more of one thing the other cell's exchanges have, ns.
+
+    Attributes: group: of what (crosswind.spent). part, part_difference: of the largest group its largest part, where it
+        has several.
+    """
 
     group: str
     difference: Interval
+    part: str | None = Field(default=None)
+    part_difference: Interval | None = Field(default=None)
 
 
-class SpentDifference(ResultModel):
+class SpentDifference(LevelPair):
     """What the time that exchanges of one cell take longer than those of another is spent on.
 
     Attributes:
-        factor, reference, other, fixed: the two cells, as of comparisons. reference_cell, other_cell: their indexes.
         difference: of the whole time, ns: its mean in the other cell less that in the reference.
         parts: what it is the sum of, the largest first; none that is 0 in both cells.
     """
 
-    factor: str
-    reference: str
-    other: str
-    fixed: dict[str, str]
-    reference_cell: int
-    other_cell: int
     difference: Interval
     parts: list[PartOfDifference]

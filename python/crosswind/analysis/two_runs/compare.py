@@ -27,6 +27,7 @@ from crosswind.analysis.two_runs.result import (
     Verdict,
 )
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
+from crosswind.analysis.two_runs.why import NotPairedError, Packets, why
 from crosswind.damage import damage_sentences
 from crosswind.findings.families import ALPHA, CONDITIONS
 from crosswind.findings.judge import Judged, OfEffect, judge
@@ -53,13 +54,15 @@ def compare_runs(
     names: tuple[str, str],
     metrics: Sequence[str] = (),
     conditions: Sequence[Condition] = (),
+    packets: tuple[Packets, Packets] | None = None,
 ) -> RunComparison:
     """Compares run B with run A.
 
     Args:   names: what to call them. metrics: to compare; none: those by which levels of their workloads are compared,
             and the share of exchanges that did not succeed. conditions: to be judged in every common cell.
+            packets: of either run, to say why they differ; None: nobody asks.
     Raises: TooFewSamples when a run has no results, the two have no cell in common, or no common cell has a metric that
-            is asked for.
+            is asked for; NotPairedError when nothing says why they differ.
     """
     data = collect(a), collect(b)
     for cells, name in zip(data, names, strict=True):
@@ -70,6 +73,8 @@ def compare_runs(
         raise TooFewSamples(f"{names[0]} and {names[1]} have no cell in common")
     _check_asked(matching, [*metrics, *(condition.metric.name for condition in conditions)])
     common = [_common(pair, metrics) for pair in matching.pairs]
+    if packets is not None:
+        common = _with_reasons(common, matching.pairs, packets)
     return RunComparison(
         a=_side(a, data[0], names[0]),
         b=_side(b, data[1], names[1]),
@@ -113,6 +118,23 @@ def _has(pair: Pair, metric: Metric) -> bool:
 
 
 # What changed
+
+
+def _with_reasons(
+    common: Sequence[CommonCell], pairs: Sequence[Pair], packets: tuple[Packets, Packets]
+) -> list[CommonCell]:
+    """Cells that say why they differ. Raises: NotPairedError where none can."""
+    found: list[CommonCell] = []
+    problems: list[NotPairedError] = []
+    for cell, pair in zip(common, pairs, strict=True):
+        try:
+            found.append(cell.model_copy(update={"why": why(pair, packets, level=LEVEL)}))
+        except NotPairedError as error:
+            problems.append(error)
+            found.append(cell)
+    if len(problems) == len(found):
+        raise problems[0]
+    return found
 
 
 def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:

@@ -96,8 +96,84 @@ class MetricChange(ResultModel):
     needed: int | None
 
 
+class PartOfChange(ResultModel):
+    """What exchanges spend on one part (docs/result.md), ns: its mean in both runs, and B less A."""
+
+    part: str
+    a: float
+    b: float
+    change: Change
+
+
+class PacketAt(ResultModel):
+    """A packet in one run: when it entered the path, ns since the cell was ready; how long it was in it, ns; its size.
+
+    fate: delivered, damaged, queued until the cell ended, or dropped by its cause.
+    """
+
+    in_ns: int
+    path_ns: int
+    size_bytes: int
+    fate: str
+
+
+class Parting(ResultModel):
+    """The first packet at which a repetition of one run is no longer that of the other.
+
+    Attributes: repetition: from 0. direction, index: the packet, as packets.parquet counts them. exchange: the one that
+        was under way on its connection; null where none was. differs: what differs. a, b: null where a run has no such
+        packet. late_ns: by how much later it was sent in B, beyond how much later the one before it was.
+    """
+
+    repetition: int
+    direction: Literal["forward", "reverse"]
+    index: int
+    exchange: int | None
+    differs: list[Literal["presence", "time", "size", "time in the path", "fate"]]
+    a: PacketAt | None
+    b: PacketAt | None
+    late_ns: int
+
+
+class ExchangeChange(ResultModel):
+    """An exchange that takes another time in B, ns. part: what most of the change is, and by how much that changed."""
+
+    repetition: int
+    exchange: int
+    a: int
+    b: int
+    part: str
+    part_change: int
+
+
+class Why(ResultModel):
+    """What the change of the whole time (`spent`) in a common cell is made of, and where its packets part.
+
+    Attributes: a, b: the mean whole time of paired repetitions, ns. change: B less A. parts: what it is the sum of, the
+        largest first; none that is 0 in both runs. repetitions: paired ones. exchanges: paired ones; differing: those
+        whose times differ by more than `tolerance_ns`, which hosts take at most to do anything at once. first, largest:
+        of these. packets: of how many repetitions both runs have kept packets. partings: of each of those that parts.
+    """
+
+    a: float
+    b: float
+    change: Change
+    parts: list[PartOfChange]
+    repetitions: int
+    exchanges: int
+    differing: int
+    tolerance_ns: int
+    first: ExchangeChange | None
+    largest: ExchangeChange | None
+    packets: int
+    partings: list[Parting]
+
+
 class CommonCell(ResultModel):
-    """A cell that both runs have. matched_by: what it has in common: all parameters, or its levels."""
+    """A cell that both runs have. matched_by: what it has in common: all parameters, or its levels.
+
+    why: with --why, of a cell in which both runs tell what time was spent on.
+    """
 
     cell_a: int
     cell_b: int
@@ -106,6 +182,7 @@ class CommonCell(ResultModel):
     invalid_a: str | None
     invalid_b: str | None
     changes: list[MetricChange]
+    why: Why | None = Field(default=None)
 
 
 class ConditionInCell(ResultModel):

@@ -7,6 +7,7 @@ from crosswind.metrics import metric_named
 from crosswind.report.tables.table import Table, names, numbers, sentences
 from crosswind.report.text.format import levels, number, p_value, scale_of
 from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_text, verdict_text
+from crosswind.report.text.two_runs_why import part_rows
 
 
 def change_tables(found: RunComparison) -> dict[str, Table]:
@@ -14,6 +15,19 @@ def change_tables(found: RunComparison) -> dict[str, Table]:
     metrics = dict.fromkeys(change.metric for cell in found.common for change in cell.changes)
     rows = {name: _rows(name, found.common) for name in metrics}
     return {name: _table(name, own) for name, own in rows.items() if any(change.a is not None for _, change in own)}
+
+
+def part_tables(found: RunComparison) -> list[Table]:
+    """What time was spent on in both runs, of each cell in which exchanges differ."""
+    return [
+        Table(
+            levels(cell.levels) or "What time was spent on",
+            [*names("spent on"), *numbers("A", "B", "change [95 %]")],
+            [list(row) for row in part_rows(cell.why)],
+        )
+        for cell in found.common
+        if cell.why is not None and cell.why.differing
+    ]
 
 
 def condition_table(found: RunComparison) -> Table | None:

@@ -3,17 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, Result
-from crosswind.analysis.result.spent import SpentDifference
+from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
 from crosswind.report.text.format import count, interval, levels, listed, number, percent, scale_of, with_unit
-from crosswind.spent import GROUPS, WHOLE
+from crosswind.spent import GROUPS, WHOLE, noun_of
 
 MOST = 3
 """Sentences of each kind, and things that one names."""
 _ENOUGH = 0.8
 """The share of a time after which a sentence stops naming what it was spent on."""
+_MOST_OF_IT = 0.5
+"""The share of its group from which on a part is named beside it."""
 _NOUNS = {group.name: group.noun for group in GROUPS}
 
 
@@ -56,17 +58,27 @@ def _of_differences(differences: Sequence[SpentDifference]) -> Iterator[str]:
             best[made.factor] = made
     for made in list(best.values())[:MOST]:
         value = _value(made)
-        first = made.parts[0]
         divisor, unit = scale_of([value], "ns")
         slow, fast = (made.other, made.reference) if value > 0 else (made.reference, made.other)
-        fixed = f" ({levels(made.fixed)})" if made.fixed else ""
-        part = first.difference if value > 0 else first.difference.negated()
         names = [named_level(made.factor, level) for level in (slow, fast)]
-        told = with_unit(exactly_said(interval(part, divisor)), unit)
+        fixed = ", ".join(named_level(key, level) for key, level in made.fixed.items())
         yield (
-            f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}{fixed}, "
-            f"{told} {'are' if unit != 's' else 'is'} {_NOUNS[first.group]}."
+            f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}"
+            f"{f' at {fixed}' if fixed else ''}, {_made_of(made.parts[0], divisor, unit, turned=value < 0)}."
         )
+
+
+def _made_of(first: PartOfDifference, divisor: float, unit: str, *, turned: bool) -> str:
+    """What most of a difference is: a part that makes nearly all of its group by its own name."""
+    said, noun, mostly = first.difference, _NOUNS[first.group], ""
+    if first.part is not None and first.part_difference is not None and said.value:
+        share = (first.part_difference.value or 0.0) / said.value
+        if share >= _ENOUGH:
+            said, noun = first.part_difference, noun_of(first.part)
+        elif share >= _MOST_OF_IT:
+            mostly = f", mostly {noun_of(first.part)}"
+    told = with_unit(exactly_said(interval(said.negated() if turned else said, divisor)), unit)
+    return f"{told} {'are' if unit != 's' else 'is'} {noun}{mostly}"
 
 
 def _value(made: SpentDifference | None) -> float:

@@ -19,6 +19,7 @@ from crosswind.analysis.two_runs.result import (
 )
 from crosswind.metrics import metric_named
 from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
+from crosswind.report.text.two_runs_why import part_rows, why_sentences
 from crosswind.terminal_table import Column, numbers, print_table
 
 _SHOWN_DIFFERENCES = 12
@@ -40,6 +41,7 @@ def print_comparison(found: RunComparison, console: Console) -> None:
             _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
     _print_differing(console, "different settings", found.settings)
     _print_differing(console, "different surroundings", found.surroundings)
+    _print_reasons(console, found)
     for metric in dict.fromkeys(change.metric for cell in found.common for change in cell.changes):
         _print_metric(console, metric, found.common)
     _print_doubts(console, found)
@@ -82,6 +84,23 @@ def _print_differing(console: Console, title: str, differing: Sequence[Differing
         _print_wrapped(console, f"  {row.what}: {row.a or 'not set'} → {row.b or 'not set'}")
     if len(differing) > _SHOWN_DIFFERENCES:
         _print_wrapped(console, f"  and {len(differing) - _SHOWN_DIFFERENCES} more, which --json lists")
+
+
+def _print_reasons(console: Console, found: RunComparison) -> None:
+    said = list(why_sentences(found))
+    if not said:
+        return
+    console.print()
+    console.print(Text("Why", style="bold"))
+    for sentence in said:
+        _print_wrapped(console, sentence)
+    for cell in found.common:
+        if cell.why is not None and cell.why.differing:
+            console.print()
+            if len(found.common) > 1:
+                console.print(Text(levels(cell.levels), style="dim"))
+            rows = [list(row) for row in part_rows(cell.why)]
+            print_table(console, [Column("spent on"), *numbers("A", "B", "change")], rows)
 
 
 def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> None:
