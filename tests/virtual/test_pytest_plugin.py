@@ -330,3 +330,21 @@ def test_else_the_runs_of_failing_tests_are_kept(run: Run, tmp_path: Path) -> No
     (kept,) = {path.parent.resolve() for path in (tmp_path / "base").glob("*/*/manifest.json")}
     assert kept.parent.name.startswith("test_fails")
     result.stdout.fnmatch_lines([f"crosswind report {kept}"])
+
+
+def test_round_trips_of_a_client_are_counted(run: Run) -> None:
+    result = run(
+        """
+def test_trips(net):
+    result = net.run(ask, serve, delay="5ms")
+    # One for the connection, and twenty questions.
+    assert round(result.round_trips.trips, 3) == 21
+    assert result.round_trips.delays == ("15ms", "35ms", "105ms")
+    assert result.round_trips.deviation < 1e-4
+
+def test_of_a_network(net):
+    net.run(ask, serve, network="lan").round_trips
+"""
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*result.round_trips varies delay, and network sets another*"])

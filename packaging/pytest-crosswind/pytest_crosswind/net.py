@@ -15,6 +15,8 @@ from pytest_crosswind.result import Result
 from pytest_crosswind.settings import check_names, keys
 
 if TYPE_CHECKING:
+    from crosswind.program_round_trips import ProgramRoundTrips
+    from crosswind.programs import Programs
     from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
 
@@ -99,6 +101,7 @@ class Net:
         from crosswind.running import run as run_study
 
         check_names(settings, "net.run()")
+        given = dict(settings)
         study = self._study(client, server, settings)
         place = self._directory()
         run = run_study(study, output=place, jobs=self._jobs, command=["pytest", self._test])
@@ -107,11 +110,33 @@ class Net:
         _raise_failure(run)
         if self._with_report:
             write_html(run)
-        return Result(run, has_value=callable(client))
+        return Result(run, has_value=callable(client), round_trips=lambda: self._round_trips(client, server, given))
+
+    def _round_trips(
+        self, client: Program, server: Program | None, settings: Mapping[str, Any]
+    ) -> "ProgramRoundTrips | None":
+        """Raises: CrosswindError."""
+        from crosswind.program_round_trips import program_round_trips, refuse_other_delays
+        from crosswind.running import run as run_study
+        from crosswind.temporary import temporary_directory
+
+        given, seed = _given(settings), settings.get("seed")
+        flags = {key: name for name, key in keys().items()}
+        refuse_other_delays(given, name=lambda key: flags.get(key, key), asked="result.round_trips", delay="delay")
+        with temporary_directory() as place:
+            return program_round_trips(
+                _programs(client, server),
+                given,
+                flags=flags,
+                seed=seed,
+                run=lambda study: run_study(
+                    study, output=place / "run", jobs=self._jobs, command=["pytest", self._test]
+                ),
+            )
 
     def _study(self, client: Program, server: Program | None, settings: dict[str, Any]) -> "Study":
         """Raises: CrosswindError."""
-        from crosswind.programs import Programs, study_of
+        from crosswind.programs import study_of
         from crosswind.study.design import Study
 
         repetitions, seed = settings.pop("repetitions", 1), settings.pop("seed", None)
@@ -119,10 +144,9 @@ class Net:
             if isinstance(value, list | tuple):
                 hint = f"@pytest.mark.network({name}={list(value)}) runs the test once for each of them"
                 raise UsageError(f"net.run() runs on one path, and {name} has several values: {value}", hint=hint)
-        given = {keys()[name]: value for name, value in settings.items() if value is not None}
-        given.setdefault("host.clock", "virtual")
+        given = _given(settings)
         self._require_machine(str(given["host.clock"]), given.get("host.kernel"))
-        programs = Programs(command_of(client, "client"), None if server is None else command_of(server, "server"))
+        programs = _programs(client, server)
         programs.check()
         flags = {key: name for name, key in keys().items()}
         study, _ = study_of(programs, given, flags=flags, repetitions=repetitions, seed=seed)
@@ -143,6 +167,20 @@ class Net:
             if self._skips:
                 pytest.skip(text_of(error))
             raise
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by the keys of a study, without those of the design."""
+    design = ("repetitions", "seed")
+    given = {keys()[name]: value for name, value in settings.items() if value is not None and name not in design}
+    given.setdefault("host.clock", "virtual")
+    return given
+
+
+def _programs(client: Program, server: Program | None) -> "Programs":
+    from crosswind.programs import Programs
+
+    return Programs(command_of(client, "client"), None if server is None else command_of(server, "server"))
 
 
 def text_of(error: CrosswindError) -> str:

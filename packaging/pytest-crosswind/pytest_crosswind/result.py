@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from pytest_crosswind.estimate import Estimate
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
+    from crosswind.program_round_trips import ProgramRoundTrips
     from crosswind.store.run import StoredRun
 
 _REPORTED, _WHOLE = "client_time", "program_time"
@@ -115,6 +116,20 @@ class Repetition:
             return ""
 
 
+@dataclass(frozen=True)
+class RoundTrips:
+    """How many round trips a client takes.
+
+    Attributes: trips: how many. besides: what it takes besides, s. deviation: how far its times are from a line at
+        most, s. delays: over which it ran, each way.
+    """
+
+    trips: float
+    besides: float
+    deviation: float
+    delays: tuple[str, ...]
+
+
 class Result:
     """A run of client and server on a path, once or in several repetitions with other random decisions each.
 
@@ -123,12 +138,16 @@ class Result:
     printed or returned as `times_s` (docs/programs.md), else of its time from start to end.
     """
 
-    def __init__(self, run: "StoredRun", *, has_value: bool) -> None:
-        """Args: run: whose repetitions have all finished. has_value: whether the client is a function."""
+    def __init__(
+        self, run: "StoredRun", *, has_value: bool, round_trips: Callable[[], "ProgramRoundTrips | None"]
+    ) -> None:
+        """Args: run: whose repetitions have all finished. has_value: whether the client is a function. round_trips:
+        counts them."""
         from crosswind.programs_summary import summary_of
 
         summary = summary_of(run)
         self._run = run
+        self._count_round_trips = round_trips
         self._parts = summary["repetitions"]
         self.directory = run.directory
         self.status: int = summary["exit_status"]
@@ -205,6 +224,20 @@ class Result:
             repetition.retransmissions for repetition in self.repetitions if repetition.retransmissions is not None
         ]
         return sum(counts) if len(counts) == len(self.repetitions) else None
+
+    @cached_property
+    def round_trips(self) -> RoundTrips:
+        """How many round trips in a row the client takes: it is run again over three further delays.
+
+        Raises: UsageError where it does not end well over each of them.
+        """
+        found = self._count_round_trips()
+        if found is None:
+            raise UsageError(
+                "the round trips of the client are not known: it did not end well over every delay",
+                hint="look at what it prints over a longer delay: net.run(..., delay=..., check=False)",
+            )
+        return RoundTrips(found.trips, found.offset_ns / 1e9, found.deviation_ns / 1e9, tuple(found.delays))
 
     @property
     def median(self) -> Estimate:

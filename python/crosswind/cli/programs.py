@@ -49,9 +49,6 @@ _OF_PROGRAMS = (
     ),
 )
 
-_FURTHER_DELAYS_NS = (10_000_000, 30_000_000, 100_000_000)
-"""By how much longer the delays are, each way, over which a client's round trips are counted."""
-
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 
@@ -102,7 +99,9 @@ def run_programs(
         raise UsageError(f"{OUTPUT} is a directory of the run, which is not kept", hint="give --output DIR")
     _check_writable(capture)
     if round_trips:
-        _refuse_other_delays(settings)
+        from crosswind.program_round_trips import refuse_other_delays
+
+        refuse_other_delays(settings, name=option_name, asked="--round-trips", delay="--delay")
     try:
         flags = {key: option_name(key) for key in settings}
         study, is_virtual = study_of(programs, settings, flags=flags, repetitions=repetitions, seed=asked.seed)
@@ -138,39 +137,23 @@ def run_programs(
     return int(summary["exit_status"])
 
 
-def _refuse_other_delays(settings: Mapping[str, str]) -> None:
-    """Raises: UsageError where the delay is not that of both directions of one hop."""
-    others = [
-        key for key in settings if key != "path.delay" and (key.endswith(("delay", ".network")) or ".hop." in key)
-    ]
-    if others:
-        given = ", ".join(option_name(key) for key in others)
-        raise UsageError(f"--round-trips varies --delay, and {given} sets another", hint="give --delay alone")
-
-
 def _round_trips(
     programs: Programs, settings: Mapping[str, str], flags: Mapping[str, str], *, seed: int | None
 ) -> dict[str, Any] | None:
-    """How many round trips the client takes; None where it did not end well over every delay.
-
-    Raises: CrosswindError as a run does.
-    """
-    from crosswind.analysis import collect
-    from crosswind.analysis.round_trips import round_trips
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
-    from crosswind.units import format_duration, parse_duration
+    from crosswind.program_round_trips import program_round_trips
 
-    own_ns = parse_duration(settings.get("path.delay", "0ms"))
-    delays = [format_duration(own_ns + more_ns) for more_ns in _FURTHER_DELAYS_NS]
-    study, _ = study_of(programs, {**settings, "path.delay": delays}, flags=flags, seed=seed, several=True)
     with _temporary() as place:
-        run = run_in_turn(study, RunOptions(output=place, jobs=1), None, look=lambda _part: None)
-        found = round_trips(collect(run.record()), level=0.95)
-    if not found:
-        return None
-    line = found[0]
-    return {"trips": line.trips.value, "offset_ns": line.offset.value, "deviation_ns": line.deviation, "delays": delays}
+        options = RunOptions(output=place, jobs=1)
+        found = program_round_trips(
+            programs,
+            settings,
+            flags=flags,
+            seed=seed,
+            run=lambda study: run_in_turn(study, options, None, look=lambda _part: None),
+        )
+    return None if found is None else found.as_json()
 
 
 @contextmanager
