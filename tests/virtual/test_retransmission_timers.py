@@ -1,10 +1,12 @@
-"""TCP's timers: what waits for them, and for how long."""
+"""The timers of TCP and QUIC against their formulas: what waits for them, and for how long."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import polars as pl
 import pytest
 
+from crosswind.execution.virtual import VirtualCell, virtual
 from linux.lab import Object, ms
 from virtual.lab import ADDED_NS, VirtualCells, VirtualRun, latest_ns
 
@@ -80,3 +82,94 @@ def test_a_segment_is_sent_again_when_a_later_one_was_acknowledged(cells: Virtua
     # All ten leave at once; the third duplicate acknowledgement is there after a round trip.
     assert sent_ns[9] - sent_ns[0] <= ADDED_NS
     assert ROUND_TRIP_NS <= sent_ns[10] - sent_ns[0] <= ROUND_TRIP_NS + ADDED_NS
+
+
+def lossy(path: Object, workload: Object, lose: Sequence[int] = (), **host: object) -> VirtualCell:
+    """A cell whose path loses packets to the server by their index."""
+    forward = {"forward": {"lose": list(lose)}} if lose else {}
+    return virtual(path | forward, workload=workload, host={"congestion_control": "cubic", **host})
+
+
+def waited(cell: VirtualCell, part: str) -> list[tuple[int, int]]:
+    """The waits for a timer: how long, ns, and how often it had expired."""
+    pieces = cell.pieces.filter(part=part)
+    return list(zip((pieces["to_ns"] - pieces["from_ns"]).to_list(), pieces["count"].to_list(), strict=True))
+
+
+def linux_timeout_us(round_trips_us: Sequence[int], minimum_us: int) -> int:
+    """Linux's retransmission timeout after round trips that were measured one after another.
+
+    RFC 6298 has RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R| and RTO = SRTT + 4 RTTVAR. Linux (tcp_rtt_estimator) keeps `mdev`,
+    four times RTTVAR. Where a round trip is below SRTT, a deviation that grows does so at an eighth of the pace. The
+    variation that counts is the largest of the last flight, at least the minimum timeout, and falls by a quarter of the
+    distance in each flight.
+    """
+    first, *others = round_trips_us
+    srtt8, mdev, variation = first << 3, first << 1, max(first << 1, minimum_us)
+    largest = variation
+    for round_trip in others:
+        error = round_trip - (srtt8 >> 3)
+        srtt8 += error
+        grown = abs(error) - (mdev >> 2)
+        mdev += grown >> 3 if error < 0 < grown else grown
+        largest = max(largest, mdev)
+        variation = max(variation, largest)
+        variation -= (variation - largest) >> 2
+        largest = minimum_us
+    return (srtt8 >> 3) + variation
+
+
+@pytest.mark.parametrize("messages", [8, 20, 30])
+def test_the_timeout_follows_measured_round_trips(messages: int) -> None:
+    workload = {"kind": "echo", "transport": "tcp", "messages": messages}
+    path, host = {"delay": "10ms", "jitter": "5ms"}, {"min_rto": "1ms", "tail_loss_probe": False}
+    # A SYN, its acknowledgement, the messages, and one acknowledgement by itself.
+    cell = lossy(path, workload, [messages + 2], **host)
+    forward, reverse = (cell.packets.filter(direction=side).sort("index") for side in ("forward", "reverse"))
+    sent = [forward["in_ns"][0], *data_of(forward)["in_ns"][: messages - 1]]
+    answered = [reverse["out_ns"][0], *data_of(reverse)["out_ns"][: messages - 1]]
+    round_trips = [(after - before) // 1000 for before, after in zip(sent, answered, strict=True)]
+    timeout_ns = 1000 * linux_timeout_us(round_trips, minimum_us=1000)
+    ((took_ns, _),) = waited(cell, "retransmission_timer")
+    assert timeout_ns <= took_ns <= latest_ns(timeout_ns)
+
+
+def data_of(packets: pl.DataFrame) -> pl.DataFrame:
+    return packets.filter(pl.col("payload_bytes") > 0)
+
+
+@pytest.mark.parametrize(("delay_ms", "waits_ms"), [(20, 240), (150, 800)])
+def test_a_probe_for_a_single_segment_allows_for_a_delayed_acknowledgement(delay_ms: int, waits_ms: int) -> None:
+    # RFC 8985, 7.2: two round trips and the longest delay of an acknowledgement, for which Linux takes the shortest
+    # timeout, 200 ms; and no later than the timeout: here a round trip and 200 ms, or three round trips.
+    workload = {"kind": "echo", "transport": "tcp", "messages": 1}
+    (took_ns, _), *others = waited(lossy({"delay": f"{delay_ms}ms"}, workload, [2]), "tail_loss_probe")
+    assert others == []
+    assert ms(waits_ms) <= took_ns <= latest_ns(ms(waits_ms))
+
+
+@pytest.mark.parametrize("delay_ms", [20, 50])
+def test_a_single_acknowledgement_behind_a_loss_waits_for_the_reordering_window(delay_ms: int) -> None:
+    # RFC 8985, 6.2: fewer than three segments behind the lost one leave room for reordering of a quarter of the round
+    # trip. Linux's timer adds two ticks.
+    workload = {"kind": "transfer", "transport": "tcp", "size": "2896B"}
+    ((took_ns, _),) = waited(lossy({"delay": f"{delay_ms}ms"}, workload, [2]), "fast_recovery")
+    round_trip_ns = 2 * ms(delay_ms)
+    window_ns = round_trip_ns // 4 + ms(2)
+    assert window_ns <= took_ns - round_trip_ns <= latest_ns(window_ns)
+
+
+@pytest.mark.parametrize(("messages", "lost", "expiries", "samples"), [
+    (6, range(9, 10), 1, 6), (6, range(9, 13), 2, 6), (6, range(9, 16), 3, 6), (40, range(42, 43), 1, 38),
+])  # fmt: skip
+def test_quics_probe_timeout_doubles(messages: int, lost: range, expiries: int, samples: int) -> None:
+    # RFC 9002, 5.3 and 6.2.1: smoothed_rtt + max(4 rttvar, 1 ms) + max_ack_delay, 25 ms. Of equal round trips the first
+    # makes rttvar half of it, and each of the others three quarters of what it was.
+    workload = {"kind": "echo", "transport": "quic", "messages": messages}
+    cell = lossy({"delay": "20ms"}, workload, lost, quic_mtu_discovery=False)
+    ((took_ns, count),) = waited(cell, "probe_timer")
+    assert count == expiries
+    timeout_ns = ms(40) + max(4 * ms(20) * 0.75**samples, ms(1)) + ms(25)
+    # Timer and poll of the program both round up to milliseconds.
+    late_ns = took_ns - timeout_ns * (2**expiries - 1)
+    assert 0 <= late_ns <= expiries * ms(2)
