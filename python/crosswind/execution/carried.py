@@ -6,7 +6,7 @@ Crosswind.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -85,13 +85,13 @@ def learn_carried(most: MostCarried) -> None:
         return
 
 
-def too_fast(checked: Sequence[CheckedCell], carried: Carried | None) -> Iterator[str]:
+def too_fast(cells: Iterable[CheckedCell | PlannedCell], carried: Carried | None) -> Iterator[str]:
     """A sentence for each rate at which a cell on the machine's clock would send more than the machine carries."""
     if carried is None:
         return
-    here = [cell for cell in checked if not cell.is_virtual and not cell.is_over_network]
+    here = [cell for cell in cells if not cell.is_virtual and not cell.is_over_network]
     # A cell that sends little does not need all of its path's rate.
-    busy = [cell for cell in here if cell.forecast.packets * 2e9 > carried.packets_per_s * cell.forecast.duration_ns]
+    busy = [cell for cell in here if _packets_per_s(cell) * 2 > carried.packets_per_s]
     rates = {effect.rate_bps or 0 for cell in busy for effect in (cell.effect.forward, cell.effect.reverse)}
     for rate in sorted(rates):
         needed = round(rate / FULL_PACKET_BITS * PACKETS_PER_FULL_ONE)
@@ -101,6 +101,13 @@ def too_fast(checked: Sequence[CheckedCell], carried: Carried | None) -> Iterato
                 f"{carried.packets_per_s:,} packets/s at most (seen on {carried.day}). Packets beyond that wait in the "
                 "hosts' devices, and throughput is the machine's: virtual time (--clock virtual) has no such limit"
             )
+
+
+def _packets_per_s(cell: CheckedCell | PlannedCell) -> float:
+    """What a cell is forecast to send, both ways."""
+    if isinstance(cell, PlannedCell):
+        return cell.expected_packets * 1e9 / max(1, cell.expected_ns)
+    return cell.forecast.packets * 1e9 / max(1, cell.forecast.duration_ns)
 
 
 def _file() -> Path | None:

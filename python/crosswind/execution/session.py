@@ -16,7 +16,7 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.damage import damage_sentences
 from crosswind.errors import CrosswindError
-from crosswind.execution.carried import MostCarried, learn_carried
+from crosswind.execution.carried import MostCarried, learn_carried, read_carried, too_fast
 from crosswind.execution.durations import Taken, learn
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.options import RunOptions
@@ -83,6 +83,9 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
     binary = find_binary()
     started = utc_now()
     plan = planned_cells(study, options.files, binary=binary)
+    if options.on is None:
+        for text in too_fast(plan, read_carried()):
+            options.remark(text)
     asked = precision(study)
     if rules is not None and asked is not None:
         rules.check(asked, {planned.cell: (planned.parameters, planned.effect) for planned in plan})
