@@ -207,6 +207,9 @@ class Catalog:
     spent: tuple[Column, ...]
     pieces: tuple[Column, ...]
     tcp: tuple[Column, ...]
+    connections: tuple[Column, ...]
+    connection_parts: tuple[Column, ...]
+    connection_pieces: tuple[Column, ...]
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
@@ -259,6 +262,9 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         spent=_columns(data["spent"]),
         pieces=_columns(data["pieces"]),
         tcp=_columns(data["tcp"]),
+        connections=_columns(data["connections"]),
+        connection_parts=_columns(data["connection_parts"]),
+        connection_pieces=_columns(data["connection_pieces"]),
     )
 
 

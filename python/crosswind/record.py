@@ -47,6 +47,15 @@ TCP_SCHEMA = _schema(catalog().tcp)
 PACKET_SCHEMA = _schema(catalog().packets)
 """Columns of `packets.arrow`."""
 
+CONNECTION_SCHEMA = _schema(catalog().connections)
+"""Columns of `connections.arrow`, the connections of programs and pages."""
+
+CONNECTION_PARTS_SCHEMA = _schema(catalog().connection_parts)
+"""Columns of `connection_parts.arrow`, what the time of each was spent on."""
+
+CONNECTION_PIECES_SCHEMA = _schema(catalog().connection_pieces)
+"""Columns of `connection_pieces.arrow`, the same in the order of time."""
+
 OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 

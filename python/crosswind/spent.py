@@ -29,8 +29,8 @@ WHOLE = "spent"
 """The metric of the whole time."""
 
 GROUPS = (
-    Group("handshakes", "Handshakes", "handshakes", "Setting connections up, without timers that expired.",
-          ("tcp_handshake", "security_handshake", "upgrade_handshake")),
+    Group("handshakes", "Handshakes", "handshakes", "Setting connections up, without timers, and closing them.",
+          ("tcp_handshake", "security_handshake", "upgrade_handshake", "closing")),
     Group("propagation", "Propagation", "propagation", "In flight, of the packets that carried the message.",
           ("propagation_forward", "propagation_reverse")),
     Group("link", "Link", "the rate of the link",
@@ -41,14 +41,14 @@ GROUPS = (
     Group("jitter", "Jitter", "jitter", "Otherwise held back by the path.", ("jitter_forward", "jitter_reverse")),
     Group("recovery", "Loss recovery", "loss recovery", "From sending what was lost to sending it again.",
           ("fast_recovery", "tail_loss_probe", "retransmission_timer", "syn_timer", "packet_threshold",
-           "time_threshold", "probe_timer")),
+           "time_threshold", "probe_timer", "datagram_loss")),
     Group("head_of_line", "Head of line", "waiting for what was sent before and was lost",
           "Received, and waiting for what was sent before it on the same connection and was lost.", ("head_of_line",)),
     Group("congestion_window", "Congestion window", "the congestion window",
           "Ready to be sent, and held back by the congestion window.", ("congestion_window", "slow_start_after_idle")),
     Group("receive_window", "Receive window", "the receiver's window",
           "Ready to be sent, and held back by the window that TCP's receiver gave, or by QUIC's flow control.",
-          ("receive_window", "stream_window", "connection_window")),
+          ("receive_window", "zero_window", "stream_window", "connection_window")),
     Group("send_buffer", "Send buffer", "the send buffer",
           "Held back because TCP's send buffer was full, so that nothing more was there to be sent.", ("send_buffer",)),
     Group("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg};
+use crosswind_attribution::{Attribution, Carried, Hosts, Leg, flows};
 use crosswind_ledger::{Headers, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -20,6 +20,7 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: false,
     pacing: false,
+    initial_window: None,
     send_buffer: None,
     quic_packet_threshold: 3,
     quic_stream_window: 1 << 24,
@@ -28,6 +29,7 @@ const HOSTS: Hosts = Hosts {
 
 fn main() {
     let transfer = transfer();
+    measure_flows("one connection", &transfer);
     let whole = |packets: &[PacketRecord]| {
         let ends = packets.iter().filter_map(|it| it.left);
         (Instant::from_nanos(0), ends.max().unwrap())
@@ -35,8 +37,22 @@ fn main() {
     let (written, received) = whole(&transfer);
     measure("one transfer", &transfer, &[(Side::Forward, written, received)]);
     let echoes = echoes();
+    measure_flows("one connection of turns", &echoes);
+    measure_flows("a hundred connections", &shared());
     let legs: Vec<_> = echoes.iter().map(|it| (it.side, it.entered, it.left.unwrap())).collect();
     measure("messages and answers", &echoes, &legs);
+}
+
+fn measure_flows(name: &str, packets: &[PacketRecord]) {
+    let before = peak_memory();
+    let start = time::Instant::now();
+    let pieces: usize = black_box(flows(packets, HOSTS, 100_000)).iter().map(|flow| flow.pieces.len()).sum();
+    let taken = start.elapsed().as_secs_f64();
+    let [peak, before] = [peak_memory(), before].map(|bytes| bytes as f64 / 1_048_576.0);
+    println!(
+        "{name}: {} packets, {pieces} pieces in {taken:.2} s; peak memory {peak:.0} MiB, before {before:.0} MiB",
+        packets.len()
+    );
 }
 
 fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant)]) {
@@ -83,6 +99,31 @@ fn transfer() -> Vec<PacketRecord> {
             acks += 1;
         }
         at += ON_THE_WIRE.as_nanos();
+    }
+    packets
+}
+
+/// A hundred transfers that share a link.
+fn shared() -> Vec<PacketRecord> {
+    let mut packets = transfer();
+    let mut positions = [0_u32; 100];
+    for (index, packet) in packets.iter_mut().enumerate() {
+        let which = index % 100;
+        let port = 40_000 + which as u16;
+        match packet.side {
+            Side::Forward => packet.headers.source_port = port,
+            Side::Reverse => packet.headers.destination_port = port,
+        }
+        packet.spent.queueing = Duration::from_millis(50);
+        packet.due += packet.spent.queueing;
+        packet.left = packet.left.map(|_| packet.due);
+        let position = &mut positions[which];
+        if packet.side == Side::Forward {
+            packet.headers.sequence = position.wrapping_add(1);
+            *position = position.wrapping_add(SEGMENT);
+        } else {
+            packet.headers.acknowledgement = position.wrapping_add(1);
+        }
     }
     packets
 }

@@ -6,14 +6,19 @@
 
 mod bytes;
 mod datagrams;
+mod flows;
 mod links;
 mod part;
 mod quic;
 mod tcp;
 mod trail;
+mod udp;
+mod walk;
 
+pub use flows::{Beginning, Ending, Flow, Sent, flows};
 pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
+pub use walk::Window;
 
 use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
 use crosswind_path::Side;
@@ -39,6 +44,8 @@ pub struct Hosts {
     pub nagle: bool,
     /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
     pub pacing: bool,
+    /// TCP's initial window in segments, where it is set.
+    pub initial_window: Option<u64>,
     /// The size of TCP's send buffers, where it is set: `SO_SNDBUF`. Else the kernel lets them grow with the window.
     pub send_buffer: Option<u64>,
     /// How many later packets have to arrive before QUIC takes one for lost.
@@ -129,7 +136,7 @@ impl<'a> Attribution<'a> {
 
     /// The pieces of a leg, in the order of time: each begins where the one before it ended.
     pub fn leg(&self, leg: Leg) -> Vec<Piece> {
-        let mut trail = Trail::new(leg.written, leg.received, Place::sender(leg.side));
+        let mut trail = Trail::new(leg.written, leg.received, leg.side);
         if let Some(connection) = self.connection(leg.client_port, leg.received) {
             connection.walk(leg, &self.links, &mut trail);
         } else if let Some(all) = self.quic.get(&leg.client_port) {
@@ -154,22 +161,26 @@ impl<'a> Attribution<'a> {
     }
 }
 
-/// The connections of one port: each SYN with another sequence number begins one.
-fn connections(mut packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>> {
+fn connections(packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>> {
+    by_opening(packets).iter().map(|packets| Connection::new(packets, hosts)).collect()
+}
+
+/// The packets of each connection between two ports, in the order of entering: each SYN with another sequence number begins one.
+fn by_opening(mut packets: Vec<&PacketRecord>) -> Vec<Vec<&PacketRecord>> {
     packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index));
     let mut connections: Vec<Vec<&PacketRecord>> = Vec::new();
     let mut opened_with = None;
     for packet in packets {
         let headers = &packet.headers;
-        let opens = packet.side == Side::Forward && headers.flags & TCP_SYN != 0 && headers.flags & TCP_ACK == 0;
-        let begins = opens && opened_with != Some(headers.sequence);
+        let opens = headers.protocol == TCP && headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN;
+        let begins = opens && opened_with != Some((packet.side, headers.sequence));
         if begins {
-            opened_with = Some(headers.sequence);
+            opened_with = Some((packet.side, headers.sequence));
         }
         match connections.last_mut() {
             Some(last) if !begins => last.push(packet),
             _ => connections.push(vec![packet]),
         }
     }
-    connections.into_iter().map(|packets| Connection::new(&packets, hosts)).collect()
+    connections
 }

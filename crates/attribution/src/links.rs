@@ -38,9 +38,10 @@ impl<'a> Links<'a> {
         trail.name(landed, wait.unwrap_or(Part::propagation(side)), Place::Path, Some(packet), 0);
         trail.name(on_wire(packet), Part::jitter(side), Place::Path, Some(packet), 0);
         trail.name(begun(packet).max(packet.entered), Part::serialisation(side), Place::Path, Some(packet), 0);
-        let (mut own, mut carried) = (packet, packet);
+        let (mut own, mut carried, mut near) = (packet, packet, usize::MAX);
         while !trail.is_done() && trail.at() > own.entered {
-            let Some(before) = self.on_wire_at(side, begun(carried)) else { break };
+            let Some((before, position)) = self.on_wire_at(side, begun(carried), near) else { break };
+            near = position;
             let is_own = is_of_flow(before, packet) && before.entered >= trail.beginning();
             if is_own {
                 trail.name(begun(before).max(before.entered), Part::serialisation(side), Place::Path, Some(before), 0);
@@ -57,10 +58,17 @@ impl<'a> Links<'a> {
         own
     }
 
-    fn on_wire_at(&self, side: Side, at: Instant) -> Option<&'a PacketRecord> {
+    /// The packet that was on the wire whole at a time, and its position, which is a little before `near` if that is one.
+    fn on_wire_at(&self, side: Side, at: Instant, near: usize) -> Option<(&'a PacketRecord, usize)> {
         let all = if side == Side::Forward { &self.forward } else { &self.reverse };
-        let found = all.get(all.partition_point(|&(whole, _)| whole < at))?;
-        (found.0 == at).then_some(found.1)
+        let position = if near < all.len() {
+            let later = all[..near].iter().rev().take_while(|&&(whole, _)| whole >= at).count();
+            near - later
+        } else {
+            all.partition_point(|&(whole, _)| whole < at)
+        };
+        let found = all.get(position)?;
+        (found.0 == at).then_some((found.1, position))
     }
 }
 

@@ -9,9 +9,9 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
 /// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
-const INITIAL_WINDOW: u64 = 10;
+pub const INITIAL_WINDOW: u64 = 10;
 /// The shortest time after which Linux takes a connection to be idle: that of its shortest retransmission timer.
-const SHORTEST_IDLE: Duration = Duration::from_millis(200);
+pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
 
 /// One connection.
 pub struct Connection<'a> {
@@ -24,39 +24,39 @@ pub struct Connection<'a> {
 
 /// What one host sent to the other.
 #[derive(Default)]
-struct Half<'a> {
+pub struct Half<'a> {
     /// Segments with data, in the order of entering the path.
-    sends: Vec<Segment<'a>>,
-    bytes: ByteStream,
+    pub sends: Vec<Segment<'a>>,
+    pub bytes: ByteStream,
     /// When segments arrived, in the order of arriving.
-    arrivals: Vec<(Instant, u32)>,
+    pub arrivals: Vec<(Instant, u32)>,
     /// Acknowledgements as they arrived at the sender.
-    acks: Vec<Ack<'a>>,
+    pub acks: Vec<Ack<'a>>,
     /// Segments that were sent after the connection was idle, and the most that was in flight before.
-    before_idle: Vec<(u32, u64)>,
-    shortest_round_trip: Option<Duration>,
-    largest_segment: u64,
-    sack: bool,
+    pub before_idle: Vec<(u32, u64)>,
+    pub shortest_round_trip: Option<Duration>,
+    pub largest_segment: u64,
+    pub sack: bool,
 }
 
-struct Segment<'a> {
-    packet: &'a PacketRecord,
-    start: u64,
-    end: u64,
+pub struct Segment<'a> {
+    pub packet: &'a PacketRecord,
+    pub start: u64,
+    pub end: u64,
     /// When it arrived; none if it was lost or damaged.
-    arrived: Option<Instant>,
+    pub arrived: Option<Instant>,
     /// How far bytes had been sent before it.
-    after: u64,
+    pub after: u64,
 }
 
-struct Ack<'a> {
-    packet: &'a PacketRecord,
-    arrived: Instant,
+pub struct Ack<'a> {
+    pub packet: &'a PacketRecord,
+    pub arrived: Instant,
     /// Bytes that are acknowledged, by it and all before it.
-    acknowledged: u64,
+    pub acknowledged: u64,
     /// Up to where the receiver takes bytes.
-    edge: u64,
-    has_sack: bool,
+    pub edge: u64,
+    pub has_sack: bool,
 }
 
 /// When a packet arrived, if the host could use it.
@@ -112,10 +112,17 @@ impl<'a> Connection<'a> {
         }
     }
 
+    /// What the host that sends in the direction of `side` sent.
+    pub const fn half(&self, side: Side) -> &Half<'a> {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let [half, other] =
-            if leg.side == Side::Forward { [&self.forward, &self.reverse] } else { [&self.reverse, &self.forward] };
+        let (half, other) = (self.half(leg.side), self.half(leg.side.opposite()));
         let (done, own) = match leg.carried {
             // Where another end counted, as of a proxy's, time tells.
             Carried::Bytes { start, end } if end > start && end <= half.bytes.sent() => {
@@ -171,13 +178,13 @@ impl<'a> Connection<'a> {
     }
 
     /// Whether a segment was sent again by a timer.
-    fn is_timer(&self, half: &Half<'a>, send: usize) -> bool {
+    pub fn is_timer(&self, half: &Half<'a>, send: usize) -> bool {
         let first = half.bytes.first_with(half.sends[send].start).filter(|&first| first < send);
         first.is_some_and(|first| self.kind(half, first, send) != Part::FastRecovery)
     }
 
     /// Goes back from a transmission of `byte` to its first one, which is returned.
-    fn recovery(&self, half: &Half<'a>, send: usize, byte: u64, trail: &mut Trail) -> usize {
+    pub fn recovery(&self, half: &Half<'a>, send: usize, byte: u64, trail: &mut Trail) -> usize {
         let Some(first) = half.bytes.first_with(byte) else { return send };
         if first >= send {
             return send;
@@ -264,12 +271,14 @@ impl<'a> Connection<'a> {
     }
 
     /// What kept a segment from being sent until the acknowledgement `ack` came.
-    fn limit(&self, half: &Half<'a>, send: usize, ack: usize) -> Part {
+    pub fn limit(&self, half: &Half<'a>, send: usize, ack: usize) -> Part {
         let sent = &half.sends[send];
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
         let (acknowledged, edge) = before.map_or((0, u64::MAX), |it| (it.acknowledged, it.edge));
         if sent.end > edge {
-            return Part::ReceiveWindow;
+            // Nothing new had arrived: the receiver's program had read.
+            let has_read = half.acks[ack].acknowledged == acknowledged;
+            return if has_read { Part::ZeroWindow } else { Part::ReceiveWindow };
         }
         let in_flight = sent.start.saturating_sub(acknowledged);
         let written = half.in_flight_as_written(send, self.hosts.promptness);
@@ -294,7 +303,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Goes back through an acknowledgement to the segment that it answers, which is returned.
-    fn acknowledged(
+    pub fn acknowledged(
         &self,
         half: &Half<'a>,
         side: Side,
@@ -309,10 +318,10 @@ impl<'a> Connection<'a> {
         let sent = packet.entered;
         let until = half.arrivals.partition_point(|&(at, _)| at <= sent);
         let &(at, answered) = half.arrivals[..until].last()?;
-        let part = if sent.saturating_since(at) <= self.hosts.promptness {
-            Part::receiver(side)
-        } else {
-            Part::DelayedAcknowledgement
+        let part = match why {
+            _ if sent.saturating_since(at) <= self.hosts.promptness => Part::receiver(side),
+            Part::ZeroWindow => why,
+            _ => Part::DelayedAcknowledgement,
         };
         trail.name(at, part, Place::receiver(side), Some(packet), 0);
         (!trail.is_done()).then_some(answered as usize)
@@ -393,12 +402,12 @@ impl<'a> Half<'a> {
         }
     }
 
-    fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
+    pub fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
         self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
     }
 
     /// The acknowledgements that had arrived by `at`.
-    fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
+    pub fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
         &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
     }
 

@@ -20,6 +20,15 @@ pub struct Piece {
     pub packet: Option<PacketId>,
     /// Of a timer, how often it had expired in a row; else 0.
     pub count: u32,
+    /// The direction of the data that waited for it.
+    pub data: Side,
+}
+
+impl Piece {
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.part, it.place, it.data, it.packet.map(|packet| packet.side));
+        self.count == 0 && other.count == 0 && of(self) == of(other)
+    }
 }
 
 /// Where time passes.
@@ -82,16 +91,30 @@ pub type Wait = Option<Part>;
 /// the leg, whatever they are.
 pub struct Trail {
     beginning: Instant,
-    /// The host at which the message was handed over.
-    sender: Place,
+    /// The direction of the data that is followed.
+    data: Side,
+    /// Whether what was spent alike, one after the other, is one piece, of which the first packet is told.
+    merges: bool,
     /// Up to where time has its names.
     at: Instant,
     pieces: Vec<Piece>,
 }
 
 impl Trail {
-    pub fn new(beginning: Instant, end: Instant, sender: Place) -> Self {
-        Self { beginning, sender, at: end, pieces: Vec::new() }
+    pub fn new(beginning: Instant, end: Instant, data: Side) -> Self {
+        Self { beginning, data, merges: false, at: end, pieces: Vec::new() }
+    }
+
+    /// Makes what was spent alike, one after the other, one piece.
+    #[must_use]
+    pub const fn merging(mut self) -> Self {
+        self.merges = true;
+        self
+    }
+
+    /// Follows data in the direction of `data` from here on.
+    pub const fn turn(&mut self, data: Side) {
+        self.data = data;
     }
 
     /// Whether time has its names down to the beginning.
@@ -114,13 +137,19 @@ impl Trail {
         if from >= self.at {
             return;
         }
-        self.pieces.push(Piece { from, to: self.at, part, place, packet: packet.map(PacketId::from), count });
+        let packet = packet.map(PacketId::from);
+        let piece = Piece { from, to: self.at, part, place, packet, count, data: self.data };
         self.at = from;
+        if let Some(later) = self.pieces.last_mut().filter(|it| self.merges && it.is_like(&piece)) {
+            (later.from, later.packet) = (from, packet);
+        } else {
+            self.pieces.push(piece);
+        }
     }
 
     /// The pieces in the order of time. What has no name yet is unknown.
     pub fn finish(mut self) -> Vec<Piece> {
-        self.name(self.beginning, Part::Unknown, self.sender, None, 0);
+        self.name(self.beginning, Part::Unknown, Place::sender(self.data), None, 0);
         self.pieces.reverse();
         self.pieces
     }

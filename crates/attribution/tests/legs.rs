@@ -1,7 +1,7 @@
 //! Legs over tables of packets that are written by hand, with exact answers; and over any table: pieces are the leg, whatever the
 //! packets are.
 
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece};
+use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, flows};
 use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -15,6 +15,7 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: true,
     pacing: false,
+    initial_window: None,
     send_buffer: None,
     quic_packet_threshold: 3,
     quic_stream_window: 1 << 24,
@@ -342,5 +343,13 @@ proptest! {
         let leg = Leg { side, client_port: PORT, written, received, bytes, carried: Carried::Unknown, alone };
         let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
+    }
+
+    #[test]
+    fn pieces_are_the_flow_whatever_the_packets_are(packets in packets(), pacing: bool) {
+        let hosts = Hosts { pacing, ..HOSTS };
+        for flow in flows(&packets, hosts, usize::MAX) {
+            assert_is_whole(&flow.pieces, flow.from, flow.to);
+        }
     }
 }

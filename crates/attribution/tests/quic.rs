@@ -15,6 +15,7 @@ const HOSTS: Hosts = Hosts {
     slow_start_after_idle: true,
     nagle: false,
     pacing: false,
+    initial_window: None,
     send_buffer: None,
     quic_packet_threshold: 3,
     quic_stream_window: 1000,

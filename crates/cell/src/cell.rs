@@ -123,7 +123,7 @@ pub struct Output {
     pub directory: Option<PathBuf>,
     /// Write packets.arrow.
     pub packets: bool,
-    /// Write spent.arrow, what the time of each exchange was spent on, and pieces.arrow, that of the slowest in the order of time.
+    /// Write spent.arrow, what the time of each exchange was spent on, and pieces.arrow, that of the slowest in the order of time; of the connections of programs and pages the same, in tables of their own.
     pub spent: bool,
     /// Write client.pcapng and server.pcapng, and keys.log with which they can be read.
     pub capture: bool,

@@ -2,6 +2,7 @@
 
 use crate::PathSection;
 use crate::check::Answer;
+use crate::connections::{ConnectionPart, ConnectionPiece, ConnectionRow};
 use crate::event::Event;
 use crate::spent::{NumberedPiece, Spent};
 use crosswind_host::{HostConfig, HostGroup};
@@ -37,6 +38,9 @@ pub struct Catalogue {
     spent: &'static [Column<Spent>],
     tcp: &'static [Column<TcpSample>],
     pieces: &'static [Column<NumberedPiece>],
+    connections: &'static [Column<ConnectionRow>],
+    connection_parts: &'static [Column<ConnectionPart>],
+    connection_pieces: &'static [Column<ConnectionPiece>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
 }
@@ -79,6 +83,9 @@ impl Catalogue {
             spent: Row::COLUMNS,
             tcp: Row::COLUMNS,
             pieces: Row::COLUMNS,
+            connections: Row::COLUMNS,
+            connection_parts: Row::COLUMNS,
+            connection_pieces: Row::COLUMNS,
             events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
         }
     }

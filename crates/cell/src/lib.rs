@@ -3,6 +3,7 @@
 mod between;
 mod cell;
 mod check;
+mod connections;
 mod demand;
 mod describe;
 mod error;

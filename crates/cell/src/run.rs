@@ -1,12 +1,13 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
 use crate::between::{Between, between};
+use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
-use crate::spent::{Known, write_spent};
+use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
@@ -14,7 +15,7 @@ use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, 
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets};
 use crosswind_units::Instant;
-use crosswind_workload::{Context, Measured, Warning};
+use crosswind_workload::{Context, Measured, TrafficPattern, Warning};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,8 @@ use std::time::Duration;
 
 /// Packets of each host whose frames are recorded: more than a cell may have whose time is attributed, for a datagram may be several.
 const MOST_PACKETS: usize = 1_200_000;
+/// Packets that are kept of programs, which may send any number.
+const MOST_OF_PROGRAMS: usize = 1_000_000;
 
 /// What is called with every event. Its error ends the cell.
 pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
@@ -33,9 +36,14 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let machine = Machine::prepare(&*between)?;
     let wants_own_drops = cell.workload.wants_own_drops();
     let wants_spent = cell.output.spent;
-    let keeps_packets = wants_own_drops || wants_spent;
-    let known_quic = wants_spent.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
-    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets, cell.output.capture);
+    let keeps_packets = match (wants_own_drops, wants_spent) {
+        (false, false) => 0,
+        (false, true) if is_of_programs(cell) => MOST_OF_PROGRAMS,
+        _ => usize::MAX,
+    };
+    let known_quic =
+        (wants_spent && cell.workload.connections().is_some()).then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
+    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
@@ -83,7 +91,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }
     if wants_spent && ended.report.is_some() {
         let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
-        write_spent(cell, &measured, Known { packets: &written.kept, quic: &quic, virtual_time }, zero)?;
+        let hosts = hosts(cell, &measured, virtual_time, &readback);
+        write_what_time_was_spent_on(cell, &measured, Known { packets: &written.kept, quic: &quic, hosts }, zero)?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -109,6 +118,28 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         let threads = (!virtual_time).then_some(&threads);
         Observed { exchange_delay, ..observed(report, kernel_drops, threads, machine.memory_locked, &cpus) }
     }))
+}
+
+fn write_what_time_was_spent_on(
+    cell: &Cell,
+    measured: &Measured,
+    known: Known<'_>,
+    zero: Instant,
+) -> Result<(), CellError> {
+    let Some(directory) = &cell.output.directory else { return Ok(()) };
+    if is_of_programs(cell) {
+        write_connections(directory, known.packets, known.hosts, zero)?;
+    }
+    if cell.workload.connections().is_some() {
+        write_spent(cell, measured, directory, known, zero)?;
+    }
+    Ok(())
+}
+
+/// Whether connections are those of programs, or of pages, which have many at a time.
+fn is_of_programs(cell: &Cell) -> bool {
+    let pages = matches!(cell.workload.traffic(), TrafficPattern::Unknown {} | TrafficPattern::Pages { .. });
+    pages || cell.workload.peers().any()
 }
 
 /// Whether what the kernel knows of TCP sockets is kept.
@@ -165,6 +196,7 @@ fn warnings(ended: &TestbedReport, written: &SinkReport) -> impl Iterator<Item =
     full.filter(|&(_, datagrams)| datagrams > 0)
         .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
         .chain(missing(written.capture_missed))
+        .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
 }
 
 /// Packets that waited in the hosts' devices show the machine's limit, not the path's.

@@ -2,13 +2,14 @@
 
 use crate::{Cell, CellError, table::write_table};
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, Place, with_parts};
-use crosswind_host::Qdisc;
+use crosswind_host::{Qdisc, Readback};
 use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, QuicLog, Row};
 use crosswind_path::Side;
 use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
 use crosswind_workload::{Measured, Sample, SetupTimes, TrafficPattern};
+use std::path::Path;
 
 /// How long a host takes at most to answer at once. In virtual time its work takes none, but for the nanoseconds of the clock.
 const PROMPT_IN_VIRTUAL_TIME: Duration = Duration::from_micros(2);
@@ -45,7 +46,7 @@ impl Row for Spent {
 }
 
 #[allow(clippy::unnecessary_wraps)] // as columns take it
-const fn ns(length: Duration) -> Option<i64> {
+pub const fn ns(length: Duration) -> Option<i64> {
     Some(length.as_nanos() as i64)
 }
 
@@ -90,14 +91,18 @@ pub struct Known<'a> {
     pub packets: &'a [PacketRecord],
     /// What client and server have sent over QUIC.
     pub quic: &'a [QuicLog; 2],
-    /// Hosts take no time.
-    pub virtual_time: bool,
+    pub hosts: Hosts,
 }
 
 /// Writes what the time of each exchange that ended well was spent on.
-pub fn write_spent(cell: &Cell, measured: &Measured, known: Known<'_>, zero: Instant) -> Result<(), CellError> {
-    let Some(directory) = &cell.output.directory else { return Ok(()) };
-    let attribution = Attribution::new(known.packets, known.quic, hosts(cell, measured, known.virtual_time));
+pub fn write_spent(
+    cell: &Cell,
+    measured: &Measured,
+    directory: &Path,
+    known: Known<'_>,
+    zero: Instant,
+) -> Result<(), CellError> {
+    let attribution = Attribution::new(known.packets, known.quic, known.hosts);
     let traffic = Traffic::of(cell);
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {
@@ -142,8 +147,15 @@ impl Spent {
     }
 }
 
-fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
+/// What is known of the hosts. In virtual time their work takes none; programs set their sockets up themselves.
+pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, readback: &[Readback; 2]) -> Hosts {
     let host = cell.host.resolved();
+    let of_sockets = measured.sockets.iter().flatten().filter_map(|socket| socket.congestion_control.as_deref());
+    let of_kernels = readback.iter().filter_map(|it| it.sysctl.get("net.ipv4.tcp_congestion_control"));
+    let mut controls: Vec<&str> = of_sockets.chain(host.congestion_control.as_deref()).collect();
+    if controls.is_empty() {
+        controls.extend(of_kernels.map(String::as_str));
+    }
     let quic = cell.connection_settings().quic;
     let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
     Hosts {
@@ -151,12 +163,8 @@ fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool) -> Hosts {
         tail_loss_probes: host.tail_loss_probe.unwrap_or(true),
         slow_start_after_idle: host.slow_start_after_idle.unwrap_or(true),
         nagle: !nodelay,
-        pacing: measured
-            .sockets
-            .iter()
-            .flatten()
-            .any(|socket| socket.congestion_control.as_deref().is_some_and(|name| name.starts_with("bbr")))
-            || host.default_qdisc == Some(Qdisc::Fq),
+        pacing: controls.iter().any(|name| name.starts_with("bbr")) || host.default_qdisc == Some(Qdisc::Fq),
+        initial_window: host.initial_window.map(u64::from),
         send_buffer: host.send_buffer_bytes.map(u64::from),
         quic_packet_threshold: quic.packet_threshold(),
         quic_stream_window: quic.stream_window().into(),
@@ -285,5 +293,5 @@ fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, don
 }
 
 const fn piece(from: Instant, to: Instant, part: Part, place: Place) -> Piece {
-    Piece { from, to, part, place, packet: None, count: 0 }
+    Piece { from, to, part, place, packet: None, count: 0, data: Side::Forward }
 }

@@ -15,8 +15,12 @@ const HOP_BY_HOP: u8 = 0;
 pub const TCP: u8 = 6;
 /// UDP's IP protocol number.
 pub const UDP: u8 = 17;
+/// TCP's flag of a sender that is done (RFC 9293).
+pub const TCP_FIN: u8 = 0x01;
 /// TCP's flag of a new connection (RFC 9293).
 pub const TCP_SYN: u8 = 0x02;
+/// TCP's flag of a connection that is given up (RFC 9293).
+pub const TCP_RST: u8 = 0x04;
 /// TCP's flag of a segment that ends what was written (RFC 9293, 3.9.1).
 pub const TCP_PSH: u8 = 0x08;
 /// TCP's flag that says that there is an acknowledgement number.

@@ -36,7 +36,7 @@ pub struct Sink {
     spare_packets: SyncSender<PacketBatch>,
     spare_captures: SyncSender<CaptureBatch>,
     shared: Arc<Shared>,
-    keeps_packets: bool,
+    keeps_packets: usize,
 }
 
 /// What went into the files.
@@ -50,6 +50,8 @@ pub struct SinkReport {
     pub capture_missed: u64,
     /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,
+    /// Packet records beyond those that it was to keep.
+    pub left_out: u64,
 }
 
 impl Recorder {
@@ -60,7 +62,7 @@ impl Recorder {
         let (spare_packets, packet_writer) = BatchWriter::new(packets, &full);
         let (spare_captures, capture_writer) = BatchWriter::new(capture, &full);
         let recorder = Self { packets: packet_writer, capture: capture_writer, shared: Arc::clone(&shared) };
-        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: false })
+        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: 0 })
     }
 
     /// A recorder that records nothing.
@@ -139,11 +141,15 @@ impl Drop for Recorder {
 }
 
 impl Sink {
-    /// Makes the sink keep packet records in memory as well, for use at the end.
+    /// Makes the sink keep the first `most` packet records in memory as well, for use at the end.
     #[must_use]
-    pub const fn keeping_packets(mut self, keeps: bool) -> Self {
-        self.keeps_packets = keeps;
+    pub const fn keeping_packets(mut self, most: usize) -> Self {
+        self.keeps_packets = most;
         self
+    }
+
+    const fn room(&self, report: &SinkReport) -> usize {
+        self.keeps_packets.saturating_sub(report.kept.len())
     }
 
     /// Writes the recorder's batches until the recorder has finished or is gone, then finishes the files. `captures` are the
@@ -163,8 +169,10 @@ impl Sink {
                         table.append(&batch.records)?;
                         report.packets += batch.records.len() as u64;
                     }
-                    if self.keeps_packets {
-                        report.kept.extend_from_slice(&batch.records);
+                    let (kept, left_out) = batch.records.split_at(self.room(&report).min(batch.records.len()));
+                    report.kept.extend_from_slice(kept);
+                    if self.keeps_packets > 0 {
+                        report.left_out += left_out.len() as u64;
                     }
                     batch.clear();
                     let _ = self.spare_packets.try_send(batch);

@@ -15,6 +15,9 @@ pub enum Warning {
     CaptureIncomplete {
         packets: u64,
     },
+    ConnectionsIncomplete {
+        kept: u64,
+    },
     ForwardingLimit {
         held_share: f64,
         packets_per_s: f64,
@@ -87,6 +90,11 @@ impl Warning {
                 "capture_incomplete",
                 format!("{packets} packets are missing from the captures: they came faster than they were written"),
                 Some("a lower rate, or virtual time, in which no packet is missing"),
+            ),
+            Self::ConnectionsIncomplete { kept } => (
+                "connections_incomplete",
+                format!("what connections spent their time on is told of the first {kept} packets alone"),
+                Some("a shorter run"),
             ),
             Self::ForwardingLimit { held_share, packets_per_s } => (
                 "forwarding_limit",

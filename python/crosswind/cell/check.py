@@ -133,9 +133,12 @@ class CheckedCell:
 
     @property
     def tells_spent(self) -> bool:
-        """Whether its packets tell what the time of its exchanges was spent on, at a cost that is worth it."""
+        """Whether its packets tell what its time was spent on, at a cost that is worth it.
+
+        Of programs, which may send any number, the cell itself keeps no more than these.
+        """
         emulated = self.parameters["path"]["backend"] == EMULATOR
-        return emulated and self.is_known and self.forecast.packets <= MOST_PACKETS
+        return emulated and (not self.is_known or self.forecast.packets <= MOST_PACKETS)
 
     @property
     def is_known(self) -> bool:

@@ -71,6 +71,9 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "spent": lambda: columns_table(catalog().spent),
     "pieces": lambda: columns_table(catalog().pieces),
     "tcp": lambda: columns_table(catalog().tcp),
+    "connections": lambda: columns_table(catalog().connections),
+    "connection_parts": lambda: columns_table(catalog().connection_parts),
+    "connection_pieces": lambda: columns_table(catalog().connection_pieces),
 }
 """Every table by the name in its marker."""
 

@@ -1,0 +1,233 @@
+//! The connections of programs: which there are, and what the time of each was spent on.
+
+use crate::links::Links;
+use crate::trail::Piece;
+use crate::walk::{Walked, Window, span};
+use crate::{Hosts, Part, by_opening, udp, walk};
+use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A connection, or the datagrams between two ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// IP protocol number: TCP or UDP.
+    pub protocol: u8,
+    /// Port at the client's host.
+    pub client_port: u16,
+    /// Port at the server's host.
+    pub server_port: u16,
+    /// The direction of the first packet.
+    pub opened: Side,
+    /// When the first packet entered the path.
+    pub from: Instant,
+    /// When the last one ended.
+    pub to: Instant,
+    /// How it began.
+    pub beginning: Beginning,
+    /// How it ended.
+    pub ending: Ending,
+    /// What each host sent: the client's first.
+    pub sent: [Sent; 2],
+    /// How often a host waited for what the other was to send.
+    pub turns: u32,
+    /// What its time was spent on, by the direction of the data that waited and by part. All of it is its time.
+    pub spent: [[Duration; Part::ALL.len()]; 2],
+    /// The same in the order of time: each begins where the one before it ended. Of many flows the longest have them, of very long
+    /// ones the first.
+    pub pieces: Vec<Piece>,
+    /// Windows that were waited for.
+    pub windows: Vec<Window>,
+}
+
+/// What one host sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets.
+    pub packets: u64,
+    /// Payload in them.
+    pub bytes: u64,
+    /// Packets that did not arrive, or not as they were sent.
+    pub lost: u64,
+    /// TCP segments whose bytes, SYN or FIN had all been sent before.
+    pub again: u64,
+}
+
+/// How a flow began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With TCP's handshake.
+    Handshake,
+    /// With a SYN that was answered with RST.
+    Refused,
+    /// With SYNs that nothing answered.
+    Unanswered,
+    /// Before its first packet that is known.
+    Before,
+    /// With a datagram.
+    Datagram,
+}
+
+impl Beginning {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Refused => "refused",
+            Self::Unanswered => "unanswered",
+            Self::Before => "before",
+            Self::Datagram => "datagram",
+        }
+    }
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With FIN.
+    Closed,
+    /// With RST.
+    Reset,
+    /// It did not, as far as packets tell.
+    Open,
+}
+
+impl Ending {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order.
+pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize) -> Vec<Flow> {
+    let links = Links::new(packets);
+    let mut by_ports: BTreeMap<(u8, u16, u16), Vec<&PacketRecord>> = BTreeMap::new();
+    for packet in packets.iter().filter(|it| matches!(it.headers.protocol, TCP | UDP)) {
+        let (headers, side) = (&packet.headers, packet.side);
+        let ports = (headers.client_port(side), headers.client_port(side.opposite()));
+        by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
+    }
+    let mut all: Vec<Flow> = Vec::new();
+    let mut kept = Kept::default();
+    for ((protocol, client_port, server_port), packets) in by_ports {
+        // Later fragments of a packet have no ports.
+        if (client_port, server_port) == (0, 0) {
+            continue;
+        }
+        for packets in by_opening(packets) {
+            let walked =
+                if protocol == TCP { walk::walk(&packets, &links, hosts) } else { udp::walk(&packets, &links, hosts) };
+            all.push(Flow::new(protocol, client_port, server_port, &packets, walked));
+            kept.add(&mut all, most_pieces);
+        }
+    }
+    all.sort_by_key(|it| (it.from, it.client_port, it.server_port));
+    all
+}
+
+impl Flow {
+    fn new(protocol: u8, client_port: u16, server_port: u16, packets: &[&PacketRecord], walked: Walked) -> Self {
+        let (from, to) = span(packets);
+        let opened = packets.first().map_or(Side::Forward, |it| it.side);
+        let flags = |it: &&PacketRecord| it.headers.flags;
+        let any = |which: u8| packets.iter().map(flags).any(|it| it & which != 0);
+        let answered =
+            packets.iter().any(|it| it.side != opened && it.headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN | TCP_ACK);
+        let begins = packets.first().map_or(0, flags) & (TCP_SYN | TCP_ACK);
+        let beginning = match begins {
+            _ if protocol != TCP => Beginning::Datagram,
+            TCP_SYN if answered => Beginning::Handshake,
+            TCP_SYN if any(TCP_RST) => Beginning::Refused,
+            TCP_SYN => Beginning::Unanswered,
+            _ => Beginning::Before,
+        };
+        let ending = match () {
+            () if protocol != TCP => Ending::Open,
+            () if any(TCP_RST) => Ending::Reset,
+            () if any(TCP_FIN) => Ending::Closed,
+            () => Ending::Open,
+        };
+        let sent = Side::BOTH.map(|side| Sent::new(packets.iter().copied().filter(|it| it.side == side), protocol));
+        let Walked { pieces, turns, windows } = walked;
+        let mut spent = [[Duration::ZERO; Part::ALL.len()]; 2];
+        for piece in &pieces {
+            spent[piece.data as usize][piece.part as usize] += piece.to.saturating_since(piece.from);
+        }
+        Self {
+            protocol,
+            client_port,
+            server_port,
+            opened,
+            from,
+            to,
+            beginning,
+            ending,
+            sent,
+            turns,
+            spent,
+            pieces,
+            windows,
+        }
+    }
+}
+
+/// The flows with pieces: how long they are, and their positions.
+#[derive(Default)]
+struct Kept {
+    flows: BTreeSet<(Duration, Reverse<usize>)>,
+    pieces: usize,
+}
+
+impl Kept {
+    /// Adds the last flow; takes the pieces of the shortest ones away, and what is too much from the longest.
+    fn add(&mut self, all: &mut [Flow], most: usize) {
+        let Some(last) = all.last() else { return };
+        self.pieces += last.pieces.len();
+        self.flows.insert((last.to.saturating_since(last.from), Reverse(all.len() - 1)));
+        while self.pieces > most
+            && let Some(shortest) = self.flows.pop_first()
+        {
+            let keeps = if self.flows.is_empty() { most } else { 0 };
+            let pieces = &mut all[shortest.1.0].pieces;
+            self.pieces -= pieces.len().saturating_sub(keeps);
+            pieces.truncate(keeps);
+            pieces.shrink_to_fit();
+            if keeps > 0 {
+                self.flows.insert(shortest);
+            }
+        }
+    }
+}
+
+impl Sent {
+    fn new<'a>(packets: impl Iterator<Item = &'a PacketRecord>, protocol: u8) -> Self {
+        let mut sent = Self::default();
+        let mut next: Option<u32> = None;
+        for packet in packets.filter(|it| it.copy == 0) {
+            let headers = &packet.headers;
+            let is_lost = matches!(packet.verdict, Verdict::Dropped(_)) || packet.flipped_bit.is_some();
+            sent.packets += 1;
+            sent.bytes += u64::from(headers.payload_bytes);
+            sent.lost += u64::from(is_lost);
+            let marks = u32::from(headers.flags & TCP_SYN != 0) + u32::from(headers.flags & TCP_FIN != 0);
+            let length = headers.payload_bytes + marks;
+            if protocol != TCP || length == 0 {
+                continue;
+            }
+            let end = headers.sequence.wrapping_add(length);
+            if next.is_some_and(|next| end.wrapping_sub(next).cast_signed() <= 0) {
+                sent.again += 1;
+            } else {
+                next = Some(end);
+            }
+        }
+        sent
+    }
+}

@@ -1,0 +1,84 @@
+//! Datagrams between two programs, from the last one back to the first: who waited for whom, and what was lost.
+
+use crate::links::Links;
+use crate::trail::{Place, Trail};
+use crate::walk::{Walked, span};
+use crate::{Hosts, Part};
+use crosswind_ledger::{PacketRecord, Verdict};
+use crosswind_path::Side;
+use crosswind_units::Instant;
+
+/// Goes the way of datagrams, which stand in the order of entering.
+pub fn walk<'a>(packets: &[&'a PacketRecord], links: &Links<'a>, hosts: Hosts) -> Walked {
+    let (from, to) = span(packets);
+    let ways = Side::BOTH.map(|side| Way::new(packets, side));
+    let last = packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered));
+    let opener = packets.first().map_or(Side::Forward, |it| it.side);
+    let mut trail = Trail::new(from, to, opener).merging();
+    let (mut turns, mut step) = (0, last);
+    // On a path that takes no time, datagrams might be each other's cause.
+    for _ in 0..2 * packets.len() {
+        let Some(packet) = step.filter(|_| !trail.is_done()) else { break };
+        let side = packet.side;
+        trail.turn(side);
+        let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
+        let at = sent.entered;
+        let [own, other] = [&ways[side as usize], &ways[side.opposite() as usize]];
+        let arrived = other.last_arrival(at);
+        let before = own.before(sent);
+        let here = Place::sender(side);
+        step = match (before, arrived) {
+            (Some(before), arrived) if arrived.is_none_or(|(at, _)| before.entered >= at) => {
+                let waited = at.saturating_since(before.entered) > hosts.promptness;
+                let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
+                let part = if lost { Part::DatagramLoss } else { Part::sender(side) };
+                trail.name(before.entered, part, here, Some(before), 0);
+                Some(before)
+            }
+            (_, Some((came, cause))) => {
+                trail.name(came, Part::sender(side), here, Some(sent), 0);
+                turns += 1;
+                Some(cause)
+            }
+            _ => None,
+        };
+    }
+    Walked { pieces: trail.finish(), turns, windows: Vec::new() }
+}
+
+fn is_lost(packet: &PacketRecord) -> bool {
+    matches!(packet.verdict, Verdict::Dropped(_)) || packet.flipped_bit.is_some()
+}
+
+/// The datagrams of one direction.
+struct Way<'a> {
+    /// In the order of entering.
+    sent: Vec<&'a PacketRecord>,
+    /// In the order of arriving.
+    arrived: Vec<(Instant, &'a PacketRecord)>,
+}
+
+impl<'a> Way<'a> {
+    fn new(packets: &[&'a PacketRecord], side: Side) -> Self {
+        let sent: Vec<_> = packets.iter().copied().filter(|it| it.side == side && it.copy == 0).collect();
+        let came = packets.iter().copied().filter(|it| it.side == side && it.flipped_bit.is_none());
+        let mut arrived: Vec<_> = came.filter_map(|it| Some((it.left?, it))).collect();
+        arrived.sort_by_key(|&(at, packet)| (at, packet.index));
+        Self { sent, arrived }
+    }
+
+    fn last_arrival(&self, until: Instant) -> Option<(Instant, &'a PacketRecord)> {
+        self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)].last().copied()
+    }
+
+    fn before(&self, packet: &PacketRecord) -> Option<&'a PacketRecord> {
+        self.sent[..self.sent.partition_point(|it| it.index < packet.index)].last().copied()
+    }
+
+    /// Whether something that was sent in a time was lost.
+    fn has_lost(&self, from: Instant, to: Instant) -> bool {
+        let start = self.sent.partition_point(|it| it.entered < from);
+        let end = self.sent.partition_point(|it| it.entered < to);
+        self.sent.get(start..end).is_some_and(|all| all.iter().any(|it| is_lost(it)))
+    }
+}

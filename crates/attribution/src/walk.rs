@@ -1,0 +1,400 @@
+//! A TCP connection of two programs, from its last packet back to its first.
+//!
+//! At a host, the last thing that happened before it sent something is taken to be why: a window that opened, if until then the
+//! segment did not fit it; else data that arrived for the program, or what the program wrote before. The classes are those of
+//! Zhang et al., "On the characteristics and origins of Internet flow rates" (SIGCOMM 2002), and of Siekkinen et al., "A root cause
+//! analysis toolkit for TCP" (Computer Networks 52, 2008). There they are told for stretches of a flow, from one point of it;
+//! here both hosts and the path are known, so that they are told for every wait.
+
+use crate::links::Links;
+use crate::tcp::{Connection, Half, INITIAL_WINDOW, SHORTEST_IDLE};
+use crate::trail::{Piece, Place, Trail};
+use crate::{Hosts, Part};
+use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// How many times as long as a host takes to answer acknowledgements have to be apart, for one not to come by chance when something
+/// else happens.
+const FEW: u64 = 10;
+/// A time within which hardly anything happens by chance.
+const SHORT: Duration = Duration::from_micros(10);
+
+/// What is known of a conversation once the way has been gone.
+pub struct Walked {
+    /// In the order of time.
+    pub pieces: Vec<Piece>,
+    /// How often a host waited for what the other was to send.
+    pub turns: u32,
+    /// Windows that were waited for, and how often.
+    pub windows: Vec<Window>,
+}
+
+/// A window that was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The direction of the data that waited.
+    pub data: Side,
+    /// Which window: a part.
+    pub part: Part,
+    /// How often.
+    pub times: u32,
+    /// The most that was in flight, or was allowed, while it held something back: bytes.
+    pub bytes: u64,
+}
+
+/// Goes the way of a connection whose packets are `packets`, in the order of entering.
+pub fn walk<'a>(packets: &[&'a PacketRecord], links: &Links<'a>, hosts: Hosts) -> Walked {
+    let connection = Connection::new(packets, hosts);
+    let (from, to) = span(packets);
+    let reach = Side::BOTH.map(|side| reach(connection.half(side), hosts));
+    let opener = packets.iter().find(|it| flags(it, TCP_SYN | TCP_ACK) == TCP_SYN).map(|it| it.side);
+    let trail = Trail::new(from, to, opener.unwrap_or(Side::Forward)).merging();
+    let mut walk = Walk {
+        packets,
+        connection: &connection,
+        reach,
+        opener,
+        links,
+        hosts,
+        trail,
+        turns: 0,
+        data: None,
+        windows: Vec::new(),
+    };
+    let mut next = walk.begin();
+    // On a path that takes no time, packets might be each other's cause.
+    for _ in 0..4 * packets.len() + 8 {
+        let Some(step) = next.filter(|_| !walk.trail.is_done()) else { break };
+        next = match step {
+            Step::Did(side, why) => walk.did(side, why),
+            Step::Sent { side, send, passing } => walk.sent(side, send, passing),
+            Step::Arrived(side, at) => walk.arrived(side, at),
+        };
+    }
+    Walked { pieces: walk.trail.finish(), turns: walk.turns, windows: walk.windows }
+}
+
+/// When the first of some packets entered the path, and when the last one ended.
+pub fn span(packets: &[&PacketRecord]) -> (Instant, Instant) {
+    let from = packets.first().map_or(Instant::from_nanos(0), |it| it.entered);
+    (from, packets.iter().map(|it| ended(it)).max().unwrap_or(from))
+}
+
+fn ended(packet: &PacketRecord) -> Instant {
+    packet.left.unwrap_or(packet.entered)
+}
+
+const fn flags(packet: &PacketRecord, which: u8) -> u8 {
+    packet.headers.flags & which
+}
+
+/// Where the way is: the trail says when.
+#[derive(Clone, Copy)]
+enum Step {
+    /// A host did something of its own accord, and the time since what happened there last has a name.
+    Did(Side, Part),
+    /// A host sent a segment with data; `passing`: it is not what was waited for, but what kept the path busy until then.
+    Sent { side: Side, send: usize, passing: bool },
+    /// Data in the direction of a side arrived, so that the receiver had more of them without a gap.
+    Arrived(Side, Instant),
+}
+
+struct Walk<'w, 'a> {
+    packets: &'w [&'a PacketRecord],
+    connection: &'w Connection<'a>,
+    /// Of each direction and segment: what might at least be in flight when it was sent, as far as the congestion window is concerned.
+    reach: [Vec<u32>; 2],
+    opener: Option<Side>,
+    links: &'w Links<'a>,
+    hosts: Hosts,
+    trail: Trail,
+    turns: u32,
+    /// The direction of the data that arrived last on the way.
+    data: Option<Side>,
+    windows: Vec<Window>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn half(&self, side: Side) -> &Half<'a> {
+        self.connection.half(side)
+    }
+
+    fn is_prompt(&self, earlier: Instant, later: Instant) -> bool {
+        later.saturating_since(earlier) <= self.hosts.promptness
+    }
+
+    fn at_sender(&mut self, from: Instant, part: Part, side: Side, packet: Option<&PacketRecord>) {
+        self.trail.name(from, part, Place::sender(side), packet, 0);
+    }
+
+    /// From the connection's end back to the last data, or to its close.
+    fn begin(&mut self) -> Option<Step> {
+        let closes = |it: &&&PacketRecord| flags(it, TCP_FIN | TCP_RST) != 0;
+        let last_data =
+            Side::BOTH.map(|side| self.half(side).bytes.completion(self.trail.at()).map(|it| (it.at, side)));
+        let last_data = last_data.into_iter().flatten().max_by_key(|it| it.0);
+        let answered = self.handshake().is_some_and(|it| it.answer.is_some());
+        if let Some(close) =
+            self.packets.iter().copied().find(|it| closes(&it)).filter(|_| answered || last_data.is_some())
+        {
+            let from = last_data.map_or(close.entered, |(at, _)| at.max(close.entered));
+            self.at_sender(from, Part::Closing, close.side, Some(close));
+            return match last_data {
+                Some((at, side)) if at >= close.entered => Some(Step::Arrived(side, at)),
+                _ => Some(Step::Did(close.side, Part::sender(close.side))),
+            };
+        }
+        let last = self.packets.iter().copied().max_by_key(|it| (ended(it), it.entered))?;
+        if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
+            // What followed was sent for it.
+            self.trail.name(at, Part::propagation(last.side), Place::Path, Some(last), 0);
+            return Some(Step::Arrived(side, at));
+        }
+        if flags(last, TCP_SYN) != 0 || !answered {
+            return self.open(last.side);
+        }
+        let sent = if last.left.is_some() { self.links.follow(last, None, &mut self.trail) } else { last };
+        if let Some(send) = self.half(sent.side).send_of(sent) {
+            return Some(Step::Sent { side: sent.side, send, passing: false });
+        }
+        Some(Step::Did(sent.side, Part::DelayedAcknowledgement))
+    }
+
+    /// Back to what happened at a host last.
+    fn did(&mut self, side: Side, why: Part) -> Option<Step> {
+        let at = self.trail.at();
+        let arrived = self.half(side.opposite()).bytes.completion(at).map(|it| it.at);
+        let half = self.half(side);
+        let until = half.sends.partition_point(|it| it.packet.entered <= at);
+        let sent = until.checked_sub(1).map(|send| (half.sends[send].packet.entered, send));
+        match (sent, arrived) {
+            (Some((entered, send)), arrived) if arrived.is_none_or(|at| entered >= at) => {
+                self.at_sender(entered, Part::sender(side), side, None);
+                Some(Step::Sent { side, send, passing: false })
+            }
+            (_, Some(arrived)) => {
+                // The longest time for which Linux delays an acknowledgement is that of the shortest retransmission timer.
+                let is_delay = at.saturating_since(arrived) <= SHORTEST_IDLE && !self.is_prompt(arrived, at);
+                self.at_sender(arrived, if is_delay { why } else { Part::sender(side) }, side, None);
+                Some(Step::Arrived(side.opposite(), arrived))
+            }
+            _ => self.open(side),
+        }
+    }
+
+    /// Back from the arrival of data, which completed what the receiver had, to when they were sent.
+    fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
+        if self.data.replace(side).is_some_and(|before| before != side) {
+            self.turns += 1;
+        }
+        self.trail.turn(side);
+        let half = self.connection.half(side);
+        let done = half.bytes.completion(at)?;
+        let begun_with = self.links.follow(half.sends[done.send].packet, None, &mut self.trail);
+        let Some(send) = half.send_of(begun_with) else { return Some(Step::Did(side, Part::sender(side))) };
+        if send == done.send {
+            let first = self.connection.recovery(half, send, done.missing, &mut self.trail);
+            return Some(Step::Sent { side, send: first, passing: false });
+        }
+        Some(Step::Sent { side, send, passing: true })
+    }
+
+    /// Why a segment was sent when it was.
+    fn sent(&mut self, side: Side, send: usize, passing: bool) -> Option<Step> {
+        let half = self.connection.half(side);
+        let segment = &half.sends[send];
+        let at = segment.packet.entered;
+        self.at_sender(at, Part::sender(side), side, None);
+        let is_again = half.bytes.first_with(segment.start).is_some_and(|first| first < send);
+        if is_again && (!passing || self.connection.is_timer(half, send)) {
+            return Some(self.again(side, send));
+        }
+        let arrived = self.half(side.opposite()).bytes.completion(at).map(|it| it.at);
+        let before = send.checked_sub(1).map(|it| (it, &half.sends[it]));
+        let wrote = before.map(|(_, it)| it.packet.entered);
+        let seen = half.acks_until(at).len();
+        let told = seen.checked_sub(1).map(|it| half.acks[it].arrived);
+        let at_once = wrote.is_some_and(|it| at.saturating_since(it) <= self.hosts.promptness.min(SHORT));
+        let nothing_came = at_once || wrote.is_some() && arrived.max(told) <= wrote;
+        if !nothing_came && let Some((ack, why)) = self.opened(half, side, send, arrived) {
+            return self.window(side, send, ack, why);
+        }
+        if is_again {
+            return Some(self.again(side, send));
+        }
+        if let Some(arrived) = arrived.filter(|_| arrived > wrote && !at_once) {
+            self.at_sender(arrived, Part::sender(side), side, Some(segment.packet));
+            return Some(Step::Arrived(side.opposite(), arrived));
+        }
+        let Some((before, previous)) = before else { return self.open(side) };
+        let entered = previous.packet.entered;
+        let acknowledged = seen.checked_sub(1).map_or(0, |it| half.acks[it].acknowledged);
+        let has_more = flags(previous.packet, TCP_PSH) == 0 && segment.start > acknowledged;
+        let paced = self.hosts.pacing && has_more && !self.is_prompt(entered, at);
+        let part = if paced { Part::Pacing } else { Part::sender(side) };
+        self.at_sender(entered, part, side, Some(segment.packet));
+        Some(Step::Sent { side, send: before, passing: true })
+    }
+
+    /// Back from a segment that was sent again to when it was sent first.
+    fn again(&mut self, side: Side, send: usize) -> Step {
+        let half = self.connection.half(side);
+        let first = self.connection.recovery(half, send, half.sends[send].start, &mut self.trail);
+        Step::Sent { side, send: first, passing: false }
+    }
+
+    /// The acknowledgement that let a segment be sent, if it was one, and what it opened.
+    fn opened(&self, half: &Half<'a>, side: Side, send: usize, arrived: Option<Instant>) -> Option<(usize, Part)> {
+        let segment = &half.sends[send];
+        let at = segment.packet.entered;
+        let last = half.acks_until(at).len().checked_sub(1)?;
+        let before = |ack: usize| {
+            ack.checked_sub(1).map_or((0, u64::MAX), |it| (half.acks[it].acknowledged, half.acks[it].edge))
+        };
+        let tells = |ack: usize| {
+            let it = &half.acks[ack];
+            self.is_prompt(it.arrived, at) && (it.has_sack || (it.acknowledged, it.edge) != before(ack))
+        };
+        let answers = arrived.is_some_and(|it| self.is_prompt(it, at));
+        // Since when it might have been sent, for all that is known of windows.
+        let reach = u64::from(self.reach[side as usize][send]);
+        let fits = half.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
+        let ack = fits.min(last);
+        let (acknowledged, edge) = before(ack);
+        let held = segment.start > acknowledged || edge < segment.end;
+        // A segment that does not end what was written leaves something to be sent.
+        let until = half.sends.partition_point(|it| it.packet.entered < half.acks[ack].arrived);
+        let was_done = until.checked_sub(1).is_some_and(|it| flags(half.sends[it].packet, TCP_PSH) != 0);
+        let is_answer = answers && edge >= segment.end && (was_done || half.acks[ack].acknowledged >= segment.start);
+        if tells(ack) && held && !is_answer {
+            return Some((ack, self.connection.limit(half, send, ack)));
+        }
+        // Something else than a window that an acknowledgement ends.
+        if !tells(last) || segment.start <= before(last).0 {
+            return None;
+        }
+        let why = self.connection.limit(half, send, last);
+        let in_flight = half.acks[last].acknowledged < segment.start;
+        let has_more = flags(half.sends[send.checked_sub(1)?].packet, TCP_PSH) == 0;
+        if in_flight && has_more || why == Part::Nagle && !answers {
+            return Some((last, why));
+        }
+        // All that had been written was on its way, and more was written when an acknowledgement came: unless many do, there was no
+        // room for it before.
+        let apart = at.saturating_since(half.acks[last.saturating_sub(1)].arrived).as_nanos();
+        let few = self.hosts.promptness < SHORT || apart > FEW * self.hosts.promptness.as_nanos();
+        (in_flight && few && !answers).then_some((last, Part::SendBuffer))
+    }
+
+    /// Back through an acknowledgement that opened a window to the segment that it answers.
+    fn window(&mut self, side: Side, send: usize, ack: usize, why: Part) -> Option<Step> {
+        let half = self.connection.half(side);
+        let before = ack.checked_sub(1).map(|it| &half.acks[it]);
+        let acknowledged = before.map_or(0, |it| it.acknowledged);
+        let bytes = match (why, before) {
+            (Part::ReceiveWindow | Part::ZeroWindow, Some(before)) => before.edge.saturating_sub(acknowledged),
+            _ => half.sends[send].start.saturating_sub(acknowledged),
+        };
+        match self.windows.iter_mut().find(|it| it.data == side && it.part == why) {
+            Some(window) => (window.times, window.bytes) = (window.times + 1, window.bytes.max(bytes)),
+            None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
+        }
+        self.trail.turn(side);
+        let cause = self.connection.acknowledged(half, side, ack, why, self.links, &mut self.trail)?;
+        let begun_with = self.links.follow(half.sends[cause].packet, Some(why), &mut self.trail);
+        let Some(next) = half.send_of(begun_with) else { return Some(Step::Did(side, Part::sender(side))) };
+        if next >= send {
+            return None;
+        }
+        Some(Step::Sent { side, send: next, passing: next != cause || !self.connection.is_timer(half, next) })
+    }
+
+    /// Back from what the host of `side` did first to the connection's beginning.
+    fn open(&mut self, side: Side) -> Option<Step> {
+        let Handshake { opener, first, last, timers, answer } = self.handshake()?;
+        if let Some(answer) = answer
+            && let Some(known) = answer.left
+        {
+            if side != opener {
+                let confirms = |it: &&&PacketRecord| it.side == opener && flags(it, TCP_SYN) == 0;
+                let confirmed = self.packets.iter().filter(confirms).find(|it| it.left.is_some_and(|at| at >= known));
+                let &confirmed = confirmed.filter(|it| it.left.is_some_and(|at| at <= self.trail.at()))?;
+                self.at_sender(confirmed.left?, Part::sender(side), side, None);
+                self.links.follow(confirmed, None, &mut self.trail);
+            }
+            self.at_sender(known, Part::sender(opener), opener, None);
+        }
+        self.trail.turn(opener);
+        self.at_sender(last, Part::TcpHandshake, opener, None);
+        self.trail.name(first.entered, Part::SynTimer, Place::sender(opener), Some(first), timers);
+        None
+    }
+
+    fn handshake(&self) -> Option<Handshake<'a>> {
+        let opener = self.opener?;
+        let syns =
+            || self.packets.iter().copied().filter(|it| it.side == opener && flags(it, TCP_SYN | TCP_ACK) == TCP_SYN);
+        let is_answer = |it: &&&PacketRecord| it.side != opener && flags(it, TCP_SYN | TCP_ACK) == TCP_SYN | TCP_ACK;
+        let answers = self.packets.iter().filter(is_answer).filter(|it| it.left.is_some());
+        let answer = answers.min_by_key(|it| it.left).copied();
+        let first = syns().next()?;
+        let until = answer.map_or(self.trail.at(), |it| it.entered);
+        let last = syns().take_while(|it| it.entered <= until).last().map_or(first.entered, |it| it.entered);
+        let timers = syns().take_while(|it| it.entered <= last).count() as u32 - 1;
+        // Where the answer was lost, its sender's timer sent it again.
+        let again = answer.filter(|answer| {
+            let asked = syns().filter_map(|it| it.left).filter(|&at| at <= answer.entered).max();
+            asked.is_none_or(|at| !self.is_prompt(at, answer.entered))
+        });
+        let (last, timers) = again.map_or((last, timers), |answer| (answer.entered, timers.max(1)));
+        Some(Handshake { opener, first, last, timers, answer })
+    }
+}
+
+/// How a connection was set up.
+struct Handshake<'a> {
+    opener: Side,
+    /// The first SYN, and when the packet was sent that brought the answer about.
+    first: &'a PacketRecord,
+    last: Instant,
+    /// How often a timer expired.
+    timers: u32,
+    /// What the other host answered, if that arrived.
+    answer: Option<&'a PacketRecord>,
+}
+
+/// Of each segment how much the congestion window let be in flight when it was sent, at least: the most that was in flight within the
+/// last retransmission timeout, without a loss since. Linux takes no window back sooner.
+fn reach(half: &Half<'_>, hosts: Hosts) -> Vec<u32> {
+    let timeout = SHORTEST_IDLE + half.shortest_round_trip.unwrap_or(Duration::ZERO);
+    let initial = hosts.initial_window.unwrap_or(INITIAL_WINDOW) * half.largest_segment;
+    // Bytes in flight, each more than those that follow it.
+    let mut most: VecDeque<(Instant, u64)> = VecDeque::new();
+    let (mut recovered, mut initial, mut acks) = (0, initial, half.acks.iter().peekable());
+    let mut acknowledged = 0;
+    let of = |segment: &crate::tcp::Segment<'_>| {
+        let at = segment.packet.entered;
+        while let Some(ack) = acks.next_if(|ack| ack.arrived <= at) {
+            acknowledged = ack.acknowledged;
+        }
+        while most.front().is_some_and(|&(since, _)| at.saturating_since(since) > timeout) {
+            most.pop_front();
+        }
+        let recovering = acknowledged < recovered;
+        let reach = if recovering { 0 } else { most.front().map_or(0, |it| it.1).max(initial) };
+        if segment.start < segment.after {
+            (recovered, initial) = (segment.after, 0);
+            most.clear();
+        } else if !recovering {
+            let in_flight = segment.end.saturating_sub(acknowledged);
+            while most.back().is_some_and(|&(_, bytes)| bytes <= in_flight) {
+                most.pop_back();
+            }
+            most.push_back((at, in_flight));
+        }
+        u32::try_from(reach).unwrap_or(u32::MAX)
+    };
+    half.sends.iter().map(of).collect()
+}

@@ -1,0 +1,203 @@
+//! What the time of connections of programs was spent on.
+
+use crate::CellError;
+use crate::spent::ns;
+use crate::table::write_table;
+use crosswind_attribution::{Flow, Hosts, Part, Piece, flows};
+use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
+use crosswind_ledger::{Column, PacketRecord, Row, TCP};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use std::path::Path;
+
+/// Pieces that are kept of all connections together.
+const MOST_PIECES: usize = 100_000;
+
+/// A connection, or the datagrams between two ports.
+#[derive(Debug)]
+pub struct ConnectionRow {
+    connection: u64,
+    flow: Flow,
+}
+
+const fn sent(row: &ConnectionRow, side: Side) -> crosswind_attribution::Sent {
+    row.flow.sent[side as usize]
+}
+
+/// The host that sends in the direction of `side`.
+const fn host(side: Side) -> &'static str {
+    crosswind_attribution::Place::sender(side).name()
+}
+
+impl Row for ConnectionRow {
+    const TABLE: &'static str = "connections.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("connection", U64(|row| Some(row.connection)), "Its number, in the order of beginning."),
+        Column::required(
+            "protocol",
+            Text(|row| Some(if row.flow.protocol == TCP { "tcp" } else { "udp" })),
+            "tcp; or udp: the datagrams between two ports.",
+        ),
+        Column::required("client_port", U16(|row| Some(row.flow.client_port)), "Its port at the client's host."),
+        Column::required("server_port", U16(|row| Some(row.flow.server_port)), "Its port at the server's host."),
+        Column::required(
+            "opened_by",
+            Text(|row| Some(host(row.flow.opened))),
+            "Who sent its first packet: client or server.",
+        ),
+        Column::required("from_ns", Time(|row| Some(row.flow.from)), "When its first packet entered the path."),
+        Column::required("to_ns", Time(|row| Some(row.flow.to)), "When its last packet arrived, or was lost."),
+        Column::required(
+            "beginning",
+            Text(|row| Some(row.flow.beginning.name())),
+            "handshake; refused: with RST; unanswered: nothing came back; before: earlier than its first known packet; or datagram.",
+        ),
+        Column::required(
+            "ending",
+            Text(|row| Some(row.flow.ending.name())),
+            "closed: with FIN; reset: with RST; or open, as far as packets tell.",
+        ),
+        Column::required(
+            "packets_forward",
+            U64(|row| Some(sent(row, Side::Forward).packets)),
+            "Packets that the client sent.",
+        ),
+        Column::required(
+            "packets_reverse",
+            U64(|row| Some(sent(row, Side::Reverse).packets)),
+            "Packets that the server sent.",
+        ),
+        Column::required(
+            "bytes_forward",
+            U64(|row| Some(sent(row, Side::Forward).bytes)),
+            "Payload in them, what was sent again included.",
+        ),
+        Column::required("bytes_reverse", U64(|row| Some(sent(row, Side::Reverse).bytes)), "The same of the server."),
+        Column::required(
+            "lost_forward",
+            U64(|row| Some(sent(row, Side::Forward).lost)),
+            "Packets of the client that did not arrive as they were sent.",
+        ),
+        Column::required("lost_reverse", U64(|row| Some(sent(row, Side::Reverse).lost)), "The same of the server."),
+        Column::required(
+            "again_forward",
+            U64(|row| Some(sent(row, Side::Forward).again)),
+            "TCP segments of the client with nothing that it had not sent before.",
+        ),
+        Column::required("again_reverse", U64(|row| Some(sent(row, Side::Reverse).again)), "The same of the server."),
+        Column::required(
+            "turns",
+            U32(|row| Some(row.flow.turns)),
+            "How often one program waited for what the other was to send: two are a round trip.",
+        ),
+    ];
+}
+
+/// What the time of a connection was spent on.
+#[derive(Debug)]
+pub struct ConnectionPart {
+    connection: u64,
+    data: Side,
+    part: Part,
+    time: Duration,
+    times: Option<u32>,
+    window_bytes: Option<u64>,
+}
+
+impl Row for ConnectionPart {
+    const TABLE: &'static str = "connection_parts.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("connection", U64(|row| Some(row.connection)), "Number of the connection."),
+        Column::required(
+            "data",
+            Text(|row| Some(row.data.name())),
+            "forward or reverse: the direction of the data that waited for it.",
+        ),
+        Column::required("part", Text(|row| Some(row.part.name())), "What it was spent on: a part."),
+        Column::required(
+            "time_ns",
+            Length(|row| ns(row.time)),
+            "How long. All of a connection's are the time from its first packet to its last.",
+        ),
+        Column::optional("times", U32(|row| row.times), "Of a window, how often it was waited for."),
+        Column::optional(
+            "window_bytes",
+            U64(|row| row.window_bytes),
+            "Of a window, the most bytes that were in flight, or were allowed, while it held something back.",
+        ),
+    ];
+}
+
+/// A piece of a connection's time.
+#[derive(Debug)]
+pub struct ConnectionPiece {
+    connection: u64,
+    piece: Piece,
+}
+
+impl Row for ConnectionPiece {
+    const TABLE: &'static str = "connection_pieces.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("connection", U64(|row| Some(row.connection)), "Number of the connection."),
+        Column::required("from_ns", Time(|row| Some(row.piece.from)), "When it began."),
+        Column::required("to_ns", Time(|row| Some(row.piece.to)), "When it ended, and the next one began."),
+        Column::required("part", Text(|row| Some(row.piece.part.name())), "What it was spent on: a part."),
+        Column::required("place", Text(|row| Some(row.piece.place.name())), "Where: client, server or path."),
+        Column::optional(
+            "direction",
+            Text(|row| row.piece.packet.map(|packet| packet.side.name())),
+            "Direction of the packet that it is about, or of the first one.",
+        ),
+        Column::optional(
+            "index",
+            U64(|row| row.piece.packet.map(|packet| packet.index)),
+            "Position of that packet in its direction.",
+        ),
+        Column::required(
+            "count",
+            U32(|row| Some(row.piece.count)),
+            "Of a timer, how often it had expired in a row; else 0.",
+        ),
+    ];
+}
+
+/// Writes what the time of each connection was spent on.
+pub fn write_connections(
+    directory: &Path,
+    packets: &[PacketRecord],
+    hosts: Hosts,
+    zero: Instant,
+) -> Result<(), CellError> {
+    let flows = flows(packets, hosts, MOST_PIECES);
+    let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
+    let parts: Vec<_> = rows.iter().flat_map(parts).collect();
+    let pieces = |row: &mut ConnectionRow| {
+        let (connection, pieces) = (row.connection, std::mem::take(&mut row.flow.pieces));
+        pieces.into_iter().map(move |piece| ConnectionPiece { connection, piece })
+    };
+    let pieces: Vec<_> = rows.iter_mut().flat_map(pieces).collect();
+    write_table(directory, &rows, zero)?;
+    write_table(directory, &parts, zero)?;
+    write_table(directory, &pieces, zero)
+}
+
+fn parts(row: &ConnectionRow) -> Vec<ConnectionPart> {
+    let of_side = |data: Side| {
+        let by_part = Part::ALL.iter().zip(row.flow.spent[data as usize]);
+        by_part.filter(|it| it.1 > Duration::ZERO).map(move |(&part, time)| {
+            let window = row.flow.windows.iter().find(|it| it.data == data && it.part == part);
+            ConnectionPart {
+                connection: row.connection,
+                data,
+                part,
+                time,
+                times: window.map(|it| it.times),
+                window_bytes: window.map(|it| it.bytes),
+            }
+        })
+    };
+    Side::BOTH.into_iter().flat_map(of_side).collect()
+}
