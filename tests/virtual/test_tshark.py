@@ -1,6 +1,7 @@
 """What Wireshark's own reader finds in captures of TCP and QUIC, against the packets of the same cell."""
 
 import polars as pl
+import pytest
 
 from captures import RETRANSMITTED, tshark
 from linux.lab import Object, ms
@@ -33,6 +34,46 @@ def test_tshark_sees_a_retransmission_of_every_segment_that_was_dropped(cells: V
     assert set(lost["tcp.seq"]) <= set(again["tcp.seq"])
     # Nothing was lost on the way back: the server has each byte, and the client sent each lost one again.
     assert ran.samples()["received_bytes"].to_list() == [1_000_000]
+
+
+LOSSY: Object = {name: {"delay_ns": ms(20), "loss": 0.05} for name in ("forward", "reverse")}
+
+
+def sent_again(ran: VirtualRun, host: str, side: str) -> pl.DataFrame:
+    """What tshark takes for sent again by a host, beside its packets, and whether an earlier one of it had arrived."""
+    fields = ["frame.number", "tcp.stream", "tcp.srcport", "tcp.seq", "tcp.analysis.rto"]
+    frames = tshark(ran, host, fields).filter((pl.col("tcp.srcport") == "7") == (host == "server"))
+    again = tshark(ran, host, ["frame.number"], RETRANSMITTED)["frame.number"]
+    data = pl.concat([frames, ran.packets(side)], how="horizontal").filter(pl.col("payload_bytes") > 0)
+    arrived = (pl.col("verdict") == "delivered").cum_max().shift(1).over("tcp.stream", "tcp.seq")
+    return data.with_columns(is_spurious=arrived).filter(pl.col("frame.number").is_in(again.implode()))
+
+
+@pytest.mark.parametrize("workload", [{"kind": "echo", "messages": 300, "size_bytes": 1000}, {
+    "kind": "transfer", "size_bytes": 500_000, "count": 3,
+}], ids=["echo", "transfer"])  # fmt: skip
+def test_tshark_agrees_with_the_waits_for_retransmissions(cells: VirtualCells, workload: Object) -> None:
+    files = {"packets": True, "capture": True, "spent": True}
+    ran = cells.run({"transport": "tcp", **workload}, files=files, **LOSSY)
+    pieces = pl.read_ipc((ran.directory / "pieces.arrow").read_bytes())
+    named = pieces.filter(pl.col("part").is_in(["fast_recovery", "tail_loss_probe", "retransmission_timer"]))
+    assert named.height > 2
+    for host, side in (("client", "forward"), ("server", "reverse")):
+        again = sent_again(ran, host, side)
+        assert again.height == getattr(ran.finished.tcp_retransmits, host)
+        own = named.filter(direction=side).join(again, left_on="to_ns", right_on="in_ns", how="left")
+        assert own["tcp.seq"].null_count() == 0
+        # tshark has no time of what was sent again within a round trip. It counts from the first transmission, and
+        # pieces from the one before.
+        timed = own.filter(pl.col("tcp.analysis.rto") != "").with_columns(pl.col("tcp.analysis.rto").cast(pl.Float64))
+        for took_ns, told_s, count in timed.select(
+            pl.col("to_ns") - pl.col("from_ns"), "tcp.analysis.rto", "count"
+        ).rows():
+            assert round(told_s * 1e9) == took_ns or (count > 0 and told_s * 1e9 > took_ns)
+        if workload["kind"] == "echo":
+            # Nothing else is under way that could hide a wait. What nobody waited for had arrived: its acknowledgement
+            # was lost or late. tshark calls no more spurious than what it has seen an acknowledgement of.
+            assert (again["in_ns"].is_in(own["to_ns"].implode()) != again["is_spurious"]).all()
 
 
 def test_tshark_agrees_that_freebsd_8_has_no_more_than_64_kb_in_flight(cells: VirtualCells) -> None:
