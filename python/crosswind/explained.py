@@ -1,4 +1,4 @@
-"""Single exchanges of a run, each with the pieces of its time: what `crosswind explain` shows (docs/explain.md)."""
+"""Exchanges and connections of a run, with the pieces of their time: what `crosswind explain` shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ SCHEMA = "crosswind.explain/1"
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of an exchange's time, ns since its cell was ready. The fields are the columns of docs/result.md."""
+    """A piece of time, ns since its cell was ready. The fields are the columns of docs/result.md."""
 
     from_ns: int
     to_ns: int
@@ -26,28 +26,81 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Explained:
-    """An exchange.
+class Timed:
+    """What took time.
 
     Attributes:
-        key: its repetition. cell, repetition, levels: which that is. exchange: its number.
-        whole_ns: its time. usual_ns: the median of the exchanges of its repetition. parts: ns by part, none that is 0.
-        pieces: the same in the order of time.
+        key: its repetition. cell, repetition, levels: which that is. whole_ns: its time.
+        pieces: what it was spent on, in the order of time.
     """
 
     key: str
     cell: int
     repetition: int
     levels: Mapping[str, str]
-    exchange: int
     whole_ns: int
-    usual_ns: float
-    parts: Mapping[str, int]
     pieces: Sequence[Piece]
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Explained(Timed):
+    """An exchange.
+
+    Attributes:
+        exchange: its number. usual_ns: the median of the exchanges of its repetition.
+        parts: ns by part, none that is 0.
+    """
+
+    exchange: int
+    usual_ns: float
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class PartOfConnection:
+    """What some of a connection's time was spent on.
+
+    Attributes:
+        data: forward or reverse, the direction of the data that waited.
+        times: of a window, how often it was waited for. window_bytes: the most that it let be in flight.
+    """
+
+    data: str
+    part: str
+    time_ns: int
+    times: int | None
+    window_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Connection(Timed):
+    """A connection of programs, or the datagrams between two ports. Counts are the columns of docs/result.md.
+
+    Attributes: number: its own, in the order of beginning. parts: all of its time, the longest first.
+    """
+
+    number: int
+    protocol: str
+    client_port: int
+    server_port: int
+    opened_by: str
+    from_ns: int
+    beginning: str
+    ending: str
+    packets_forward: int
+    packets_reverse: int
+    bytes_forward: int
+    bytes_reverse: int
+    lost_forward: int
+    lost_reverse: int
+    again_forward: int
+    again_reverse: int
+    turns: int
+    parts: Sequence[PartOfConnection]
 
 
 @dataclass(frozen=True)

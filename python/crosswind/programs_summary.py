@@ -6,6 +6,7 @@ from typing import Any
 from crosswind.cell.fidelity import Fidelity
 from crosswind.cell.result import DirectionLedger
 from crosswind.record import SAMPLE_SCHEMA
+from crosswind.store.connections import connections_of
 from crosswind.store.record import SAMPLES
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run import StoredRun
@@ -56,6 +57,7 @@ def _repetition(directory: Path, result: RepetitionResult) -> dict[str, Any]:
         "forward": _direction(finished.ledger.forward),
         "reverse": _direction(finished.ledger.reverse),
         "tcp_retransmits": None if again is None else {"client": again.client, "server": again.server},
+        "connections": connections_of(directory, result),
         "fidelity": _fidelity_numbers(finished.fidelity),
         "valid": finished.valid,
         "reasons": list(finished.reasons),

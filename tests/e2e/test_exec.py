@@ -50,7 +50,7 @@ def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cl
     ended = crosswind("exec", "--delay", "10ms", "--server", server, "--", *client)
     assert ended.status == 3
     assert ended.out == "hello\n"
-    names, head, forward, reverse, again, fidelity, *_ = ended.err.splitlines()
+    names, head, forward, reverse, again, connection, fidelity, *_ = ended.err.splitlines()
     assert names == "198.18.0.2 198.18.0.1"
     assert head.startswith("crosswind: exit status 3 after ")
     assert head.endswith(", real time")
@@ -59,6 +59,7 @@ def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cl
     assert re.match(r"  server to client: \d+ packets, \d+ B \(", reverse)
     assert "dropped by" not in forward + reverse
     assert re.fullmatch(r"  TCP retransmissions: client \d+, server \d+", again)
+    assert connection.startswith("  tcp to port 8000: ")
     assert fidelity.startswith(("  fidelity: within budget", "  NOT VALID: "))
 
 

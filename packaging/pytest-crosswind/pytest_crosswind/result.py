@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from pytest_crosswind.estimate import Estimate
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
+    from crosswind.explained import Connection
     from crosswind.program_round_trips import ProgramRoundTrips
     from crosswind.store.run import StoredRun
 
@@ -56,6 +57,7 @@ class Repetition:
         status: the client's exit status, 128 and the number of a signal that ended it, or 124 at its timeout.
         time: from starting the client to its end, s; None where it did not end by itself.
         retransmissions: TCP segments that both hosts retransmitted; None where they were not counted.
+        connections: of both programs, the longest first, with what their time was spent on (docs/explain.md).
     """
 
     status: int
@@ -65,6 +67,7 @@ class Repetition:
     reverse: Direction
     retransmissions: int | None
     directory: Path
+    connections: Sequence["Connection"] = ()
     _has_value: bool = field(default=False, repr=False)
 
     @property
@@ -188,6 +191,11 @@ class Result:
         return self._only("value").value
 
     @property
+    def connections(self) -> Sequence["Connection"]:
+        """Connections of both programs, the longest first, with what their time was spent on (docs/explain.md)."""
+        return self._only("connections").connections
+
+    @property
     def times(self) -> list[float]:
         """From starting the client to its end, s, of each repetition in which it ended by itself."""
         return [repetition.time for repetition in self.repetitions if repetition.time is not None]
@@ -301,5 +309,6 @@ class Result:
             reverse=Direction.of([part["reverse"]]),
             retransmissions=None if again is None else again["client"] + again["server"],
             directory=self.directory / "cells" / part["key"],
+            connections=part["connections"],
             _has_value=has_value,
         )

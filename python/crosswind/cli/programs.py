@@ -21,6 +21,7 @@ from crosswind.cell.streams import own_streams
 from crosswind.cli.settings import F, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
+from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
 from crosswind.report.text.format import count_of, quantity
 from crosswind.temporary import temporary_directory
@@ -48,6 +49,11 @@ _OF_PROGRAMS = (
         "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
     ),
 )
+
+_LONGEST, _LONGEST_IN_JSON = 3, 20
+"""Connections that a summary tells one by one, and as JSON."""
+_WHICH = ("key", "cell", "repetition", "levels", "pieces")
+"""What a connection has that its repetition says, or that `crosswind explain` tells."""
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
@@ -128,7 +134,7 @@ def run_programs(
                 summary["round_trips"] = _round_trips(programs, settings, flags, seed=asked.seed)
     except (EngineError, DiskError) as error:
         raise NotRunError(error.message, error.hint) from error
-    for line in [json.dumps(summary)] if asked.as_json else lines_of(summary):
+    for line in [json.dumps(_plain(summary))] if asked.as_json else lines_of(summary):
         click.echo(line, err=True)
     if output and not asked.as_json:
         click.echo(f"  run: {output}", err=True)
@@ -217,13 +223,33 @@ def _pass_on(part: Path) -> None:
             discard_output()
 
 
+def _plain(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary as JSON has it: of many connections the longest."""
+    from crosswind.report.text.connections import of_connection
+
+    def of_all(connections: Sequence[Connection]) -> dict[str, Any]:
+        longest = [{**each.to_json(), "sentence": of_connection(each)} for each in connections[:_LONGEST_IN_JSON]]
+        for each in longest:
+            for key in _WHICH:
+                del each[key]
+        return {
+            "count": len(connections),
+            "whole_ns": sum(connection.whole_ns for connection in connections),
+            "longest": longest,
+        }
+
+    parts = [{**part, "connections": of_all(part["connections"])} for part in summary["repetitions"]]
+    return {**summary, "repetitions": parts}
+
+
 def lines_of(summary: dict[str, Any]) -> list[str]:
     """A summary (`crosswind.programs_summary`): one repetition in full, several with a line each."""
     repetitions: list[dict[str, Any]] = summary["repetitions"]
     clock = "virtual time" if summary["clock"] == "virtual" else "real time"
     if len(repetitions) == 1:
         (only,) = repetitions
-        lines = [f"crosswind: {_ended(only)}, {clock}", *_path_lines(only), f"  {_fidelity(only)}"]
+        head = f"crosswind: {_ended(only)}, {clock}"
+        lines = [head, *_path_lines(only), *_connection_lines(only["connections"]), f"  {_fidelity(only)}"]
         return [*lines, *_round_trip_lines(summary), *_warning_lines(only)]
     times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
     failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
@@ -237,6 +263,15 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
         lines.append(f"  #{number}: {_ended(repetition)}; {carried}; {_again(repetition)}; {_fidelity(repetition)}")
         lines += _warning_lines(repetition)
     return lines
+
+
+def _connection_lines(connections: Sequence[Connection]) -> list[str]:
+    """Where the time of the longest connections went, and that of all others together."""
+    from crosswind.report.text.connections import of_connection, went
+
+    lines = [f"  {of_connection(connection)}" for connection in connections[:_LONGEST]]
+    others = connections[_LONGEST:]
+    return [*lines, f"  {count_of(len(others), 'other connection')}: {went(others)}"] if others else lines
 
 
 def _round_trip_lines(summary: dict[str, Any]) -> list[str]:

@@ -1,49 +1,73 @@
-"""The page of `crosswind explain`: each exchange with its sentence, its picture and its timeline."""
+"""The page of `crosswind explain`: each exchange or connection with its sentence, its picture and its timeline."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.explained import Explained, SocketHistory
+from crosswind.explained import Connection, Explained, SocketHistory, Timed
 from crosswind.report.files import write_text
 from crosswind.report.page import Page, Section, Sentence
 from crosswind.report.tables.table import Shown, Table, names, numbers
+from crosswind.report.text.connections import name, of_connection
 from crosswind.report.text.explained import timeline, why
-from crosswind.report.text.format import levels, quantity
+from crosswind.report.text.format import count, levels, quantity
 
 _COLUMNS = [*numbers("at", "takes", "share"), *names("spent on", "where", "packet")]
+_PARTS = [*names("spent on", "data of the"), *numbers("takes", "share", "times", "window, bytes")]
 _OF_SOCKET = "What the kernel knew of the socket that sent the most, of the connection from port {port}, over time."
-_SAID = "Every nanosecond of an exchange has a name, and the names sum to its whole time."
+_SAID = "Every nanosecond has a name, and the names sum to the whole time."
 
 
-def write_explained(exchanges: Sequence[Explained], sockets: Sequence[SocketHistory], title: str, path: Path) -> None:
+def write_explained(found: Sequence[Timed], sockets: Sequence[SocketHistory], title: str, path: Path) -> None:
     """Writes the page, whole or not at all. Raises: DiskError."""
     from crosswind.report import html
 
-    write_text(path, html.render(page_of(exchanges, sockets, title)))
+    write_text(path, html.render(page_of(found, sockets, title)))
 
 
-def page_of(exchanges: Sequence[Explained], sockets: Sequence[SocketHistory], title: str) -> Page:
-    """The page, a section for each exchange, and for each socket that was followed."""
+def page_of(found: Sequence[Timed], sockets: Sequence[SocketHistory], title: str) -> Page:
+    """The page, a section for each exchange or connection, and for each socket that was followed."""
     return Page(
         title=f"Why: {title}",
         about="crosswind explain",
         verdict=Sentence(_SAID),
-        sections=[*map(_section, exchanges), *map(_socket, sockets)],
+        sections=[*map(_section, found), *map(_socket, sockets)],
     )
 
 
-def _section(exchange: Explained) -> Section:
+def _section(found: Timed) -> Section:
     # Altair takes a while to import.
     from crosswind.report.charts.timeline import timeline_chart
 
-    rows = timeline(exchange)
-    place = f"{levels(exchange.levels)}, " if exchange.levels else ""
+    place = f"{levels(found.levels)}, " if found.levels else ""
+    tables = [Table("Timeline", _COLUMNS, timeline(found), shown=Shown.FOLDED)]
+    what, said = "", ""
+    match found:
+        case Explained():
+            what, said = f"exchange {found.exchange}", why(found)
+        case Connection():
+            what, said = f"connection {found.number}, {name(found)}", of_connection(found)
+            tables.insert(0, Table("Where its time went", _PARTS, parts_of(found)))
     return Section(
-        f"{place}exchange {exchange.exchange}: {quantity(exchange.whole_ns, 'ns')}",
-        sentences=[Sentence(why(exchange))],
-        charts=[timeline_chart(exchange)],
-        tables=[Table("Timeline", _COLUMNS, rows, shown=Shown.FOLDED)],
+        f"{place}{what}: {quantity(found.whole_ns, 'ns')}",
+        sentences=[Sentence(said)],
+        charts=[timeline_chart(found)] if found.pieces else [],
+        tables=tables,
     )
+
+
+def parts_of(connection: Connection) -> list[list[str]]:
+    """Rows: what its time was spent on, whose data waited, how long, its share, how often, and the most in flight."""
+    return [
+        [
+            part.part.replace("_", " "),
+            "client" if part.data == "forward" else "server",
+            quantity(part.time_ns, "ns"),
+            f"{100 * part.time_ns / connection.whole_ns:.1f} %" if connection.whole_ns else "",
+            "" if part.times is None else count(part.times),
+            "" if part.window_bytes is None else count(part.window_bytes),
+        ]
+        for part in connection.parts
+    ]
 
 
 def _socket(history: SocketHistory) -> Section:

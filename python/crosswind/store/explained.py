@@ -23,17 +23,7 @@ def explained(
 
     Raises: UsageError when there is no such cell or exchange; StoreError when nothing tells what time was spent on.
     """
-    results = [result for result in store.results().values() if result.failure is None]
-    chosen = [
-        result
-        for result in results
-        if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
-    ]
-    if not chosen:
-        raise UsageError(
-            f"the run has no repetition {_named(cell, repetition)}",
-            hint=f"its cells are 0 to {max((result.planned.cell for result in results), default=0)}",
-        )
+    chosen = chosen_results(store, cell=cell, repetition=repetition)
     tables = [(result, _table(store, result, SPENT, SPENT_SCHEMA)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:
@@ -48,6 +38,22 @@ def explained(
     all_rows.sort(key=lambda found: -found[1]["whole_ns"])
     whole = {result.key: table for result, table in tables}
     return [_explained(store, result, row, whole[result.key]) for result, row, _ in all_rows[:slowest]]
+
+
+def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:
+    """The repetitions that ended well, of one cell or of all. Raises: UsageError when there are none."""
+    results = [result for result in store.results().values() if result.failure is None]
+    chosen = [
+        result
+        for result in results
+        if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
+    ]
+    if not chosen:
+        raise UsageError(
+            f"the run has no repetition {_named(cell, repetition)}",
+            hint=f"its cells are 0 to {max((result.planned.cell for result in results), default=0)}",
+        )
+    return chosen
 
 
 def _named(cell: int | None, repetition: int | None) -> str:

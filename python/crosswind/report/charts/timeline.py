@@ -6,7 +6,7 @@ from itertools import groupby
 
 import altair as alt
 
-from crosswind.explained import Explained, Piece
+from crosswind.explained import Piece, Timed
 from crosswind.quantities import TIME
 from crosswind.report.charts.spent import COLOURS
 from crosswind.report.charts.style import Specification, axis, inline, specification
@@ -19,11 +19,11 @@ _HEIGHT = 420
 _HOSTS = {"client": 0.0, "server": 1.0}
 _TITLES = {part: group.title for group in GROUPS for part in group.parts}
 _LOST = ("fast_recovery", "tail_loss_probe", "retransmission_timer", "packet_threshold", "time_threshold",
-         "probe_timer")  # fmt: skip
+         "probe_timer", "datagram_loss")  # fmt: skip
 _LOST_AT = 0.6
 """How far a lost packet is drawn, of the way: where it was lost on it, nobody needs to know."""
 _MOST = 2000
-_NOTE = "Thick: what the exchange waited for at a host. Thin: packets in the path; dashed, one that was lost."
+_NOTE = "Thick: what it waited for at a host. Thin: packets in the path; dashed, one that was lost."
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class _Line:
     takes: str
 
 
-def timeline_chart(exchange: Explained) -> Panels:
-    """The exchange, of which very long ones show their first pieces."""
+def timeline_chart(exchange: Timed) -> Panels:
+    """The exchange or connection, of which very long ones show their first pieces."""
     first = exchange.pieces[0].from_ns if exchange.pieces else 0
     divisor, unit = TIME.scale_for([exchange.whole_ns])
     lines = list(_lines(exchange.pieces[:_MOST], first, divisor))

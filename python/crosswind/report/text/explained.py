@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from crosswind.explained import Explained, Piece
+from crosswind.explained import Explained, Piece, Timed
 from crosswind.report.text.format import levels, quantity
 from crosswind.report.text.sentences import sentence
 
@@ -31,16 +31,19 @@ _SAID = {
     "packet_threshold": "{packet} was lost, and sent again {time} later, as enough later ones had arrived",
     "time_threshold": "{packet} was lost, and sent again {time} later, as a later one had arrived",
     "probe_timer": "{packet} was lost, and a probe sent {time} later by QUIC's probe timer{expiry}",
+    "datagram_loss": "{packet} was lost, and the next one was sent {time} later",
     "head_of_line": "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
     "congestion_window": "it waited {time} for the congestion window",
     "slow_start_after_idle": "it waited {time} for the congestion window, which an idle time had shrunk",
     "receive_window": "it waited {time} for the receiver's window",
+    "zero_window": "it waited {time} until the receiver's program had read, for its window was closed",
     "send_buffer": "it waited {time} for room in the send buffer",
     "stream_window": "it waited {time} for the flow control of its stream",
     "connection_window": "it waited {time} for the flow control of its connection",
     "nagle": "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
     "delayed_acknowledgement": "the receiver delayed acknowledgements that it waited for by {time}",
     "pacing": "it waited {time} for its turn at the pace at which packets are sent",
+    "closing": "closing the connection took {time}",
     "unknown": "of {time} packets do not tell what they were spent on",
 }
 _THRESHOLDS = ("packet_threshold", "time_threshold")
@@ -98,7 +101,7 @@ def packet_name(piece: Piece) -> str:
     return f"packet {piece.index} to the {'server' if piece.direction == 'forward' else 'client'}"
 
 
-def timeline(exchange: Explained) -> list[list[str]]:
+def timeline(exchange: Timed) -> list[list[str]]:
     """Rows: when a piece began, since the exchange did; how long it lasted, its share, what on, where, and its packet.
 
     Pieces that follow each other with the same part at the same place are one row.

@@ -1,0 +1,80 @@
+"""Reads the connections of programs and pages, with what their time was spent on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from crosswind.errors import StoreError, UsageError
+from crosswind.explained import Connection, PartOfConnection, Piece
+from crosswind.record import CONNECTION_PARTS_SCHEMA, CONNECTION_PIECES_SCHEMA, CONNECTION_SCHEMA
+from crosswind.spent import TAKES
+from crosswind.store.directory import Store
+from crosswind.store.explained import chosen_results
+from crosswind.store.record import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS
+from crosswind.store.result import RepetitionResult
+from crosswind.store.tables import read_table
+
+
+def has_connections(store: Store) -> bool:
+    """Whether a run tells what the time of connections was spent on."""
+    return any(CONNECTIONS in result.files for result in store.results().values())
+
+
+def connections_of(directory: Path, result: RepetitionResult) -> list[Connection]:
+    """All connections of a repetition, the longest first, without their pieces.
+
+    Raises: DamagedFileError when a table is not what was written.
+    """
+    parts: dict[int, list[PartOfConnection]] = {}
+    table = _table(directory, result, CONNECTION_PARTS, CONNECTION_PARTS_SCHEMA)
+    for row in table.sort("time_ns", descending=True).iter_rows(named=True):
+        parts.setdefault(row.pop("connection"), []).append(PartOfConnection(**row))
+    planned = result.planned
+    which: dict[str, Any] = {
+        "key": result.key,
+        "cell": planned.cell,
+        "repetition": planned.repetition,
+        "levels": dict(planned.levels),
+    }
+    connections = []
+    for row in _table(directory, result, CONNECTIONS, CONNECTION_SCHEMA).iter_rows(named=True):
+        number, whole_ns = row.pop("connection"), row.pop("to_ns") - row["from_ns"]
+        spent = parts.get(number, [])
+        connections.append(Connection(**which, **row, number=number, whole_ns=whole_ns, parts=spent, pieces=[]))
+    return sorted(connections, key=lambda connection: (-connection.whole_ns, connection.number))
+
+
+def explained_connections(
+    store: Store, *, cell: int | None, repetition: int | None, number: int | None, longest: int
+) -> list[Connection]:
+    """The longest connections of a run, cell or repetition, or the one with a number, with their pieces.
+
+    Raises: UsageError when there is no such cell or connection; StoreError when nothing tells what time was spent on.
+    """
+    chosen = chosen_results(store, cell=cell, repetition=repetition)
+    by_key = {result.key: result for result in chosen}
+    found = [connection for result in chosen for connection in connections_of(store.directory, result)]
+    if not found:
+        raise StoreError("nothing tells what the time of connections was spent on", hint=TAKES)
+    if number is not None:
+        if len(by_key) > 1:
+            raise UsageError("every repetition has a connection with that number", hint="give --cell and --repetition")
+        last = max(connection.number for connection in found)
+        found = [connection for connection in found if connection.number == number]
+        if not found:
+            raise UsageError(f"there is no connection {number}", hint=f"the last one is {last}")
+    found.sort(key=lambda connection: -connection.whole_ns)
+    return [_with_pieces(store.directory, by_key[connection.key], connection) for connection in found[:longest]]
+
+
+def _with_pieces(directory: Path, result: RepetitionResult, connection: Connection) -> Connection:
+    table = _table(directory, result, CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA)
+    rows = table.filter(connection=connection.number).drop("connection").iter_rows(named=True)
+    return replace(connection, pieces=[Piece(**row) for row in rows])
+
+
+def _table(directory: Path, result: RepetitionResult, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
+    return read_table(directory / "cells" / result.key / name, schema, result.files.get(name))

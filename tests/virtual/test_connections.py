@@ -1,0 +1,160 @@
+"""Where the time of programs' connections went, in virtual time, where it is known."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import requires
+from e2e_cli import Cli
+from virtual.conftest import requires_kernel
+
+MS = 1_000_000
+RTT_MS = 40
+
+SERVER = """
+import socket, sys, time
+listening = socket.create_server(("", int(sys.argv[1])))
+while True:
+    connection, _ = listening.accept()
+    wanted = connection.recv(1000).decode().split()
+    time.sleep(float(wanted[0]))
+    connection.sendall(bytes(int(wanted[1])))
+    connection.close()
+"""
+"""Answers after some seconds with some bytes."""
+
+CLIENT = """
+import socket, sys
+connection = socket.socket()
+if int(sys.argv[5]):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[5]))
+connection.connect((sys.argv[1], int(sys.argv[2])))
+connection.sendall(f"{sys.argv[3]} {sys.argv[4]}".encode())
+while connection.recv(1 << 20):
+    pass
+"""
+
+RESOLVER = """
+import socket
+listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listening.bind(("", 53))
+while True:
+    query, client = listening.recvfrom(4096)
+    record = b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\1\\0\\4\\xc6\\x12\\0\\2"
+    listening.sendto(query[:2] + b"\\x81\\x80\\0\\1\\0\\1\\0\\0\\0\\0" + query[12:] + record, client)
+"""
+
+Connections = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def connections(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Connections:
+    """Runs `crosswind exec` over 20 ms, and returns the connections of its summary."""
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+
+    def run(*arguments: str, lost: str = "") -> list[dict[str, Any]]:
+        (tmp_path / "lost").write_text(lost, encoding="utf-8")
+        ended = crosswind("exec", "--clock", "virtual", "--delay", "20ms", "--json", *arguments)
+        (repetition,) = json.loads(ended.err.splitlines()[-1])["repetitions"]
+        found: list[dict[str, Any]] = repetition["connections"]["longest"]
+        for connection in found:
+            assert sum(part["time_ns"] for part in connection["parts"]) == connection["whole_ns"]
+        return found
+
+    return run
+
+
+def client(wait_s: float, size: int, buffer: int = 0) -> list[str]:
+    """What asks the server for a size, after a time, with a receive buffer or the kernel's own."""
+    return ["--", sys.executable, "-c", CLIENT, "server", "{port}", str(wait_s), str(size), str(buffer)]
+
+
+def server() -> list[str]:
+    return ["--server", f"{sys.executable} -c '{SERVER}' {{port}}"]
+
+
+def in_ms(connection: dict[str, Any]) -> dict[str, int]:
+    """What took half a millisecond or more, in whole milliseconds."""
+    of_parts: dict[str, int] = {}
+    for part in connection["parts"]:
+        of_parts[part["part"]] = of_parts.get(part["part"], 0) + part["time_ns"]
+    return {part: round(ns / MS) for part, ns in of_parts.items() if ns >= MS / 2}
+
+
+SETUP = {"tcp_handshake": RTT_MS, "propagation_forward": 20, "propagation_reverse": 20, "closing": 20}
+"""A connection with a request and an answer, which the server closes."""
+
+
+def test_a_request_takes_two_round_trips_and_the_servers_time(connections: Connections) -> None:
+    (asked,) = connections(*server(), *client(0.0, 1000))
+    assert in_ms(asked) == SETUP
+    assert (asked["turns"], asked["beginning"], asked["ending"]) == (1, "handshake", "closed")
+    (slept,) = connections(*server(), *client(0.3, 1000))
+    assert in_ms(slept) == {**SETUP, "server_host": 300}
+
+
+def test_a_small_receive_buffer_is_what_a_transfer_waits_for(connections: Connections) -> None:
+    (found,) = connections(*server(), *client(0.0, 400_000, buffer=20_000))
+    (window,) = [part for part in found["parts"] if part["part"] == "receive_window"]
+    assert (window["data"], window["times"]) == ("reverse", 16)
+    assert round(window["time_ns"] / MS) == window["times"] * RTT_MS
+    # The kernel doubles what is asked for, and more than half of that is window.
+    assert 20_000 < window["window_bytes"] < 25_000
+    assert found["sentence"].startswith("tcp to port 8000: 82 % of 780 ms waited for the receiver's window of at most ")
+
+
+def test_a_full_link_is_what_a_transfer_waits_for(connections: Connections) -> None:
+    (found,) = connections("--rate", "10mbit", *server(), *client(0.0, 1_000_000))
+    first = found["parts"][0]
+    assert first["part"] == "serialisation_reverse"
+    # 691 segments with 52 bytes of headers each; what waited for the first windows was on the wire meanwhile.
+    on_the_wire_ms = (1_000_000 + 691 * 52) * 8 / 10_000
+    assert on_the_wire_ms * 0.95 < first["time_ns"] / MS <= on_the_wire_ms
+
+
+def test_what_a_lost_request_waits_for_is_its_timer(connections: Connections) -> None:
+    lost = ["--tail-loss-probe", "false", "--forward-lose", "@lost"]
+    (found,) = connections(*lost, *server(), *client(0.0, 1000), lost="2 3")
+    timer = found["parts"][0]
+    assert (timer["part"], found["lost_forward"], found["again_forward"]) == ("retransmission_timer", 2, 2)
+    # 200 ms and a round trip, then twice that, each rounded up by the wheel of timers.
+    assert 3 * (200 + RTT_MS) <= timer["time_ns"] / MS < 3 * (200 + RTT_MS) * 1.125
+    assert {part: ms for part, ms in in_ms(found).items() if part != "retransmission_timer"} == SETUP
+
+
+def test_what_a_connection_that_is_not_set_up_waits_for_is_said(connections: Connections) -> None:
+    (late,) = connections("--forward-lose", "@lost", *server(), *client(0.0, 1000), lost="0")
+    assert late["parts"][0]["part"] == "syn_timer"
+    assert 1000 <= late["parts"][0]["time_ns"] / MS < 1000 * 1.125
+    (refused,) = connections("--port", "81", "--", requires("curl"), "-sS", "http://server/")
+    assert (refused["beginning"], in_ms(refused)) == ("refused", {"tcp_handshake": RTT_MS})
+
+
+def test_a_stream_window_of_http_2_shows_as_round_trips_between_programs(connections: Connections) -> None:
+    serve = "require('http2').createServer().on('stream', (s) => s.end(Buffer.alloc(1000000))).listen(8000)"
+    fetch = (
+        "const c = require('http2').connect('http://server:8000'); const r = c.request({});"
+        "r.on('data', () => {}).on('end', () => c.close()).end()"
+    )
+    node = requires("node")
+    (found,) = connections("--port", "8000", "--server", f'{node} -e "{serve}"', "--", node, "-e", fetch)
+    # 65 535 bytes a round trip: the sixteenth is not full.
+    assert found["turns"] == 31
+    flight = in_ms(found)
+    assert flight["propagation_forward"] == flight["propagation_reverse"] == 16 * 20
+    assert "16 round trips in which a program waited for the other" in found["sentence"]
+
+
+def test_a_query_whose_datagram_is_lost_is_sent_again_after_five_seconds(connections: Connections) -> None:
+    resolver = ["--port", "53", "--resolver", "{address}", "--server", f"{sys.executable} -c '{RESOLVER}'"]
+    (found,) = connections(
+        *resolver, "--forward-lose", "@lost", "--", requires("getent"), "ahostsv4", "www.example.org", lost="0"
+    )
+    assert found["parts"][0]["part"] == "datagram_loss"
+    assert 5000 <= found["parts"][0]["time_ns"] / MS < 5010
+    assert in_ms(found)["propagation_forward"] == in_ms(found)["propagation_reverse"] == 20
