@@ -42,7 +42,9 @@ impl<'a> Links<'a> {
         while !trail.is_done() && trail.at() > own.entered {
             let Some((before, position)) = self.on_wire_at(side, begun(carried), near) else { break };
             near = position;
-            let is_own = is_of_flow(before, packet) && before.entered >= trail.beginning();
+            // An acknowledgement that bytes of a message waited behind is none of them.
+            let is_alike = before.headers.payload_bytes > 0 || packet.headers.payload_bytes == 0;
+            let is_own = is_alike && is_of_flow(before, packet) && before.entered >= trail.beginning();
             if is_own {
                 trail.name(begun(before).max(before.entered), Part::serialisation(side), Place::Path, Some(before), 0);
                 own = before;

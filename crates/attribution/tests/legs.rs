@@ -290,6 +290,27 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
     assert_eq!(parts, expected);
 }
 
+#[test]
+fn bytes_may_wait_behind_an_acknowledgement_of_their_own_connection() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 0, true); // an acknowledgement, for 800 us on the link
+    wire.data(10_001, 0, 100, true);
+    for (packet, begins) in wire.packets[2..].iter_mut().zip([10_000, 10_800]) {
+        packet.spent.serialisation = Duration::from_micros(800);
+        packet.spent.queueing = at(begins).saturating_since(packet.entered);
+        packet.due = at(begins + 1800);
+        packet.left = Some(packet.due);
+    }
+    let expected = [
+        (Part::ClientHost, 2, 0),
+        (Part::QueueingForward, 799, 0),
+        (Part::SerialisationForward, 800, 0),
+        (Part::PropagationForward, 1000, 0),
+    ];
+    assert_eq!(wire.forward(9_999, 12_600, 100, true), expected);
+}
+
 fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
     let packet = (
         (any::<bool>(), 0_u64..200_000, 0_u64..50_000, 0_u64..3000, any::<bool>()),
