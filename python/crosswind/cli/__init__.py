@@ -128,6 +128,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             status = _complain(f"cannot write to standard output: {reason}", "send it to another place", 1)
         else:
             status = _complain(*_unexpected(error), 1)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What was already said to have no room is still in the buffer: Python would end with 120 for it.
+        discard_output()
     sys.exit(status if isinstance(status, int) else 0)
 
 
