@@ -58,7 +58,7 @@ def test_codel_drops_and_marks_as_many_as_the_kernels(
     ours = by_path(paced, {"discipline": discipline, "queue": "10000p"}, Traffic(flows))
     assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.05)
     assert len(ours.marked) == pytest.approx(len(theirs.marked), rel=0.05)
-    # Until the second drop nobody needs a root. The kernel's bucket is filled in ticks of its own: a packet more or less.
+    # Until the second drop nobody needs a root. The kernel's bucket has ticks of its own: a packet more or less.
     first, first_of_kernel = (min(fates.dropped | fates.marked) for fates in (ours, theirs))
     assert abs(first - first_of_kernel) <= 1
 
