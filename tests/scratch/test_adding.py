@@ -196,7 +196,8 @@ def assert_run(copy: Copy) -> None:
     # The packet that opened the first connection was dropped, and in the second cell that which repeated it.
     ledgers = [cell["ledger"]["forward"] for cell in result["cells"]]
     assert [ledger["dropped"]["numbered"] for ledger in ledgers] == [1, 2]
-    assert [ledger["in"] - ledger["delivered"] for ledger in ledgers] == [1, 2]
+    # The last acknowledgement may still be on its way when a cell ends.
+    assert [ledger["in"] - ledger["delivered"] - ledger["queued"] for ledger in ledgers] == [1, 2]
 
 
 def assert_seen(copy: Copy) -> None:
