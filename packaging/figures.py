@@ -18,7 +18,7 @@ from crosswind.findings.figure.chart import figure_chart
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.fit.chart import fit_charts
 from crosswind.findings.fit.result import Fit
-from crosswind.report.files import whole
+from crosswind.report.files import whole_file
 from crosswind.report.page import Chart
 
 COLUMNS, WIDTH, HEIGHT = 3, 300, 190
@@ -39,7 +39,7 @@ def main() -> int:
     picture, *runs = map(Path, sys.argv[1:])
     try:
         charts = [chart for run in runs for chart in charts_of(run)]
-        with whole(picture) as part:
+        with whole_file(picture) as part:
             part.write_text(vl_convert.vegalite_to_svg(side_by_side(charts)), encoding="utf-8")
     except CrosswindError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import models
-from crosswind.effect import DIRECTIONS, Effect, PathEffect
+from crosswind.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
 FRAME_BYTES = 38
 """Header, FCS, preamble and gap of an Ethernet frame."""
@@ -27,9 +27,9 @@ def predict(name: str, parameters: Mapping[str, Any], **options: Any) -> models.
     return models.predict(name, parameters, effect_of(parameters), **options)
 
 
-def _direction(keys: Mapping[str, Any], *, changes: bool) -> Effect:
+def _direction(keys: Mapping[str, Any], *, changes: bool) -> DirectionEffect:
     loss = float(keys.get("loss") or 0.0)
-    return Effect(
+    return DirectionEffect(
         delay_ns=keys.get("delay_ns") or 0,
         loss=loss,
         rate_bps=keys.get("rate_bps"),

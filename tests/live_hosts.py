@@ -2,9 +2,9 @@
 
 from collections.abc import Container, Iterator
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.probe import Reply
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 from crosswind.live.watch import News, Watch, WindowReport
 
 MS = 10**6
@@ -53,7 +53,7 @@ class Host:
     @property
     def verdicts(self) -> list[tuple[int, float | None]]:
         """(number, round trip in ms) in the order of sending."""
-        found = (each for each in self.news if isinstance(each, Verdict))
+        found = (each for each in self.news if isinstance(each, ProbeOutcome))
         return [(each.sequence, None if each.rtt_ns is None else each.rtt_ns / MS) for each in found]
 
     @property
@@ -62,4 +62,4 @@ class Host:
 
     @property
     def events(self) -> Iterator[tuple[str, float]]:
-        return ((each.kind, each.at_ns / MS) for each in self.news if isinstance(each, Event))
+        return ((each.kind, each.at_ns / MS) for each in self.news if isinstance(each, LiveEvent))

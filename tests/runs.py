@@ -12,8 +12,8 @@ from cell_events import finished
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd
-from crosswind.effect import NO_EFFECT
 from crosswind.execution.durations import Taken
+from crosswind.path_effect import NO_EFFECT
 from crosswind.record import SAMPLE_SCHEMA, CellRun
 from crosswind.store.cells import CellsFolder, checksums_in
 from crosswind.store.directory import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import GOOD_END
-from crosswind.cell.events import Event, Ready
+from crosswind.cell.events import CellEvent, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import FIRST_PER_PROCESSOR, Concurrency
 from crosswind.execution.observer import Observer
@@ -25,7 +25,7 @@ FIRST = min(10, FIRST_PER_PROCESSOR * len(AFFINITY))
 class Log(Observer):
     """An observer that remembers, and may act on an event."""
 
-    def __init__(self, act: Callable[[Event], None] = lambda _event: None) -> None:
+    def __init__(self, act: Callable[[CellEvent], None] = lambda _event: None) -> None:
         self.lines: list[str] = []
         self._act = act
 
@@ -35,7 +35,7 @@ class Log(Observer):
     def cell_started(self, planned: PlannedCell) -> None:
         self.lines.append(f"start {planned.key}")
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         self._act(event)
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
@@ -63,7 +63,7 @@ class Crowd(Log):
         self._gates = gates
         self._together = together
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         if isinstance(event, Ready):
             self.ready.append(planned.key)
             if len(self.ready) == self._together:

@@ -33,7 +33,7 @@ class KeyType(StrEnum):
     PEER = "peer"
 
 
-class Unit(StrEnum):
+class CellUnit(StrEnum):
     """The unit of a value, in a cell."""
 
     NANOSECONDS = "ns"
@@ -54,7 +54,7 @@ class Carrier(StrEnum):
 
 
 @dataclass(frozen=True)
-class Condition:
+class KeyCondition:
     """Where a key has an effect: where another key of the same group has one of these values; None: any value."""
 
     key: str
@@ -79,7 +79,7 @@ class Key:
     name: str
     study: str
     type: KeyType
-    unit: Unit | None
+    unit: CellUnit | None
     default: object
     default_help: str | None
     minimum: float | None
@@ -88,7 +88,7 @@ class Key:
     required: bool
     varies: bool
     help: str
-    only_with: Condition | None
+    only_with: KeyCondition | None
 
 
 class ColumnType(StrEnum):
@@ -103,18 +103,18 @@ class ColumnType(StrEnum):
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """A column of a table that a cell writes. nullable: whether it is null where something did not happen."""
 
     name: str
     type: ColumnType
-    unit: Unit | None
+    unit: CellUnit | None
     nullable: bool
     help: str
 
 
 @dataclass(frozen=True)
-class Group:
+class KeyGroup:
     """Keys that stand together: those of a path, of an element of it, of the hosts, of a budget."""
 
     name: str
@@ -128,7 +128,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Workload:
+class WorkloadKind:
     """What is asked of a transport. `sample` is what one row of its samples is; `transports` are those it runs over."""
 
     kind: str
@@ -175,7 +175,7 @@ class Transport:
 
 
 @dataclass(frozen=True)
-class HostProfile:
+class HostBundle:
     """A bundle of host settings with a name."""
 
     name: str
@@ -192,24 +192,24 @@ class Catalog:
     """
 
     version: str
-    path: Group
-    elements: tuple[Group, ...]
-    changes: Group
-    host: Group
+    path: KeyGroup
+    elements: tuple[KeyGroup, ...]
+    changes: KeyGroup
+    host: KeyGroup
     kernel: Mapping[str, Any]
-    profiles: tuple[HostProfile, ...]
-    budget: Group
+    profiles: tuple[HostBundle, ...]
+    budget: KeyGroup
     transports: Mapping[str, Transport]
-    workloads: Mapping[str, Workload]
-    samples: tuple[Column, ...]
-    objects: tuple[Column, ...]
-    packets: tuple[Column, ...]
-    spent: tuple[Column, ...]
-    pieces: tuple[Column, ...]
-    tcp: tuple[Column, ...]
-    connections: tuple[Column, ...]
-    connection_parts: tuple[Column, ...]
-    connection_pieces: tuple[Column, ...]
+    workloads: Mapping[str, WorkloadKind]
+    samples: tuple[SampleColumn, ...]
+    objects: tuple[SampleColumn, ...]
+    packets: tuple[SampleColumn, ...]
+    spent: tuple[SampleColumn, ...]
+    pieces: tuple[SampleColumn, ...]
+    tcp: tuple[SampleColumn, ...]
+    connections: tuple[SampleColumn, ...]
+    connection_parts: tuple[SampleColumn, ...]
+    connection_pieces: tuple[SampleColumn, ...]
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
@@ -228,7 +228,7 @@ def catalog_text() -> str:
     return Path(__file__).with_name("catalog.json").read_text(encoding="utf-8")
 
 
-def filled_in(described: Group | Workload | None, sent: Mapping[str, Any] | None) -> dict[str, Any]:
+def filled_in(described: KeyGroup | WorkloadKind | None, sent: Mapping[str, Any] | None) -> dict[str, Any]:
     """A section of a cell with the default of every key that was not sent."""
     given = {key: value for key, value in (sent or {}).items() if value is not None}
     return given if described is None else {**described.defaults, **given}
@@ -244,7 +244,7 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
     if data.get("schema") != SCHEMA:
         raise ValueError(f"catalog.json has schema {data.get('schema')!r}, not {SCHEMA!r}")
     transports = (_made(Transport, {**entry, "carrier": Carrier(entry["carrier"])}) for entry in data["transports"])
-    workloads = (_made(Workload, {**entry, "keys": _keys(entry)}) for entry in data["workloads"])
+    workloads = (_made(WorkloadKind, {**entry, "keys": _keys(entry)}) for entry in data["workloads"])
     return Catalog(
         version=data["version"],
         path=_group(data["path"], "path"),
@@ -252,7 +252,7 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         changes=_group(data["changes"], "changes"),
         host=_group(data["host"], "host"),
         kernel=data["host"]["kernel"],
-        profiles=tuple(_made(HostProfile, entry) for entry in data["host"]["profiles"]),
+        profiles=tuple(_made(HostBundle, entry) for entry in data["host"]["profiles"]),
         budget=_group(data["budget"], "budget"),
         transports={transport.name: transport for transport in transports},
         workloads={workload.kind: workload for workload in workloads},
@@ -268,20 +268,22 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
     )
 
 
-def _group(data: Mapping[str, Any], name: str) -> Group:
-    return Group(name, data["help"], _keys(data))
+def _group(data: Mapping[str, Any], name: str) -> KeyGroup:
+    return KeyGroup(name, data["help"], _keys(data))
 
 
 def _keys(data: Mapping[str, Any]) -> tuple[Key, ...]:
     return tuple(_key(entry) for entry in data["keys"])
 
 
-def _columns(entries: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    return tuple(_made(Column, {**entry, "type": ColumnType(entry["type"]), "unit": _unit(entry)}) for entry in entries)
+def _columns(entries: Sequence[Mapping[str, Any]]) -> tuple[SampleColumn, ...]:
+    return tuple(
+        _made(SampleColumn, {**entry, "type": ColumnType(entry["type"]), "unit": _unit(entry)}) for entry in entries
+    )
 
 
-def _unit(entry: Mapping[str, Any]) -> Unit | None:
-    return None if entry["unit"] is None else Unit(entry["unit"])
+def _unit(entry: Mapping[str, Any]) -> CellUnit | None:
+    return None if entry["unit"] is None else CellUnit(entry["unit"])
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
@@ -295,10 +297,10 @@ def _key(entry: Mapping[str, Any]) -> Key:
     return _made(Key, {**entry, **typed})
 
 
-def _condition(entry: Mapping[str, Any]) -> Condition:
+def _condition(entry: Mapping[str, Any]) -> KeyCondition:
     value = entry.get("value")
     values = value if isinstance(value, list) or value is None else [value]
-    return Condition(entry["key"], None if values is None else tuple(values))
+    return KeyCondition(entry["key"], None if values is None else tuple(values))
 
 
 def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from crosswind.catalog import Key, catalog
-from crosswind.catalog import Unit as CellUnit
-from crosswind.effect import DIRECTIONS
+from crosswind.catalog import CellUnit, Key, catalog
+from crosswind.path_effect import DIRECTIONS
 from crosswind.quantities import RATE, SHARE, SIZE, TIME
 
 _SCALES = {
@@ -20,7 +19,7 @@ _LISTS: dict[tuple[str, ...], str] = {("path", "hop"): "hops", ("path", "at"): "
 
 
 @dataclass(frozen=True)
-class Scale:
+class FactorScale:
     """The numbers of a factor.
 
     Attributes:
@@ -48,9 +47,9 @@ class Scale:
         return f"{name} there and back" if self.is_added else name
 
 
-def factor_scale(factor: str) -> Scale | None:
+def factor_scale(factor: str) -> FactorScale | None:
     """The numbers of a factor, as `path.forward.loss`; None where its levels are none."""
-    key = key_of(factor)
+    key = catalogue_key(factor)
     if key is None or key.unit not in _SCALES:
         return None
     unit, label = _SCALES[key.unit]
@@ -61,10 +60,10 @@ def factor_scale(factor: str) -> Scale | None:
         sections = ("path", _LISTS[sections[:2]], *sections[2:])
     both = sections[0] == "path" and sections[-1] not in DIRECTIONS and key in catalog().direction_keys
     places = tuple((*sections, way) for way in DIRECTIONS) if both else (sections,)
-    return Scale(places, key, label, unit.scales[label], owner)
+    return FactorScale(places, key, label, unit.scales[label], owner)
 
 
-def key_of(factor: str) -> Key | None:
+def catalogue_key(factor: str) -> Key | None:
     """The key of the catalogue that a factor sets; None for one that is not a setting, as `part`."""
     table, _, rest = factor.partition(".")
     known = catalog()

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
-from crosswind.metrics import METRICS, Place
+from crosswind.metrics import METRICS, MetricPlace
 from crosswind.peers.registry import NATIVE, PEERS
 from crosswind.study.design import Study
 from crosswind.study.optional_peers import for_this_machine
@@ -54,7 +54,7 @@ def asks_the_machine(study: Study) -> bool:
         return True
     first = next(iter(study.findings["question"]), None)
     metric = METRICS.get(str(getattr(first, "metric", "")))
-    return metric is not None and metric.place is Place.PROCESSOR
+    return metric is not None and metric.place is MetricPlace.PROCESSOR
 
 
 def _runs_strangers(workload: Mapping[str, Any]) -> bool:

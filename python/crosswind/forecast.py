@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosswind.catalog import Carrier, Transport, catalog
-from crosswind.effect import Effect
+from crosswind.path_effect import DirectionEffect
 
 # Measured on a quiet virtual machine with two processors.
 SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: process, namespaces, devices
@@ -50,7 +50,7 @@ MOST_LOSS = 0.9
 MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
 
 
-def _link_ns(way: Effect, size_bytes: float, packets: float) -> float:
+def _link_ns(way: DirectionEffect, size_bytes: float, packets: float) -> float:
     """How long packets of this total size occupy the link."""
     return (size_bytes + way.frame_bytes * packets) * 8e9 / min(way.rate_bps or FASTEST_BPS, FASTEST_BPS)
 
@@ -81,14 +81,14 @@ class Demand:
     """What crosswind-cell says of the traffic of one cell."""
 
     timeout_ns: int | None
-    forward: Effect
-    reverse: Effect
+    forward: DirectionEffect
+    reverse: DirectionEffect
     traffic: Traffic
     polling: bool = False
     early_data: bool = False
 
 
-UNKNOWN_NETWORK = Effect(delay_ns=25_000_000, rate_bps=10_000_000)
+UNKNOWN_NETWORK = DirectionEffect(delay_ns=25_000_000, rate_bps=10_000_000)
 """What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
 
 

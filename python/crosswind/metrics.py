@@ -27,7 +27,7 @@ class Per(Enum):
     """One for each time in a list that the client program of a repetition printed. The formula is about one of them."""
 
 
-class Place(Enum):
+class MetricPlace(Enum):
     """Where reports show a metric."""
 
     MAIN = "main"
@@ -44,7 +44,7 @@ class Place(Enum):
     """In the table of client programs."""
 
 
-class Axis(Enum):
+class MetricScale(Enum):
     """How charts draw a metric's values."""
 
     AUTOMATIC = "automatic"
@@ -102,9 +102,9 @@ class Metric:
     is_difference: bool = False
     of_failed: bool = False
     part_of: str | None = None
-    place: Place = Place.MAIN
+    place: MetricPlace = MetricPlace.MAIN
     column: str = ""
-    axis: Axis = Axis.AUTOMATIC
+    axis: MetricScale = MetricScale.AUTOMATIC
 
     @property
     def is_positive(self) -> bool:
@@ -117,7 +117,7 @@ class Metric:
 
         Of what time was spent on, means alone add up.
         """
-        return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share and self.place is not Place.SPENT
+        return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share and self.place is not MetricPlace.SPENT
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ _ALL_METRICS = (
            "Of the exchanges that were answered, those that took longer than an undisturbed one by nine tenths of it "
            "and by 2 ms. That is the shortest of all cells that differ in loss alone, if one has none; else what the "
            "path takes, in virtual time; else the shortest, of messages of one packet.",
-           _DELAYED, workloads={"echo": {"mode": "closed"}}, is_share=True, place=Place.DETAIL),
+           _DELAYED, workloads={"echo": {"mode": "closed"}}, is_share=True, place=MetricPlace.DETAIL),
     Metric("completion", "Completion time", TIME,
            "From sending the first message to having the last reply, in repetitions that lost none.",
            "CASE WHEN MIN(outcome) = 'ok' AND MAX(outcome) = 'ok' THEN MAX(received_ns) - MIN(sent_ns) END",
@@ -206,7 +206,8 @@ _ALL_METRICS = (
     Metric("head_of_line", "Head-of-line blocking", TIME,
            "Round trip beyond the usual one, of messages that lost no packet while another stream of their connection "
            "recovered from a loss.",
-           "extra_ns", workloads={"multiplex": {}}, is_difference=True, compared_in=("multiplex",), axis=Axis.LINEAR),
+           "extra_ns", workloads={"multiplex": {}}, is_difference=True, compared_in=("multiplex",),
+           axis=MetricScale.LINEAR),
     Metric("blocked_share", "Share of messages blocked", SHARE,
            "Of the messages that lost no packet, those that were in flight while another stream recovered from a loss, "
            "and slower than messages at other times usually are (Tukey's fence).",
@@ -214,65 +215,65 @@ _ALL_METRICS = (
     Metric("page_load", "Page load time", TIME, "From asking for the first connection to having the last object.",
            _ROUND_TRIP, workloads={"page": {}}, is_whole=True, compared_in=("page",)),
     Metric("connect", "Connection set-up", TIME, "From asking for a connection to having it.",
-           "connect_ns", compared_in=("connect",), place=Place.DETAIL),
+           "connect_ns", compared_in=("connect",), place=MetricPlace.DETAIL),
     Metric("handshake_transport", "TCP handshake", TIME, "From the first SYN to an open TCP connection.",
-           "transport_ns", part_of="connect", place=Place.DETAIL),
+           "transport_ns", part_of="connect", place=MetricPlace.DETAIL),
     Metric("handshake_security", "TLS or QUIC handshake", TIME, "From its first byte to agreed keys.",
-           "security_ns", part_of="connect", place=Place.DETAIL),
+           "security_ns", part_of="connect", place=MetricPlace.DETAIL),
     Metric("handshake_upgrade", "Upgrade", TIME,
            "From an open connection to WebSocket, WebTransport or Socket.IO on it, with the polling before it.",
-           "upgrade_ns", part_of="connect", place=Place.DETAIL),
+           "upgrade_ns", part_of="connect", place=MetricPlace.DETAIL),
     Metric("request", "Request, one way", TIME, "From the client to the server, by one clock.",
-           "request_ns", workloads=_ECHO_OR_MULTIPLEX, place=Place.DETAIL),
+           "request_ns", workloads=_ECHO_OR_MULTIPLEX, place=MetricPlace.DETAIL),
     Metric("reply", "Reply, one way", TIME, "From the server to the client, by one clock.",
-           "reply_ns", workloads=_ECHO_OR_MULTIPLEX, place=Place.DETAIL),
+           "reply_ns", workloads=_ECHO_OR_MULTIPLEX, place=MetricPlace.DETAIL),
     Metric("goodput", "Goodput", RATE, "Bits that the application received over the time it took.",
            f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",)),
     Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
            "wire_ns", workloads=_TRANSFER_OF_A_SIZE, is_whole=True, compared_in=("transfer",)),
     Metric("transfer_time_app", "Transfer time of the application", TIME,
            "From asking for the transfer to having its last byte.",
-           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, is_whole=True, place=Place.DETAIL),
+           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, is_whole=True, place=MetricPlace.DETAIL),
     Metric("failure_time", "Time until a failure is known", TIME,
            "From sending to being told that it failed, of exchanges that failed once they were sent.",
-           "failed_ns - sent_ns", of_failed=True, place=Place.DETAIL),
+           "failed_ns - sent_ns", of_failed=True, place=MetricPlace.DETAIL),
     Metric("queueing_forward", "Median queueing delay to the server", TIME,
            "Median time that packets to the server waited in the queues of the path.",
-           "queueing_p50_forward_ns", per=Per.COUNTED, place=Place.DETAIL),
+           "queueing_p50_forward_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("queueing_reverse", "Median queueing delay to the client", TIME,
            "Median time that packets to the client waited in the queues of the path.",
-           "queueing_p50_reverse_ns", per=Per.COUNTED, place=Place.DETAIL),
+           "queueing_p50_reverse_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("queueing_p99_forward", "99th percentile of queueing delay to the server", TIME,
            "99th percentile of the time that packets to the server waited in the queues of the path.",
-           "queueing_p99_forward_ns", per=Per.COUNTED, place=Place.DETAIL),
+           "queueing_p99_forward_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("queueing_p99_reverse", "99th percentile of queueing delay to the client", TIME,
            "99th percentile of the time that packets to the client waited in the queues of the path.",
-           "queueing_p99_reverse_ns", per=Per.COUNTED, place=Place.DETAIL),
+           "queueing_p99_reverse_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
            "IP bytes that the client sent for each message.",
-           "bytes_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="bytes to server"),
+           "bytes_forward / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="bytes to server"),
     Metric("wire_bytes_reverse", "On the wire to the client, a message", SIZE,
            "IP bytes that the server sent for each message.",
-           "bytes_reverse / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+           "bytes_reverse / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="to client"),
     Metric("overhead_forward", "Overhead to the server, a message", SIZE,
            "IP bytes that the client sent for each message beyond its payload.",
-           "(bytes_forward - payload_forward) / messages", per=Per.MESSAGE, place=Place.WIRE,
+           "(bytes_forward - payload_forward) / messages", per=Per.MESSAGE, place=MetricPlace.WIRE,
            column="overhead to server"),
     Metric("overhead_reverse", "Overhead to the client, a message", SIZE,
            "IP bytes that the server sent for each message beyond its payload.",
-           "(bytes_reverse - payload_reverse) / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+           "(bytes_reverse - payload_reverse) / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="to client"),
     Metric("wire_packets_forward", "Packets to the server, a message", COUNT,
            "Packets that the client sent for each message.",
-           "packets_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="packets to server"),
+           "packets_forward / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="packets to server"),
     Metric("wire_packets_reverse", "Packets to the client, a message", COUNT,
            "Packets that the server sent for each message.",
-           "packets_reverse / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+           "packets_reverse / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="to client"),
     Metric("cpu_client", "Client's processor time, a message", TIME,
            "Time that the client's threads ran for each message.",
-           "cpu_client_ns / messages", per=Per.MESSAGE, place=Place.PROCESSOR, column="client"),
+           "cpu_client_ns / messages", per=Per.MESSAGE, place=MetricPlace.PROCESSOR, column="client"),
     Metric("cpu_server", "Server's processor time, a message", TIME,
            "Time that the server's threads ran for each message.",
-           "cpu_server_ns / messages", per=Per.MESSAGE, place=Place.PROCESSOR, column="server"),
+           "cpu_server_ns / messages", per=Per.MESSAGE, place=MetricPlace.PROCESSOR, column="server"),
     Metric("program_time", "Time of the client program", TIME,
            "From starting the client program to its end, where it ended with exit status 0.",
            _ROUND_TRIP, workloads={"program": {}}, is_whole=True, compared_in=("program",)),
@@ -281,7 +282,7 @@ _ALL_METRICS = (
            "1e9 * time_s", per=Per.REPORTED, workloads={"program": {}}, compared_in=("program",)),
     Metric("send_time", "Sending time of a message", TIME,
            "How long the client program says that sending a message took.",
-           "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=Place.PROGRAMS,
+           "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=MetricPlace.PROGRAMS,
            compared_in=("program",)),
 )  # fmt: skip
 
@@ -289,10 +290,10 @@ _SPENT = (
     Metric(WHOLE, "Whole time", TIME,
            "From asking for the connection that an exchange opens, or else from sending, to its end: the sum of what "
            "it was spent on.",
-           "whole_ns", place=Place.SPENT),
+           "whole_ns", place=MetricPlace.SPENT),
     *(
         Metric(group.metric, f"Spent on {group.noun}", TIME, group.help,
-               " + ".join(f"{part}_ns" for part in group.parts), place=Place.SPENT)
+               " + ".join(f"{part}_ns" for part in group.parts), place=MetricPlace.SPENT)
         for group in GROUPS
     ),
 )  # fmt: skip
@@ -358,7 +359,7 @@ STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _
 """Every statistic by name, in the order of reports."""
 
 
-def metrics_at(place: Place) -> list[Metric]:
+def metrics_at(place: MetricPlace) -> list[Metric]:
     """The metrics that reports show at a place, in order."""
     return [metric for metric in METRICS.values() if metric.place is place]
 

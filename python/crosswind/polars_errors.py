@@ -5,7 +5,7 @@ import os
 import re
 
 
-def refused(error: Exception) -> OSError | None:
+def system_error(error: Exception) -> OSError | None:
     """The system's error behind one of Polars; None where there is none."""
     numbered = re.search(r"os error (\d+)", str(error))
     number = int(numbered[1]) if numbered else errno.EINVAL

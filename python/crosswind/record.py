@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import polars as pl
 
-from crosswind.catalog import Column, ColumnType, catalog
+from crosswind.catalog import ColumnType, SampleColumn, catalog
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
 from crosswind.damage import Damage
-from crosswind.effect import PathEffect
 from crosswind.ends import is_virtual
+from crosswind.path_effect import PathEffect
 
 _TYPES: Mapping[ColumnType, type[pl.DataType]] = {
     ColumnType.U8: pl.UInt8,
@@ -28,7 +28,7 @@ _TYPES: Mapping[ColumnType, type[pl.DataType]] = {
 }
 
 
-def _schema(columns: Iterable[Column]) -> dict[str, type[pl.DataType]]:
+def _schema(columns: Iterable[SampleColumn]) -> dict[str, type[pl.DataType]]:
     return {column.name: _TYPES[column.type] for column in columns}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from crosswind import report
 from crosswind.analysis.result import Result
-from crosswind.report.files import whole
+from crosswind.report.files import whole_file
 from crosswind.results import Analysed
 from crosswind.store.lock import LOCK
 from crosswind.store.run import StoredRun
@@ -53,7 +53,7 @@ def write_crate(
     describing = {METADATA: _json(_metadata(run, made.result, authors, licence))}
     if zenodo:
         describing[ZENODO] = _json(_zenodo(run, made.result, authors, licence))
-    with whole(path) as part, temporary_directory() as scratch, zipfile.ZipFile(part, "w") as archive:
+    with whole_file(path) as part, temporary_directory() as scratch, zipfile.ZipFile(part, "w") as archive:
         for name, text in describing.items():
             archive.writestr(name, text, zipfile.ZIP_DEFLATED)
         _make(made, scratch)

@@ -12,13 +12,13 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.token import use_token
-from crosswind.effect import PathEffect
 from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.first_look import first_look
+from crosswind.path_effect import PathEffect
 from crosswind.precision import StoppingRule
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import StoredRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Group:
+class SpentGroup:
     """Parts that belong together.
 
     Attributes: name: of its metric, after `spent_`. title: in charts. noun: in sentences.
@@ -29,36 +29,37 @@ WHOLE = "spent"
 """The metric of the whole time."""
 
 GROUPS = (
-    Group("handshakes", "Handshakes", "handshakes", "Setting connections up, without timers, and closing them.",
+    SpentGroup("handshakes", "Handshakes", "handshakes", "Setting connections up, without timers, and closing them.",
           ("tcp_handshake", "security_handshake", "upgrade_handshake", "closing")),
-    Group("propagation", "Propagation", "propagation", "In flight, of the packets that carried the message.",
+    SpentGroup("propagation", "Propagation", "propagation", "In flight, of the packets that carried the message.",
           ("propagation_forward", "propagation_reverse")),
-    Group("link", "Link", "the rate of the link",
+    SpentGroup("link", "Link", "the rate of the link",
           "Being put on the wire: the link carried the message's own bytes and those of its connection.",
           ("serialisation_forward", "serialisation_reverse")),
-    Group("queueing", "Queueing", "queues", "Waiting behind packets of others.",
+    SpentGroup("queueing", "Queueing", "queues", "Waiting behind packets of others.",
           ("queueing_forward", "queueing_reverse")),
-    Group("jitter", "Jitter", "jitter", "Otherwise held back by the path.", ("jitter_forward", "jitter_reverse")),
-    Group("recovery", "Loss recovery", "loss recovery", "From sending what was lost to sending it again.",
+    SpentGroup("jitter", "Jitter", "jitter", "Otherwise held back by the path.", ("jitter_forward", "jitter_reverse")),
+    SpentGroup("recovery", "Loss recovery", "loss recovery", "From sending what was lost to sending it again.",
           ("fast_recovery", "tail_loss_probe", "retransmission_timer", "syn_timer", "packet_threshold",
            "time_threshold", "probe_timer", "datagram_loss")),
-    Group("head_of_line", "Head of line", "waiting for what was sent before and was lost",
+    SpentGroup("head_of_line", "Head of line", "waiting for what was sent before and was lost",
           "Received, and waiting for what was sent before it on the same connection and was lost.", ("head_of_line",)),
-    Group("congestion_window", "Congestion window", "the congestion window",
+    SpentGroup("congestion_window", "Congestion window", "the congestion window",
           "Ready to be sent, and held back by the congestion window.", ("congestion_window", "slow_start_after_idle")),
-    Group("receive_window", "Receive window", "the receiver's window",
+    SpentGroup("receive_window", "Receive window", "the receiver's window",
           "Ready to be sent, and held back by the window that TCP's receiver gave, or by QUIC's flow control.",
           ("receive_window", "zero_window", "stream_window", "connection_window")),
-    Group("send_buffer", "Send buffer", "the send buffer",
+    SpentGroup("send_buffer", "Send buffer", "the send buffer",
           "Held back because TCP's send buffer was full, so that nothing more was there to be sent.", ("send_buffer",)),
-    Group("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",
+    SpentGroup("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",
           "Waiting for acknowledgements: Nagle's algorithm, and receivers that delay them.",
           ("nagle", "delayed_acknowledgement")),
-    Group("pacing", "Pacing", "pacing", "Ready to be sent, and held back by the pace at which packets are sent.",
+    SpentGroup("pacing", "Pacing", "pacing", "Ready to be sent, and held back by the pace at which packets are sent.",
           ("pacing",)),
-    Group("hosts", "Hosts", "the hosts", "The programs and kernels of both hosts, and the emulator where it was late.",
+    SpentGroup("hosts", "Hosts", "the hosts",
+          "The programs and kernels of both hosts, and the emulator where it was late.",
           ("client_host", "server_host", "late")),
-    Group("unknown", "Unknown", "what packets do not tell", "What packets do not tell.", ("unknown",)),
+    SpentGroup("unknown", "Unknown", "what packets do not tell", "What packets do not tell.", ("unknown",)),
 )  # fmt: skip
 """Every group, in the order of charts. Each part of the catalogue is in one of them."""
 

@@ -10,11 +10,11 @@ from rich.text import Text
 GAP = "  "
 _NARROWEST = 4
 
-Cell = str | Text
+TextCell = str | Text
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of a table. right: as numbers stand. spare: when it is left out where that is too wide; 0: never."""
 
     heading: str = ""
@@ -22,18 +22,20 @@ class Column:
     spare: int = 0
 
 
-def numbers(*headings: str) -> list[Column]:
+def number_columns(*headings: str) -> list[TextColumn]:
     """Columns of numbers."""
-    return [Column(heading, right=True) for heading in headings]
+    return [TextColumn(heading, right=True) for heading in headings]
 
 
-def print_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+def print_table(console: Console, columns: Sequence[TextColumn], rows: Sequence[Sequence[TextCell]]) -> None:
     """A table as wide as the console, or less."""
     for line in table_lines(columns, rows, console.width):
         console.print(line, soft_wrap=True)
 
 
-def table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None = None) -> Iterator[Text]:
+def table_lines(
+    columns: Sequence[TextColumn], rows: Sequence[Sequence[TextCell]], width: int | None = None
+) -> Iterator[Text]:
     """The headings, if there are any, and the rows. Args: width: that no line exceeds; None: as wide as it takes."""
     has_headings = any(column.heading for column in columns)
     lines = [[Text(column.heading, style="dim") for column in columns]] if has_headings else []
@@ -53,7 +55,7 @@ def table_width(widths: Collection[int]) -> int:
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
-def _leave_out(columns: Sequence[Column], widths: dict[int, int], width: int) -> None:
+def _leave_out(columns: Sequence[TextColumn], widths: dict[int, int], width: int) -> None:
     """Takes out columns that can be spared until the others fit."""
     spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare)
     for _, place in spare:
@@ -77,7 +79,7 @@ def _narrow(lines: Sequence[Sequence[Text]], widths: dict[int, int], width: int)
         widths[widest] -= 1
 
 
-def _joined(columns: Sequence[Column], widths: Mapping[int, int], parts: Sequence[Text]) -> Text:
+def _joined(columns: Sequence[TextColumn], widths: Mapping[int, int], parts: Sequence[Text]) -> Text:
     line = Text()
     for (place, room), part in zip(widths.items(), parts, strict=True):
         space = " " * (room - part.cell_len)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from coverage.worlds import LN1, LN2, MIX, NORMAL, Size, World, scores_of_cell
-from crosswind.stats import LIGHT, Side, Units, difference
+from crosswind.stats import LIGHT, Repetitions, Side, difference
 from crosswind.stats.beyond import beyond
 from crosswind.stats.estimate import Array
 
@@ -59,7 +59,7 @@ def wrong_claims(world: World, beside: str, size: Size, *, runs: int, seed: int)
         reference, other = (_values(which, rng, size) for which in (world, _other(world, beside)))
         numbers = np.repeat(np.arange(size.units), size.messages)
         sides = [
-            Side(Units.of(values.ravel(), numbers), design)
+            Side(Repetitions.of(values.ravel(), numbers), design)
             for values, design in ((reference, world.design), (other, world.design if beside == EQUAL else LIGHT))
         ]
         effect = difference(*sides)

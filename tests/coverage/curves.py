@@ -16,7 +16,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.findings.fit.curves import fit_curve
 from crosswind.metrics import METRICS
-from crosswind.stats import Estimate, Units
+from crosswind.stats import Estimate, Repetitions
 from effects import effect_of
 from records import path, run
 
@@ -47,7 +47,7 @@ def fitted(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tal
         cells = []
         for cell, scale in enumerate(means_ns):
             values = scale * world.of_score(scores_of_cell(rng, 1, size))
-            units = Units.of(values.ravel(), np.repeat(np.arange(size.units), size.messages))
+            units = Repetitions.of(values.ravel(), np.repeat(np.arange(size.units), size.messages))
             cells.append(CellData(cell, {}, [runs[cell]], {"rtt": units}))
         curve = fit_curve(None, cells, "rtt", dict(enumerate(LOSSES)), level=_LEVEL).curve
         for name, true in TRUE.items():

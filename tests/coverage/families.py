@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coverage.worlds import SHARED, Size, World
-from crosswind.stats import Side, Units, benjamini_hochberg, difference
+from crosswind.stats import Repetitions, Side, benjamini_hochberg, difference
 from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.estimate import Array
 
@@ -41,4 +41,4 @@ def _cell(rng: np.random.Generator, world: World, size: Size, common: Array | No
     repetition = rng.standard_normal((size.units, 1))
     values = world.of_score(np.sqrt(size.icc) * repetition + np.sqrt(1 - size.icc) * messages)
     numbers = first + np.repeat(np.arange(size.units), size.messages)
-    return Side(Units.of(values.ravel(), numbers), world.design)
+    return Side(Repetitions.of(values.ravel(), numbers), world.design)

@@ -7,7 +7,7 @@ import numpy as np
 
 from coverage.tally import Tally
 from coverage.worlds import SHARED, Size, World
-from crosswind.models.fitting import FORMS, Cells, Form, Measured, fit
+from crosswind.models.fitting import FORMS, Cells, Form, MeasuredCells, fit
 from crosswind.models.fitting.fit import SCATTER
 from crosswind.stats import Design, Estimate, Tail, refused
 from crosswind.stats.design import Amount, coefficient_shortage
@@ -55,7 +55,7 @@ def _estimates(form: Form, world: World, size: Size, rng: np.random.Generator) -
     common = rng.standard_normal(size.units)
     scores = SHARED * common + (1 - SHARED**2) ** 0.5 * rng.standard_normal((times.size, size.units))
     seconds = (times * off)[:, None] * world.of_score(scores) / world.mean
-    made = fit(form, Measured(_CELLS, tuple(seconds)))
+    made = fit(form, MeasuredCells(_CELLS, tuple(seconds)))
     assert made.limits is not None
     return [
         _refused(size)

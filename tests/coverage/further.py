@@ -8,7 +8,7 @@ from scipy import special
 from coverage.procedures import FACTOR, LEVEL
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
-from crosswind.stats import Estimate, Side, TooFewSamples, Units, difference, estimate_of, ratio
+from crosswind.stats import Estimate, Repetitions, Side, TooFewSamples, difference, estimate_of, ratio
 from crosswind.stats.differences import independent_at_best
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import Array
@@ -81,8 +81,8 @@ def _runs(rng: np.random.Generator, trials: int, size: Size) -> Iterator[tuple[A
         yield first, same, apart
 
 
-def _units(values: Array, first: int = 0) -> Units:
-    return Units.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
+def _units(values: Array, first: int = 0) -> Repetitions:
+    return Repetitions.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
 
 
 def _of_each(side: Side, q: float) -> Estimate:

@@ -11,10 +11,10 @@ from crosswind.findings.judge import OfEffect
 from crosswind.findings.statement import range_of
 from crosswind.stats import (
     Estimate,
+    Repetitions,
     Share,
     Side,
     TooFewSamples,
-    Units,
     cliffs_delta,
     difference,
     estimate_of,
@@ -67,9 +67,9 @@ def _truths(world: World) -> dict[str, float]:
     }
 
 
-def _units(values: Array, first: int = 0) -> Units:
+def _units(values: Array, first: int = 0) -> Repetitions:
     """Repetitions from an array of shape (units, messages); `first`: the number of the first one."""
-    return Units.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
+    return Repetitions.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
 
 
 def _procedures(

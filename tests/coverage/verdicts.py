@@ -16,7 +16,7 @@ from crosswind.analysis.result import Interval
 from crosswind.findings.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
 from crosswind.findings.judge import Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.findings.statement import Range, range_of
-from crosswind.stats import Side, Units, mean_interval, ratio
+from crosswind.stats import Repetitions, Side, mean_interval, ratio
 from crosswind.stats.design import mean_shortage, supports_claim
 from crosswind.stats.estimate import Array
 from crosswind.stats.majority import median_estimate
@@ -82,7 +82,7 @@ class _Drawn:
     def side(self, values: Array) -> Side:
         """A cell of such values."""
         numbers = np.repeat(np.arange(self.size.units), self.size.messages)
-        return Side(Units.of(values.ravel(), numbers), self.world.design)
+        return Side(Repetitions.of(values.ravel(), numbers), self.world.design)
 
     def ratios(self, asked: Sequence[tuple[Range, float]]) -> list[OfEffect]:
         """A number for each range: another cell that is so many times the first one."""
@@ -101,7 +101,7 @@ class _Drawn:
             self._at(self.side(values).units, Range(None, bound)) for _ in range(number) for values in self.cells(1)
         ]
 
-    def _at(self, units: Units, wanted: Range) -> OfInterval:
+    def _at(self, units: Repetitions, wanted: Range) -> OfInterval:
         design = self.world.design
 
         def make(level: float) -> Interval:
@@ -123,7 +123,7 @@ def _middle(world: World, messages: int, icc: float) -> float:
 
 def _sure() -> OfEffect:
     """A yes that is exact."""
-    one = Side(Units.of([1.0]), exact=True)
+    one = Side(Repetitions.of([1.0]), exact=True)
     return OfEffect(ratio(one, one), 1.0, Range(0.5, 2.0), log)
 
 

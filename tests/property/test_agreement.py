@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conftest import requires_binary
-from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.catalog import CellUnit, Key, KeyType, catalog
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
@@ -44,11 +44,11 @@ def numbers(key: Key) -> st.SearchStrategy[float]:
 
 def values(key: Key) -> st.SearchStrategy[tuple[object, object]]:
     """A value of a key: in the JSON of a cell, and in a study."""
-    if key.unit is Unit.NANOSECONDS:
+    if key.unit is CellUnit.NANOSECONDS:
         return numbers(key).map(lambda number: (number, f"{number}ns"))
-    if key.unit is Unit.BITS_PER_SECOND:
+    if key.unit is CellUnit.BITS_PER_SECOND:
         return st.one_of(st.just((None, "unlimited")), numbers(key).map(lambda number: (number, f"{number}bit")))
-    if key.unit is Unit.PROBABILITY:
+    if key.unit is CellUnit.PROBABILITY:
         return st.sampled_from([0.0, 0.001, 0.05, 0.5, 1.0, 1.5, -0.25]).map(lambda number: (number, number))
     if key.type in (KeyType.INTEGER, KeyType.NUMBER):
         return numbers(key).map(lambda number: (number, number))

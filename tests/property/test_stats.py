@@ -15,10 +15,10 @@ from crosswind.report.charts.distributions import curve
 from crosswind.stats import (
     Design,
     Estimate,
+    Repetitions,
     Share,
     Side,
     Tail,
-    Units,
     cliffs_delta,
     difference,
     holm,
@@ -40,9 +40,9 @@ repeated = st.lists(st.lists(times, min_size=1, max_size=30), min_size=1, max_si
 designs = st.sampled_from([Design(), Design(Tail.SKEWED, 0.1), Design(Tail.SKEWED), Design(Tail.HEAVY)])
 
 
-def units_of(repetitions: list[list[int]]) -> Units:
+def units_of(repetitions: list[list[int]]) -> Repetitions:
     values = [value for own in repetitions for value in own]
-    return Units.of(values, [at for at, own in enumerate(repetitions) for _ in own])
+    return Repetitions.of(values, [at for at, own in enumerate(repetitions) for _ in own])
 
 
 def lies_inside(found: Estimate) -> bool:
@@ -53,9 +53,9 @@ def lies_inside(found: Estimate) -> bool:
 
 @given(many)
 def test_a_median_lies_in_its_interval_whatever_the_order(samples: list[int]) -> None:
-    found = quantile_interval(Units.of(samples), 0.5, unit="ns")
+    found = quantile_interval(Repetitions.of(samples), 0.5, unit="ns")
     assert found.low <= found.value <= found.high
-    assert found == quantile_interval(Units.of(samples[::-1]), 0.5, unit="ns")
+    assert found == quantile_interval(Repetitions.of(samples[::-1]), 0.5, unit="ns")
 
 
 @given(repeated, st.floats(0.01, 0.99))
@@ -96,7 +96,7 @@ def test_a_comparison_turned_round_changes_its_sign(n: int, data: st.DataObject)
     delta = cliffs_delta(a, b, n=n)
     assert np.isclose(delta.value, -cliffs_delta(b, a, n=n).value)
     assert -1 <= delta.low <= delta.value <= delta.high <= 1
-    there, back = (difference(Side(Units.of(x)), Side(Units.of(y))) for x, y in ((a, b), (b, a)))
+    there, back = (difference(Side(Repetitions.of(x)), Side(Repetitions.of(y))) for x, y in ((a, b), (b, a)))
     assert (there.value, there.p) == (-back.value, back.p)
 
 

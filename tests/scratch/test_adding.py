@@ -14,9 +14,9 @@ import pytest
 from conftest import ROOT, requires, requires_cell
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
-from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS
 from crosswind.models import predict
+from crosswind.path_effect import PathEffect
 from crosswind.stats import Tail
 from e2e_cli import ANY_FIDELITY
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crosswind.analysis.against_itself import ALLOWED, Alarms, count_alarms
-from crosswind.stats import Side, Units
+from crosswind.stats import Repetitions, Side
 
 REPETITIONS, MESSAGES = 80, 20
 
@@ -17,7 +17,7 @@ def cells(*shifts: float, common: bool) -> list[Side]:
         own = of_block if common else rng.normal(0, 10, REPETITIONS)
         values = 100 + shift + own[:, None] + rng.normal(0, 1, (REPETITIONS, MESSAGES))
         keys = [(number, number) for number in range(REPETITIONS)]
-        made.append(Side(Units.of(values.ravel(), np.repeat(np.arange(REPETITIONS), MESSAGES), keys=keys)))
+        made.append(Side(Repetitions.of(values.ravel(), np.repeat(np.arange(REPETITIONS), MESSAGES), keys=keys)))
     return made
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import ROOT, requires_binary
 from crosswind.catalog import Key, KeyType, catalog, catalog_text
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.reference import TABLES, with_tables, written
 from crosswind.study.value_types import type_of
 
@@ -51,7 +51,7 @@ def test_a_study_has_every_key_of_the_catalogue() -> None:
     expected |= {f"path.{way}.{key.study}" for way in ("forward", "reverse") for key in known.direction_keys}
     expected |= {f"host.{key.study}" for key in known.host.keys}
     expected |= {f"workload.{key.study}" for workload in known.workloads.values() for key in workload.keys}
-    assert set(KINDS) == expected
+    assert set(VALUE_TYPES) == expected
 
 
 # A catalogue with a new element, a new transport and a new workload, and what has to follow from it alone.

@@ -5,7 +5,7 @@ from typing import Any
 from crosswind.analysis import collect
 from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
-from crosswind.report.charts.over_time import Period, exchanges_of, over_time, periods_of, thinned
+from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, over_time, thinned
 from crosswind.report.run_page import sections_of
 from records import MS, echoes, path, record, runs
 
@@ -32,18 +32,18 @@ def test_an_exchange_stands_where_it_was_due_after_the_first_packet() -> None:
 
 
 def test_periods_are_certain_or_possible_and_end_with_the_chart() -> None:
-    assert periods_of([OUTAGE], 10 * S) == [Period("outage", 2 * S, 3 * S, certain=True)]
-    assert periods_of([OUTAGE], 2 * S) == []
-    assert periods_of([{"start_ns": 2 * S}], 5 * S) == [Period("1", 2 * S, 5 * S, certain=True)]
-    assert periods_of([OUTAGE | {"every_ns": 4 * S}], 10.5 * S) == [
-        Period("outage", 2 * S, 3 * S, certain=True),
-        Period("outage", 6 * S, 7 * S, certain=True),
-        Period("outage", 10 * S, 10.5 * S, certain=True),
+    assert change_periods([OUTAGE], 10 * S) == [ChangePeriod("outage", 2 * S, 3 * S, certain=True)]
+    assert change_periods([OUTAGE], 2 * S) == []
+    assert change_periods([{"start_ns": 2 * S}], 5 * S) == [ChangePeriod("1", 2 * S, 5 * S, certain=True)]
+    assert change_periods([OUTAGE | {"every_ns": 4 * S}], 10.5 * S) == [
+        ChangePeriod("outage", 2 * S, 3 * S, certain=True),
+        ChangePeriod("outage", 6 * S, 7 * S, certain=True),
+        ChangePeriod("outage", 10 * S, 10.5 * S, certain=True),
     ]
     # It begins from 2 to 2.4 s, and so holds from 2.4 to 3 s in every repetition.
-    assert periods_of([OUTAGE | {"spread_ns": 0.4 * S}], 10 * S) == [
-        Period("outage", 2 * S, 3.4 * S, certain=False),
-        Period("outage", 2.4 * S, 3 * S, certain=True),
+    assert change_periods([OUTAGE | {"spread_ns": 0.4 * S}], 10 * S) == [
+        ChangePeriod("outage", 2 * S, 3.4 * S, certain=False),
+        ChangePeriod("outage", 2.4 * S, 3 * S, certain=True),
     ]
 
 

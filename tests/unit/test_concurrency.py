@@ -11,35 +11,35 @@ from crosswind.execution.concurrency import (
     HALF_LIFE_WINDOWS,
     MAX_LIMIT,
     SHRINK_FACTOR,
-    Budget,
     ConcurrencyControl,
     Counters,
+    FidelityWindow,
     Limit,
     Meter,
-    Window,
+    WaitingBudget,
 )
 
 STEP = 4
 
-GOOD = Window(released=1000, reports=2000)
+GOOD = FidelityWindow(released=1000, reports=2000)
 """A window in which every cell reported, and no packet was late."""
 
 
-def limit_of(budget: Budget | None = None, *, first: int = 16, largest: int = MAX_LIMIT) -> Limit:
+def limit_of(budget: WaitingBudget | None = None, *, first: int = 16, largest: int = MAX_LIMIT) -> Limit:
     """A limit that grows by STEP after the first trouble."""
     return Limit(budget, first=first, step=STEP, largest=largest)
 
 
-def late(packets: int) -> Window:
+def late(packets: int) -> FidelityWindow:
     """A window of 1000 packets, so many of them late: of the budget, a tenth for each."""
-    return Window(released=1000, late=packets, reports=2000)
+    return FidelityWindow(released=1000, late=packets, reports=2000)
 
 
 STRAINED = late(5)
 """Half of the budget: the least that shrinks the limit."""
 
 
-def values(limit: Limit, *windows: Window) -> list[int]:
+def values(limit: Limit, *windows: FidelityWindow) -> list[int]:
     """The limit after each window, with as many cells running as may."""
     seen = []
     for window in windows:
@@ -62,7 +62,7 @@ def cut_to(value: int) -> Limit:
 
 
 def test_it_begins_with_a_few_for_each_processor_and_grows_by_one_for_each() -> None:
-    control = ConcurrencyControl(Budget(), processors=3, cells=100, jobs=None)
+    control = ConcurrencyControl(WaitingBudget(), processors=3, cells=100, jobs=None)
     assert control.limit == 3 * FIRST_PER_PROCESSOR == 6
     control.handle_budget_missed()
     control.handle_budget_missed()
@@ -78,7 +78,7 @@ def test_it_begins_with_a_few_for_each_processor_and_grows_by_one_for_each() -> 
 def test_a_limit_does_not_grow_before_half_of_the_cells_have_reported() -> None:
     for reports, value in ((0, 16), (7, 16), (8, 32)):
         limit = limit_of(first=16)
-        limit.handle_window(Window(released=1000, reports=reports), running=16)
+        limit.handle_window(FidelityWindow(released=1000, reports=reports), running=16)
         assert limit.value == value
 
 
@@ -150,7 +150,7 @@ def test_a_limit_that_is_not_reached_does_not_grow() -> None:
 
 def test_between_calm_and_strain_nothing_changes() -> None:
     # From a quarter of the budget the limit no longer grows, and below half it does not shrink yet.
-    assert Window(released=1000, late=4).pressure(Budget()) == pytest.approx(0.4, rel=1e-15)
+    assert FidelityWindow(released=1000, late=4).pressure(WaitingBudget()) == pytest.approx(0.4, rel=1e-15)
     assert values(limit_of(), *[late(4)] * 10) == [16] * 10
     assert values(limit_of(), *[late(3)] * 10) == [16] * 10
     assert values(limit_of(), late(2)) == [32]
@@ -158,27 +158,27 @@ def test_between_calm_and_strain_nothing_changes() -> None:
 
 
 def test_the_largest_share_is_the_pressure() -> None:
-    budget = Budget(starvation=0.05, probe_starvation=0.2)
-    assert Window(1000, 10, 0.0, 0.0).pressure(budget) == 1.0
-    assert Window(1000, 0, 0.025, 0.0).pressure(budget) == 0.5
-    assert Window(1000, 0, 0.0, 0.05).pressure(budget) == 0.25
-    assert Window(1000, 10, 0.025, 0.4).pressure(budget) == 2.0
-    assert Window(1000, 10, 0.025, 0.4, exchange_delay=3.0).pressure(budget) == 3.0
+    budget = WaitingBudget(starvation=0.05, probe_starvation=0.2)
+    assert FidelityWindow(1000, 10, 0.0, 0.0).pressure(budget) == 1.0
+    assert FidelityWindow(1000, 0, 0.025, 0.0).pressure(budget) == 0.5
+    assert FidelityWindow(1000, 0, 0.0, 0.05).pressure(budget) == 0.25
+    assert FidelityWindow(1000, 10, 0.025, 0.4).pressure(budget) == 2.0
+    assert FidelityWindow(1000, 10, 0.025, 0.4, exchange_delay=3.0).pressure(budget) == 3.0
 
 
 def test_a_budget_of_nothing_is_kept_by_nothing_only() -> None:
-    budget = Budget(starvation=0.0, probe_starvation=0.0)
-    assert Window(1000, 0, 0.0, 0.0).pressure(budget) == 0.0
-    assert Window(1000, 0, 1e-9, 0.0).pressure(budget) == math.inf
+    budget = WaitingBudget(starvation=0.0, probe_starvation=0.0)
+    assert FidelityWindow(1000, 0, 0.0, 0.0).pressure(budget) == 0.0
+    assert FidelityWindow(1000, 0, 1e-9, 0.0).pressure(budget) == math.inf
 
 
 def test_few_packets_say_little() -> None:
     # One late of ten is 10 % and counts as one of a hundred; of a hundred and more it counts as what it is.
-    assert Window(released=10, late=1).pressure(Budget()) == 1.0
-    assert Window(released=100, late=1).pressure(Budget()) == 1.0
-    assert Window(released=200, late=1).pressure(Budget()) == 0.5
-    assert Window(released=10, late=1).late_share == 0.1
-    assert Window().late_share == Window().pressure(Budget()) == 0.0
+    assert FidelityWindow(released=10, late=1).pressure(WaitingBudget()) == 1.0
+    assert FidelityWindow(released=100, late=1).pressure(WaitingBudget()) == 1.0
+    assert FidelityWindow(released=200, late=1).pressure(WaitingBudget()) == 0.5
+    assert FidelityWindow(released=10, late=1).late_share == 0.1
+    assert FidelityWindow().late_share == FidelityWindow().pressure(WaitingBudget()) == 0.0
 
 
 def test_one_bad_moment_among_good_windows_does_not_shrink() -> None:
@@ -197,19 +197,19 @@ def test_one_bad_moment_among_good_windows_does_not_shrink() -> None:
 def test_a_moment_without_a_processor_is_averaged_too() -> None:
     fade = 0.5 ** (1 / HALF_LIFE_WINDOWS)
     weight = (1 - fade**12) / (1 - fade)
-    limit = limit_of(budget=Budget(starvation=0.05))
+    limit = limit_of(budget=WaitingBudget(starvation=0.05))
     for _ in range(11):
         limit.handle_window(GOOD, running=0)
-    limit.handle_window(Window(released=1000, starvation=0.1), running=16)
+    limit.handle_window(FidelityWindow(released=1000, starvation=0.1), running=16)
     assert limit.pressure == pytest.approx(0.1 / weight / 0.05, rel=1e-12)  # float64, a dozen steps
     assert limit.pressure < 0.5
     assert limit.value == 16
 
 
 def test_after_its_memory_a_window_counts_half() -> None:
-    limit = limit_of(budget=Budget(starvation=0.05))
+    limit = limit_of(budget=WaitingBudget(starvation=0.05))
     for starvation in (0.02, *[0.0] * HALF_LIFE_WINDOWS):
-        limit.handle_window(Window(starvation=starvation), running=0)
+        limit.handle_window(FidelityWindow(starvation=starvation), running=0)
     weight = sum(0.5 ** (age / HALF_LIFE_WINDOWS) for age in range(HALF_LIFE_WINDOWS + 1))
     assert limit.pressure == pytest.approx(0.02 * 0.5 / weight / 0.05, rel=1e-12)  # float64, five steps
 
@@ -219,7 +219,7 @@ def test_late_packets_are_forgotten_as_fast_as_those_in_time() -> None:
     limit.handle_window(late(3), running=0)
     assert limit.pressure == pytest.approx(0.3, rel=1e-15)
     for _ in range(10 * HALF_LIFE_WINDOWS):
-        limit.handle_window(Window(released=10), running=0)
+        limit.handle_window(FidelityWindow(released=10), running=0)
     # Of three late packets, a thousandth is left, among fewer than count as a rate.
     assert limit.pressure == pytest.approx(3 * 0.5**10 / 100 / 0.01, rel=1e-12)
 
@@ -261,7 +261,7 @@ def test_whatever_happens_it_stays_between_one_and_the_largest(
     limit = limit_of(largest=largest)
     for released, late_packets, starvation, running, missed in windows:
         before = limit.value
-        window = Window(released, min(late_packets, released), starvation, starvation, reports=running)
+        window = FidelityWindow(released, min(late_packets, released), starvation, starvation, reports=running)
         limit.handle_window(window, running=running, missed=missed)
         assert 1 <= limit.value <= largest
         assert limit.value <= 2 * before
@@ -274,16 +274,16 @@ def test_whatever_happens_it_stays_between_one_and_the_largest(
 def test_windows_are_differences_of_what_cells_told() -> None:
     meter = Meter()
     meter.handle("a", Counters(1_000_000_000, released=100, late=2, wait_ns=10_000_000, probe_wait_ns=50_000_000))
-    assert meter.take() == Window(released=100, late=2, starvation=0.01, probe_starvation=0.05, reports=1)
+    assert meter.take() == FidelityWindow(released=100, late=2, starvation=0.01, probe_starvation=0.05, reports=1)
     meter.handle("a", Counters(1_500_000_000, released=180, late=2, wait_ns=15_000_000, probe_wait_ns=50_000_000))
-    assert meter.take() == Window(released=80, late=0, starvation=0.01, probe_starvation=0.0, reports=1)
+    assert meter.take() == FidelityWindow(released=80, late=0, starvation=0.01, probe_starvation=0.0, reports=1)
 
 
 def test_cells_are_added_up_and_weighed_by_their_time() -> None:
     meter = Meter()
     meter.handle("a", Counters(1_000_000_000, released=100, late=1, wait_ns=100_000_000))
     meter.handle("b", Counters(3_000_000_000, released=50, late=0, wait_ns=100_000_000))
-    assert meter.take() == Window(released=150, late=1, starvation=0.05, reports=2)
+    assert meter.take() == FidelityWindow(released=150, late=1, starvation=0.05, reports=2)
 
 
 def test_how_much_longer_exchanges_are_is_the_mean_over_cells_that_reported() -> None:
@@ -307,9 +307,9 @@ def test_a_cell_that_told_nothing_new_is_no_part_of_a_window() -> None:
     meter = Meter()
     meter.handle("a", Counters(1_000_000_000, released=100, late=9, wait_ns=500_000_000))
     meter.take()
-    assert meter.take() == Window()
+    assert meter.take() == FidelityWindow()
     meter.handle("b", Counters(1_000_000_000, released=10, wait_ns=20_000_000))
-    assert meter.take() == Window(released=10, starvation=0.02, reports=1)
+    assert meter.take() == FidelityWindow(released=10, starvation=0.02, reports=1)
 
 
 def test_short_steps_wait_for_the_next_window() -> None:
@@ -317,9 +317,9 @@ def test_short_steps_wait_for_the_next_window() -> None:
     meter.handle("a", Counters(1_000_000_000, released=100))
     meter.take()
     meter.handle("a", Counters(1_099_999_999, released=105, late=5, wait_ns=99_999_999))
-    assert meter.take() == Window()
+    assert meter.take() == FidelityWindow()
     meter.handle("a", Counters(1_200_000_000, released=120, late=5, wait_ns=100_000_000))
-    assert meter.take() == Window(released=20, late=5, starvation=0.5, reports=1)
+    assert meter.take() == FidelityWindow(released=20, late=5, starvation=0.5, reports=1)
 
 
 def test_a_step_of_a_tenth_of_a_second_is_long_enough() -> None:
@@ -334,7 +334,7 @@ def test_a_cell_that_ended_is_forgotten() -> None:
     meter.take()
     meter.handle("a", Counters(2_000_000_000, released=200))
     meter.forget("a")
-    assert meter.take() == Window()
+    assert meter.take() == FidelityWindow()
     # Run again, it counts from nothing.
     meter.handle("a", Counters(500_000_000, released=30))
     assert meter.take().released == 30
@@ -343,10 +343,10 @@ def test_a_cell_that_ended_is_forgotten() -> None:
 def test_a_cell_that_never_told_anything_can_be_forgotten() -> None:
     meter = Meter()
     meter.forget("a")
-    assert meter.take() == Window()
+    assert meter.take() == FidelityWindow()
 
 
 def test_the_strictest_budget_of_the_cells_is_that_of_all() -> None:
     budgets = [{}, {"starvation": 0.01}, {"starvation": 0.5, "probe_starvation": 0.1}]
-    assert Budget.strictest(budgets) == Budget(starvation=0.01, probe_starvation=0.1)
-    assert Budget.strictest([]) == Budget()
+    assert WaitingBudget.strictest(budgets) == WaitingBudget(starvation=0.01, probe_starvation=0.1)
+    assert WaitingBudget.strictest([]) == WaitingBudget()

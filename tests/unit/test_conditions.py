@@ -1,6 +1,6 @@
 """What a report says of the conditions under which a run measured."""
 
-from crosswind.analysis.result import Condition
+from crosswind.analysis.result import SettingValues
 from crosswind.findings.pipeline import analyse
 from crosswind.report.run_page import render
 from crosswind.report.text.conditions import condition_lines, values_text
@@ -34,8 +34,8 @@ def test_what_is_the_same_and_what_varies() -> None:
     found = analyse(measured([path(loss=loss, delay_ns=10 * MS) for loss in (0.05, 0.0, 0.15)])).conditions
     assert [way.direction for way in found.path] == ["each way"]
     assert found.path[0].settings == [
-        Condition(name="loss", values=["0%", "5%", "15%"], is_factor=True),
-        Condition(name="delay", values=["10ms"], is_factor=False),
+        SettingValues(name="loss", values=["0%", "5%", "15%"], is_factor=True),
+        SettingValues(name="delay", values=["10ms"], is_factor=False),
     ]
 
 
@@ -102,7 +102,7 @@ def test_a_host_setting_of_some_cells_only_is_the_kernels_own_in_the_others() ->
 
 
 def test_many_values_are_their_ends_and_their_number() -> None:
-    many = Condition(name="loss", values=[f"{loss}%" for loss in range(10)], is_factor=True)
+    many = SettingValues(name="loss", values=[f"{loss}%" for loss in range(10)], is_factor=True)
     assert values_text(many) == "0% … 9% (10 values)"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crosswind.cell import doctor
-from crosswind.cell.doctor import examine
+from crosswind.cell.doctor import examine_machine
 from crosswind.cell.kernels import Kernel
 from crosswind.cli import main
 
@@ -39,7 +39,7 @@ def probe(**changes: Any) -> str:
 
 def test_a_machine_that_has_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     probing(monkeypatch, tmp_path, probe())
-    diagnosis = examine()
+    diagnosis = examine_machine()
     assert diagnosis.ok
     details = {check.name: check.detail for check in diagnosis.checks}
     assert details["TUN devices"] == "tun is there"
@@ -48,7 +48,7 @@ def test_a_machine_that_has_everything(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_what_only_widens_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     probing(monkeypatch, tmp_path, probe(netem={"ok": False, "detail": "no module", "hint": "another kernel"}))
     monkeypatch.setenv("PATH", "/nowhere:/bin:/usr/bin")
-    diagnosis = examine()
+    diagnosis = examine_machine()
     assert diagnosis.ok
     (netem,) = [check for check in diagnosis.checks if check.name == "netem"]
     assert (netem.ok, netem.required, netem.hint) == (False, False, "another kernel")
@@ -57,7 +57,7 @@ def test_what_only_widens_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_an_optional_package_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     probing(monkeypatch, tmp_path, probe())
     monkeypatch.setattr("crosswind.cell.doctor._PACKAGES", (("polars", "tables"), ("no-such-package", "nothing")))
-    diagnosis = examine()
+    diagnosis = examine_machine()
     assert diagnosis.ok
     found, missing = diagnosis.checks[-2:]
     assert (found.name, found.ok, found.detail) == ("polars", True, metadata.version("polars"))
@@ -94,7 +94,7 @@ def test_a_machine_that_has_only_virtual_time_can_run_cells(
     out = capsys.readouterr().out
     assert "Linux 6.12.90 from ~/kernels, Linux 6.1.170 from the package crosswind-kernel" in " ".join(out.split())
     assert "cells can run here in virtual time, and not on the machine's clock" in out
-    assert not examine().on_the_machines_clock
+    assert not examine_machine().on_the_machines_clock
 
 
 def test_no_hint_names_doctor_itself_and_the_summary_says_what_either_clock_takes(
@@ -105,7 +105,7 @@ def test_no_hint_names_doctor_itself_and_the_summary_says_what_either_clock_take
     denied = {"ok": False, "detail": "EPERM"}
     probing(monkeypatch, tmp_path, probe(namespaces={**denied, "hint": user}, tun={**denied, "hint": tun}))
     monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
-    hints = {check.name: check.hint for check in examine().checks}
+    hints = {check.name: check.hint for check in examine_machine().checks}
     assert not [hint for hint in hints.values() if hint and "crosswind doctor" in hint]
     assert hints["network namespaces"] == "run with sudo, or allow user namespaces"
     assert hints["TUN devices"] == "run with sudo"
@@ -121,7 +121,7 @@ def test_a_probe_that_does_not_answer_is_a_finding(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, status: int
 ) -> None:
     probing(monkeypatch, tmp_path, answer, status)
-    diagnosis = examine()
+    diagnosis = examine_machine()
     assert not diagnosis.ok
     (cell,) = [check for check in diagnosis.checks if check.name == "crosswind-cell"]
     assert cell.hint

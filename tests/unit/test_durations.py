@@ -12,9 +12,9 @@ from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import (
     SCHEMA,
     Durations,
+    cell_key,
     durations_file,
     expected_s,
-    key_of,
     learn,
     read_durations,
 )
@@ -69,16 +69,16 @@ def test_the_oldest_cells_are_forgotten_first(place: Path, monkeypatch: pytest.M
     monkeypatch.setattr("crosswind.execution.durations.MOST_CELLS", 2)
     for parameters in (A, B, A, {}):
         learn(taken((planned_cell(0, parameters=parameters), ended(1.0))), 1.0)
-    assert set(read_durations().cells) == {key_of(A), key_of({})}
+    assert set(read_durations().cells) == {cell_key(A), cell_key({})}
 
 
 def test_a_cell_is_known_again_whatever_its_run(tmp_path: Path) -> None:
     parameters = {"workload": {"kind": "echo"}, "path": {"mtu_bytes": 1500}}
     run = {"id": "c000-r01", "seed": 7, "output": {"directory": str(tmp_path)}, "deadline_ns": 5, "schema": "x"}
-    assert key_of(parameters) == key_of({**parameters, **run})
-    assert key_of(parameters) != key_of({**parameters, "path": {"mtu_bytes": 1400}})
+    assert cell_key(parameters) == cell_key({**parameters, **run})
+    assert cell_key(parameters) != cell_key({**parameters, "path": {"mtu_bytes": 1400}})
     cell = only_cell("echo", size=7)
-    assert key_of(cell.parameters) == key_of(cell.for_run(next(iter(Plan.of(adhoc("echo", size=7))))))
+    assert cell_key(cell.parameters) == cell_key(cell.for_run(next(iter(Plan.of(adhoc("echo", size=7))))))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_plan_takes_what_was_measured_and_computes_the_rest() -> None:
     computed = plan_costs(plan, cells, packets=False, capture=False)
     # All six run side by side on two processors, so long as the longest takes.
     assert (computed.measured_runs, computed.runs, computed.serial_ns) == (0, 6, 3 * (first + second))
-    durations = Durations(1, {key_of(cells[0].parameters): [(4.0, 2.5)]})
+    durations = Durations(1, {cell_key(cells[0].parameters): [(4.0, 2.5)]})
     learned = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
     assert (learned.learned_from, learned.measured_runs, learned.runs) == (1, 3, 6)
     assert learned.serial_ns == 3 * 4 * 10**9 + 3 * second

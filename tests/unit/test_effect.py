@@ -7,20 +7,20 @@ import pytest
 
 from crosswind import models
 from crosswind.analysis.settings import CellSettings
-from crosswind.effect import Effect, PathEffect
+from crosswind.path_effect import DirectionEffect, PathEffect
 
-BURSTY = Effect(loss=0.1, loss_after_loss=0.75)
+BURSTY = DirectionEffect(loss=0.1, loss_after_loss=0.75)
 """Bursts of four packets in the mean, with 36 between them."""
 
 ECHO = {"workload": {"kind": "echo", "transport": "tcp"}}
 
 
 def test_independent_losses_tell_nothing_of_each_other() -> None:
-    way = Effect(loss=0.1, loss_after_loss=0.1)
+    way = DirectionEffect(loss=0.1, loss_after_loss=0.1)
     assert not way.is_clustered
     assert way.loss_after_delivery == pytest.approx(0.1)
     assert way.loss_after(0) == 0.1
-    assert Effect(loss=1.0, loss_after_loss=1.0).loss_after_delivery == 1.0
+    assert DirectionEffect(loss=1.0, loss_after_loss=1.0).loss_after_delivery == 1.0
 
 
 def test_where_losses_come_together_fewer_exchanges_have_one() -> None:
@@ -48,7 +48,7 @@ def test_a_transfer_of_some_packets_meets_a_burst_less_often() -> None:
 
 
 def test_a_burst_in_time_is_over_when_its_memory_is() -> None:
-    way = Effect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=5_000_000)
+    way = DirectionEffect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=5_000_000)
     assert way.loss_after(0) == 1.0
     assert way.loss_after(5_000_000) == pytest.approx(0.1 + 0.9 / math.e)
     assert way.loss_after(200_000_000) == pytest.approx(0.1)
@@ -57,17 +57,17 @@ def test_a_burst_in_time_is_over_when_its_memory_is() -> None:
 @pytest.mark.parametrize(
     ("effect", "said"),
     [
-        (Effect(loss=0.01, loss_after_loss=0.5), "losses depend on each other"),
-        (Effect(loss=0.01, loss_after_loss=0.0), "losses depend on each other"),
-        (Effect(loss=0.01, loss_after_loss=0.01, random_delay=True), "delays differ at random"),
-        (Effect(loss=0.01, loss_after_loss=0.01, reorders=True), "packets overtake each other"),
-        (Effect(loss=0.01, loss_after_loss=0.01), None),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.5), "losses depend on each other"),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.0), "losses depend on each other"),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.01, random_delay=True), "delays differ at random"),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.01, reorders=True), "packets overtake each other"),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.01), None),
     ],
 )
-def test_models_say_what_they_do_not_know_of(effect: Effect, said: str | None) -> None:
+def test_models_say_what_they_do_not_know_of(effect: DirectionEffect, said: str | None) -> None:
     cell = {"workload": {"kind": "transfer", "transport": "tcp"}, "host": {"congestion_control": "reno"}}
-    way = Effect(**{**vars(effect), "delay_ns": 10_000_000})
-    prediction = models.predict("mathis", cell, PathEffect(way, Effect(delay_ns=10_000_000)))
+    way = DirectionEffect(**{**vars(effect), "delay_ns": 10_000_000})
+    prediction = models.predict("mathis", cell, PathEffect(way, DirectionEffect(delay_ns=10_000_000)))
     assert prediction is not None
     notes = " ".join(prediction.violated)
     assert said in notes if said else not any(word in notes for word in ("depend", "differ", "overtake"))

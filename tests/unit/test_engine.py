@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
-from crosswind.cell.binary import filled_in, find_binary, used_placeholders
-from crosswind.cell.events import Event, Started
+from crosswind.cell.binary import find_binary, used_placeholders, with_ports
+from crosswind.cell.events import CellEvent, Started
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
@@ -27,7 +27,7 @@ def run(
     cell: Mapping[str, Any] = CELL,
     *,
     grace_s: float = 10,
-    on_event: Callable[[CellProcess, Event], None] = lambda _process, _event: None,
+    on_event: Callable[[CellProcess, CellEvent], None] = lambda _process, _event: None,
 ) -> CellEnd:
     """Drives one cell to its end, as the scheduler does."""
     process = CellProcess(cell, binary=binary, on_event=lambda event: on_event(process, event), grace_s=grace_s)
@@ -190,7 +190,7 @@ PROGRAMS = {
 
 def test_placeholders_of_programs_are_filled_in_and_other_braces_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/opt/{cell}/python")
-    found = filled_in(PROGRAMS, Path("/opt/crosswind-cell"))
+    found = with_ports(PROGRAMS, Path("/opt/crosswind-cell"))
     assert found["workload"]["client"] == ["/opt/{cell}/python", "-m", "x/opt/crosswind-cell"]
     assert found["workload"]["server"] == ["/opt/crosswind-cell", "--serve", SERVE]
     assert PROGRAMS["workload"]["client"] == ["{python}", "-m", "x{cell}"]
@@ -201,7 +201,7 @@ def test_only_programs_have_placeholders(monkeypatch: pytest.MonkeyPatch) -> Non
     binary = Path("/opt/crosswind-cell")
     echo = {"id": "{python}", "workload": {"kind": "echo"}}
     ping = {"workload": {"kind": "program", "client": ["ping", "{server}"], "server": None}}
-    assert [filled_in(cell, binary) for cell in (echo, ping)] == [echo, ping]
+    assert [with_ports(cell, binary) for cell in (echo, ping)] == [echo, ping]
     assert used_placeholders([echo, ping], binary) == {}
     assert used_placeholders([PROGRAMS, ping], binary) == {"{python}": "/opt/python", "{cell}": "/opt/crosswind-cell"}
 
@@ -213,7 +213,7 @@ def test_a_cell_process_is_given_what_placeholders_stand_for(fake_cell: FakeCell
     assert read["workload"]["client"][0] == sys.executable
 
 
-def _interrupt_when_started(process: CellProcess, event: Event) -> None:
+def _interrupt_when_started(process: CellProcess, event: CellEvent) -> None:
     if isinstance(event, Started):
         process.interrupt()
 

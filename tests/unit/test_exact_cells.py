@@ -20,9 +20,9 @@ from crosswind.report.tables.costs import processor_tables
 from crosswind.report.tables.metrics import metric_table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval
-from crosswind.report.text.headline import sentences
+from crosswind.report.text.headline import headline_sentences
 from crosswind.report.text.terminal import render
-from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, ratio
+from crosswind.stats import EXACT, Repetitions, Side, TooFewSamples, difference, estimate_of, ratio
 from records import MS, echoes, finished, parted, record, run, runs, timed
 
 VIRTUAL_END: dict[str, Any] = {
@@ -51,7 +51,7 @@ def noisy(cell: int, rtts: list[int], delay: str = "20ms") -> list[CellRun]:
 
 def side(*values: float, is_exact: bool = False) -> Side:
     """A cell of repetitions of one value each."""
-    return Side(Units.of(values), exact=is_exact)
+    return Side(Repetitions.of(values), exact=is_exact)
 
 
 def estimate(value: float, *, method: str = EXACT) -> Interval:
@@ -76,7 +76,7 @@ def test_the_numbers_of_an_exact_cell_have_no_interval() -> None:
 
 
 def test_a_sentence_says_exactly_before_the_number() -> None:
-    said = sentences(analyse(record(exact(0, [20 * MS, 21 * MS, 25 * MS]))))
+    said = headline_sentences(analyse(record(exact(0, [20 * MS, 21 * MS, 25 * MS]))))
     assert said[0] == "Median round-trip time: exactly 21 ms."
 
 
@@ -187,13 +187,13 @@ def test_the_page_draws_exact_cells_beside_others() -> None:
 
 
 def test_the_run_says_which_clock_its_cells_had() -> None:
-    assert "Clock: real." in sentences(analyse(record(*noisy(0, NOISY))))
+    assert "Clock: real." in headline_sentences(analyse(record(*noisy(0, NOISY))))
     virtual = run(0, echoes(NOISY), end=VIRTUAL_END)
-    said = sentences(analyse(record(virtual)))
+    said = headline_sentences(analyse(record(virtual)))
     clock = "Clock: virtual, on Linux 6.12.90; processor time and waits for processors are not measured."
     assert said[2] == clock
     assert not any(sentence.startswith("Exact") for sentence in said)
-    said = sentences(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
+    said = headline_sentences(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
     assert said[3] == "Exact: 1 of 2 cells: without randomness, every repetition gives the same result."
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.report.charts.sockets import socket_charts
-from crosswind.report.text.explained import why
+from crosswind.report.text.explained import exchange_sentence
 from crosswind.spent import GROUPS
 
 MS = 1_000_000
@@ -17,7 +17,7 @@ def test_a_probe_and_what_it_told_are_one_story() -> None:
         Piece(88 * MS, 98 * MS, "propagation_forward", "path", "forward", 9, 0),
     )
     parts = {piece.part: piece.length_ns for piece in pieces}
-    assert why(Explained("c000-r00", 0, 0, {}, 98 * MS, pieces, 4, 20 * MS, parts)) == (
+    assert exchange_sentence(Explained("c000-r00", 0, 0, {}, 98 * MS, pieces, 4, 20 * MS, parts)) == (
         "Exchange 4 took 98 ms instead of 20 ms, the median of its repetition: packet 6 to the server was lost, and a "
         "probe sent 68 ms later by QUIC's probe timer, time 2 in a row; 20 ms later its loss was known, and what it "
         "carried was sent again."
@@ -27,7 +27,7 @@ def test_a_probe_and_what_it_told_are_one_story() -> None:
 @pytest.mark.parametrize("part", [part for group in GROUPS for part in group.parts if group.name != "propagation"])
 def test_every_part_has_its_words(part: str) -> None:
     pieces = (Piece(0, 98 * MS, part, "client", "forward", 6, 1),)
-    sentence = why(Explained("c000-r00", 0, 0, {}, 98 * MS, pieces, 4, 98 * MS, {part: 98 * MS}))
+    sentence = exchange_sentence(Explained("c000-r00", 0, 0, {}, 98 * MS, pieces, 4, 98 * MS, {part: 98 * MS}))
     # Of hosts there is nothing to say.
     is_usual = part in {"client_host", "server_host", "late"}
     assert ("98 ms: " in sentence) != is_usual

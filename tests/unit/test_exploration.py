@@ -6,7 +6,7 @@ import pytest
 
 from crosswind.findings.pipeline import analyse
 from crosswind.report.text.exploration import is_chosen
-from crosswind.report.text.headline import sentences
+from crosswind.report.text.headline import headline_sentences
 from records import MS, echoes, path, record, runs, transfers
 
 OFFSETS = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
@@ -23,7 +23,7 @@ def cell(index: int, mean_ms: float, *, repetitions: int = 8, **levels: str):
 
 def said_of(*cells) -> list[str]:
     """What a run of these cells says before its extent."""
-    said = sentences(analyse(record(*(run for one in cells for run in one))))
+    said = headline_sentences(analyse(record(*(run for one in cells for run in one))))
     extent = next(at for at, sentence in enumerate(said) if " of them failed" in sentence)
     return said[:extent]
 

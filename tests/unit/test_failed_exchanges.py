@@ -12,7 +12,7 @@ from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import headline_sentences, verdict
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, record, run, table, texts
@@ -136,7 +136,7 @@ def test_the_terminal_names_causes_and_first_errors() -> None:
     ],
 )
 def test_where_all_fail_alike_one_number_says_it(outcome: str, said: str) -> None:
-    assert said in sentences(analyse(record(repetition("ok", outcome, outcome))))[1]
+    assert said in headline_sentences(analyse(record(repetition("ok", outcome, outcome))))[1]
 
 
 def test_the_page_shows_them_and_marks_the_cell() -> None:
@@ -165,7 +165,7 @@ def test_the_table_has_a_row_for_each_cell_and_the_json_its_causes() -> None:
 def test_a_run_without_failures_has_no_such_table() -> None:
     result = analyse(record(repetition("ok", "ok")))
     assert outcome_tables(result) == []
-    assert sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, none of them failed.", "Clock: real."]
+    assert headline_sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, none of them failed.", "Clock: real."]
     assert verdict(result).tone is Tone.GOOD
 
 
@@ -185,5 +185,5 @@ def test_where_most_timed_out_the_unit_is_that_of_the_timeout() -> None:
 
 
 def test_a_run_in_which_nothing_was_tried_counts_no_exchange() -> None:
-    said = sentences(analyse(record(run(0, None))))
+    said = headline_sentences(analyse(record(run(0, None))))
     assert "1 cell, 1 repetition, no exchange: repetitions that failed entirely have none." in said

@@ -11,7 +11,7 @@ import pytest
 from crosswind.analysis import collect
 from crosswind.findings.pipeline import analyse
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts.phases import phase_charts, phases_of
+from crosswind.report.charts.phases import cell_phases, phase_charts
 from crosswind.report.charts.profiles import profile_charts
 from crosswind.report.charts.stacked import Stratum
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
@@ -65,7 +65,7 @@ def opening(*, connection: str = "new") -> RunRecord:
 def test_phases_and_the_exchange_are_stacked() -> None:
     made = opening()
     data = collect(made)
-    assert phases_of(data[1]) == [
+    assert cell_phases(data[1]) == [
         Stratum("TCP handshake", "handshake_transport", 20 * MS, 30),
         Stratum("TLS or QUIC handshake", "handshake_security", 22 * MS, 30),
         Stratum("Upgrade", "handshake_upgrade", 21 * MS, 30),

@@ -10,7 +10,7 @@ import pytest
 
 from crosswind.cell.binary import BINARY
 from crosswind.cell.guests import GuestState
-from crosswind.cell.programs import LEAST_STUCK_S, STUCK_S, InGuest
+from crosswind.cell.started import LEAST_STUCK_S, STUCK_S, InGuest
 
 PANIC = b"Kernel panic - not syncing: "
 LOST = b"do_syscall_stub : PTRACE_SETREGS failed, errno = 3"

@@ -11,8 +11,8 @@ from crosswind.analysis.conditions import _changes
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.factors import factor_scale
-from crosswind.report.charts.over_time import periods_of
-from crosswind.report.text.conditions import change_text
+from crosswind.report.charts.over_time import change_periods
+from crosswind.report.text.conditions import scheduled_change_text
 from crosswind.study.design import Study
 
 STUDY = """
@@ -160,5 +160,5 @@ def test_a_part_overrides_a_key_of_a_change_of_the_study() -> None:
 def test_conditions_name_the_trace_that_changes_a_path() -> None:
     changes = [{"name": "radio", "trace": "/far/away/train.csv", "of": "both", "forward": {}, "reverse": {}}]
     (told,) = _changes([{"changes": changes}])
-    assert change_text(told) == "trace train.csv"
-    assert periods_of(changes, 1e9) == []
+    assert scheduled_change_text(told) == "trace train.csv"
+    assert change_periods(changes, 1e9) == []

@@ -8,10 +8,10 @@ import pytest
 
 from cells import checked
 from crosswind.errors import StudyError
-from crosswind.study.answers import STARTERS, Answers, Factor, factor_of, networks_of, what_of
 from crosswind.study.design import Study
 from crosswind.study.networks import NETWORKS
 from crosswind.study.starter import starter, sureness_of
+from crosswind.study.starter_answers import STARTERS, Answers, Factor, read_factor, read_networks, read_workload
 from fixture_types import Crosswind
 
 PAGE = """\
@@ -82,13 +82,13 @@ def test_the_study_is_commented_and_complete(crosswind: Crosswind) -> None:
     ],
 )  # fmt: skip
 def test_what_is_compared_is_a_question(what: str, compare: str, asks: str, yes: str) -> None:
-    text = starter(Answers(what, ("4g",), factor_of(compare), repetitions=20))
+    text = starter(Answers(what, ("4g",), read_factor(compare), repetitions=20))
     (question,) = Study.from_toml(text, name="study").findings["question"]
     assert (question.as_dict([])["asks"], question.yes) == (asks, yes)
 
 
 def test_where_nothing_is_compared_there_is_no_question() -> None:
-    text = starter(Answers("echo", ("4g",), factor_of("nothing"), repetitions=20))
+    text = starter(Answers("echo", ("4g",), read_factor("nothing"), repetitions=20))
     assert Study.from_toml(text, name="study").findings["question"] == ()
 
 
@@ -97,7 +97,7 @@ def test_where_nothing_is_compared_there_is_no_question() -> None:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_kind_over_every_network_can_be_run(what: str, sure: str, network: str) -> None:
     target, repetitions = sureness_of(sure, what)
-    text = starter(Answers(what, (network,), factor_of(STARTERS[what].compare), target, repetitions))
+    text = starter(Answers(what, (network,), read_factor(STARTERS[what].compare), target, repetitions))
     made = Study.from_toml(text, name="s")
     assert len(made) == 2
     # A repetition on the slowest of them ends before its exchanges time out.
@@ -127,7 +127,7 @@ def test_every_kind_over_every_network_can_be_run(what: str, sure: str, network:
     ],
 )
 def test_levels_say_by_themselves_what_is_compared(text: str, key: str, levels: tuple[str, ...]) -> None:
-    assert factor_of(text) == Factor(key, levels)
+    assert read_factor(text) == Factor(key, levels)
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_an_empty_answer_is_the_usual_one_and_options_are_not_asked_for(
 
 
 def test_the_parts_of_an_answer() -> None:
-    assert what_of("echo") == "echo"
-    assert networks_of("4g, wifi,4g") == ("4g", "wifi")
+    assert read_workload("echo") == "echo"
+    assert read_networks("4g, wifi,4g") == ("4g", "wifi")
     assert sureness_of(" 12 ", "echo") == ("", 12)
     with pytest.raises(StudyError, match="is not a precision"):
         sureness_of("5kbit/s", "echo")

@@ -14,7 +14,7 @@ from crosswind.analysis.result import Interval
 from crosswind.findings.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
 from crosswind.findings.judge import Number, OfEffect, OfInterval, judge
 from crosswind.findings.statement import Range, range_of
-from crosswind.stats import Design, Side, Tail, Units, difference, ratio
+from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.design import LIGHT
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
@@ -24,7 +24,7 @@ ALL = (LESS, MORE, SAME, DIFFERENT)
 
 def side(values: Sequence[float] | np.ndarray, first: int = 0, design: Design = LIGHT, *, exact: bool = False) -> Side:
     """Repetitions of one value each; `first`: the number of the first one."""
-    return Side(Units.of(np.asarray(values), first + np.arange(len(values))), design, exact)
+    return Side(Repetitions.of(np.asarray(values), first + np.arange(len(values))), design, exact)
 
 
 def apart(a: Side, b: Side, wanted: Range) -> OfEffect:

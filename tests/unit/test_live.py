@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.probe import Reply
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 from crosswind.live.summary import loss_of
 from live_hosts import MS, Host
 
@@ -28,7 +28,7 @@ def test_a_refused_probe_is_neither_lost_nor_answered_and_three_in_a_row_are_an_
     assert total.median is not None
     assert total.median.n == 18
     assert list(host.events) == [("outage begins", 400), ("outage ends", 800)]
-    (ended,) = (each for each in host.news if isinstance(each, Event) and each.kind == "outage ends")
+    (ended,) = (each for each in host.news if isinstance(each, LiveEvent) and each.kind == "outage ends")
     assert ended.values == {"lost": 1, "refused": 3, "length_ns": 400 * MS}
     assert ended.text == "the outage is over: 4 probes without an answer (1 lost, 3 refused) in 400 ms"
 
@@ -77,7 +77,7 @@ def test_a_probe_that_cannot_be_sent_is_lost_at_once() -> None:
     host = Host()
     host.watch.probes.poll_send(0)
     host.watch.probes.handle_failure(0)
-    assert [each for each in host.watch.handle_time(0) if isinstance(each, Verdict)] == [Verdict(0, 0, None)]
+    assert [each for each in host.watch.handle_time(0) if isinstance(each, ProbeOutcome)] == [ProbeOutcome(0, 0, None)]
     host.watch.probes.handle_failure(0)
     assert host.watch.total().lost == 1
 
@@ -119,7 +119,7 @@ def test_an_outage_begins_with_its_first_lost_probe_and_ends_with_the_next_answe
     host = Host(timeout=200, outage=3)
     host.run(2000, {2: None, 3: None, 6: None, 7: None, 8: None, 9: None})
     assert list(host.events) == [("outage begins", 600), ("outage ends", 1000)]
-    (ended,) = (each for each in host.news if isinstance(each, Event) and each.kind == "outage ends")
+    (ended,) = (each for each in host.news if isinstance(each, LiveEvent) and each.kind == "outage ends")
     assert ended.values == {"lost": 4, "refused": 0, "length_ns": 400 * MS}
     assert not host.watch.is_out
 

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT, missing, requires
 from crosswind.live.metrics import Metrics
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 
 DASHBOARD = json.loads((ROOT / "docs" / "examples" / "grafana-live.json").read_text(encoding="utf-8"))
 PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"]}
@@ -55,7 +55,7 @@ def exported() -> bytes:
         missing("prometheus-client is not installed: requirements-dev.lock has it")
     metrics = Metrics("example.org", "udp", tells_ways=True)
     for sequence, rtt_ns in enumerate((20 * MS, 25 * MS, None, 30 * MS)):
-        metrics.handle_news(Verdict(sequence, sequence * 100 * MS, rtt_ns))
+        metrics.handle_news(ProbeOutcome(sequence, sequence * 100 * MS, rtt_ns))
     return bytes(generate_latest(metrics.registry))
 
 

@@ -11,8 +11,8 @@ from crosswind.live.goodput import Goodput
 from crosswind.live.lines import expectation_lines, goodput_text, share_text, window_text
 from crosswind.live.probes import Slice
 from crosswind.live.screen import histogram, sparkline
-from crosswind.live.summary import loss_of, quantile_of_times, summary_of
-from crosswind.live.thresholds import judge, parse_threshold, thresholds_of
+from crosswind.live.summary import loss_of, quantile_of_times, summarise
+from crosswind.live.thresholds import judge_thresholds, parse_threshold, read_thresholds
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk_goodput
@@ -128,23 +128,25 @@ def test_two_probes_give_no_interval_and_no_limit() -> None:
 
 def test_a_service_that_is_dead_does_not_pass_a_bound_on_loss() -> None:
     dead = part_of(np.full(300, 20.0 * MS), refused=300)
-    loss, refused = judge(thresholds_of(["loss > 2%"], can_be_refused=True), dead)
+    loss, refused = judge_thresholds(read_thresholds(["loss > 2%"], can_be_refused=True), dead)
     assert (loss.verdict, refused.verdict) == ("pass", "fail")
     assert (
         refused.sentence == "Fail: fail if refused > 2% (as loss > 2%): refused is 100.0 [98.4, 100.0] %, 300 probes."
     )
     assert refused.as_dict()["fail_if"] == "refused > 2%"
     half = part_of(np.full(300, 20.0 * MS), refused=150)
-    told = judge(thresholds_of(["loss > 2%", "refused > 90%", "answered < 99%"], can_be_refused=True), half)
+    told = judge_thresholds(
+        read_thresholds(["loss > 2%", "refused > 90%", "answered < 99%"], can_be_refused=True), half
+    )
     assert [judged.verdict for judged in told] == ["pass", "pass", "fail"]
 
 
 def test_only_a_connection_can_be_refused() -> None:
-    assert [each.text for each in thresholds_of(["loss > 1%", "answered < 99%"], can_be_refused=False)] == [
+    assert [each.text for each in read_thresholds(["loss > 1%", "answered < 99%"], can_be_refused=False)] == [
         "loss > 1%", "answered < 99%",
     ]  # fmt: skip
     with pytest.raises(UsageError, match="only a connection can be refused"):
-        thresholds_of(["share(refused) > 1%"], can_be_refused=False)
+        read_thresholds(["share(refused) > 1%"], can_be_refused=False)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +162,12 @@ def test_only_a_connection_can_be_refused() -> None:
     ],
 )
 def test_a_threshold_is_judged_by_the_interval(text: str, lost: int, verdict: str) -> None:
-    (judged,) = judge([parse_threshold(text)], probes(30, lost=lost))
+    (judged,) = judge_thresholds([parse_threshold(text)], probes(30, lost=lost))
     assert judged.verdict == verdict
 
 
 def test_what_is_not_decided_says_how_many_more_probes_would_tell() -> None:
-    loss, p95 = judge([parse_threshold("loss > 10%"), parse_threshold("p95(rtt) > 1s")], probes(30, lost=2))
+    loss, p95 = judge_thresholds([parse_threshold("loss > 10%"), parse_threshold("p95(rtt) > 1s")], probes(30, lost=2))
     _, high = clopper_pearson(2, 30)
     assert loss.cell.needed == math.ceil(30 * ((1 + 0.8416 / 1.96) * (high - 2 / 30) / (0.1 - 2 / 30)) ** 2) - 30
     assert loss.sentence == (
@@ -184,7 +186,7 @@ def test_the_intervals_of_quantiles_need_6_and_400_answers() -> None:
 
 
 def test_a_window_is_one_line() -> None:
-    assert window_text(summary_of(probes(30, lost=3), jitter_ns=0.0, keeps_order=True)) == (
+    assert window_text(summarise(probes(30, lost=3), jitter_ns=0.0, keeps_order=True)) == (
         "30 sent; 3 lost: 10 % [2.11 %, 26.5 %]; round trip min 20.00, median 20.00 [20.00, 20.00], "
         "p95 20.00 (at least 20.00), max 20.00 ms (n = 27); "
         "jitter 0 ns (RFC 3550), delay variation p95 0 ns (RFC 3393); "

@@ -7,10 +7,10 @@ import pytest
 from conftest import missing
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.live import metrics
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.metrics import BUCKETS_S, Metrics, parse_address
 from crosswind.live.one_way import BACK, THERE, Located
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 
 MS = 10**6
 LABELS = {"host": "example.org", "probe": "icmp"}
@@ -25,9 +25,9 @@ def counted() -> Metrics:
         missing("prometheus-client is not installed: requirements-dev.lock has it")
     made = Metrics("example.org", "icmp")
     for sequence, rtt_ns in enumerate((20 * MS, 25 * MS, None, 30 * MS)):
-        made.handle_news(Verdict(sequence, sequence * 100 * MS, rtt_ns))
-    made.handle_news(Verdict(4, 400 * MS, 1 * MS, None, is_refused=True))
-    made.handle_news(Event("outage begins", 0, "", {}))
+        made.handle_news(ProbeOutcome(sequence, sequence * 100 * MS, rtt_ns))
+    made.handle_news(ProbeOutcome(4, 400 * MS, 1 * MS, None, is_refused=True))
+    made.handle_news(LiveEvent("outage begins", 0, "", {}))
     return made
 
 
@@ -57,9 +57,9 @@ def test_lost_probes_are_counted_by_their_way_where_it_is_known(counted: Metrics
 
 def test_an_outage_is_a_gauge(counted: Metrics) -> None:
     assert value(counted, "crosswind_live_outage") == 1
-    counted.handle_news(Event("latency step", 0, "", {}))
+    counted.handle_news(LiveEvent("latency step", 0, "", {}))
     assert value(counted, "crosswind_live_outage") == 1
-    counted.handle_news(Event("outage ends", 0, "", {}))
+    counted.handle_news(LiveEvent("outage ends", 0, "", {}))
     assert value(counted, "crosswind_live_outage") == 0
 
 

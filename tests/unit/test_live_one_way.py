@@ -13,7 +13,7 @@ from crosswind.live.report.history import History
 from crosswind.live.report.over_time import loss_over_time
 from crosswind.live.targets import Target
 from crosswind.live.views import Subject
-from crosswind.live.watch import Watch, Window, WindowReport
+from crosswind.live.watch import ProbeWindow, Watch, WindowReport
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 
@@ -124,7 +124,7 @@ def test_a_download_is_expected_to_lose_what_is_lost_on_the_way_back() -> None:
 
 def test_the_chart_of_loss_has_both_ways() -> None:
     watch = watched("." + "t.b.." * 4)
-    history = History([WindowReport(Window(0, 210 * MS, 0, 21), watch.total())])
+    history = History([WindowReport(ProbeWindow(0, 210 * MS, 0, 21), watch.total())])
     target = Target("example.org", socket.AF_INET, ("192.0.2.1", 0))
     subject = Subject(target, "udp", "messages", 10 * MS, None)
     account = Account(watch, subject, history, [], 210 * MS, {})

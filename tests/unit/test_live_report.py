@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.goodput import Goodput
 from crosswind.live.report.account import Account
 from crosswind.live.report.distribution import distribution_charts
@@ -24,7 +24,7 @@ from crosswind.live.report.tables import (
     windows_table,
 )
 from crosswind.live.targets import Target
-from crosswind.live.thresholds import judge, parse_threshold
+from crosswind.live.thresholds import judge_thresholds, parse_threshold
 from crosswind.live.views import Subject
 from crosswind.live.watch import News
 from crosswind.report.html import render, write_html
@@ -59,7 +59,9 @@ def account_of(
         history.handle_news(each)
     target = Target("example.org", socket.AF_INET, ("192.0.2.1", 0))
     subject = Subject(target, "icmp", "ICMP echo requests of 56 bytes", 100 * MS, None, measured)
-    judged = judge([parse_threshold(text) for text in fail_if], host.watch.probes.between(0, host.watch.probes.sent))
+    judged = judge_thresholds(
+        [parse_threshold(text) for text in fail_if], host.watch.probes.between(0, host.watch.probes.sent)
+    )
     return Account(host.watch, subject, history, judged, host.now * MS, ORIGIN)
 
 
@@ -291,7 +293,7 @@ def test_a_session_without_a_probe_has_a_page_too() -> None:
 
 
 def test_what_a_host_is_called_is_no_markup(host: Host) -> None:
-    news: list[News] = [*host.news, Event("route change", 4000 * MS, "<script>alert(1)</script>", {})]
+    news: list[News] = [*host.news, LiveEvent("route change", 4000 * MS, "<script>alert(1)</script>", {})]
     page = page_text(account_of(host, news=news))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page

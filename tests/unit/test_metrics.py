@@ -13,7 +13,7 @@ from crosswind.analysis.counters import counters_of
 from crosswind.analysis.samples import read_samples
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place, Statistic, metrics_at, phases_of
+from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per, Statistic, metrics_at, phases_of
 from crosswind.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
 from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.report import estimates_frame
@@ -40,8 +40,8 @@ def test_formulas_are_about_columns_that_exist(metric: Metric) -> None:
 
 
 def test_every_metric_has_its_place() -> None:
-    assert sorted(metric.name for place in Place for metric in metrics_at(place)) == sorted(METRICS)
-    assert all(metric.column for metric in [*metrics_at(Place.WIRE), *metrics_at(Place.PROCESSOR)])
+    assert sorted(metric.name for place in MetricPlace for metric in metrics_at(place)) == sorted(METRICS)
+    assert all(metric.column for metric in [*metrics_at(MetricPlace.WIRE), *metrics_at(MetricPlace.PROCESSOR)])
     assert [metric.name for metric in phases_of("connect")] == [
         "handshake_transport", "handshake_security", "handshake_upgrade",
     ]  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_new_metric_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_metric_of_what_was_counted_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Metric(
         "toy", "Both processors", TIME, "Both hosts.", "(cpu_client_ns + cpu_server_ns) / messages",
-        per=Per.MESSAGE, place=Place.PROCESSOR, column="both",
+        per=Per.MESSAGE, place=MetricPlace.PROCESSOR, column="both",
     )  # fmt: skip
     monkeypatch.setitem(METRICS, "toy", toy)
     end = finished() | {"cpu": processor_time(100, 300)}

@@ -9,9 +9,9 @@ from cell_events import FINISHED, NETWORK_CLOCKS, network
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Result
 from crosswind.analysis.settings import CellSettings
-from crosswind.effect import NO_EFFECT
 from crosswind.findings.pipeline import analyse
 from crosswind.metrics import METRICS
+from crosswind.path_effect import NO_EFFECT
 from crosswind.record import RunRecord
 from crosswind.report.run_page import render, tables_of
 from crosswind.report.text.conditions import condition_lines

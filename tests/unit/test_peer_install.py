@@ -8,7 +8,7 @@ import pytest
 from crosswind.cell import doctor
 from crosswind.cli import main
 from crosswind.errors import DiskError, EngineError
-from crosswind.peers import install, programs
+from crosswind.peers import find_program, install
 from crosswind.peers.chromium.browser import find_chromium
 from crosswind.peers.node.install import (
     deno_program,
@@ -49,7 +49,7 @@ class Machine:
         monkeypatch.setenv("BIN", str(self.bin))
         monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
         monkeypatch.delenv("CROSSWIND_CHROMIUM", raising=False)
-        monkeypatch.setattr(programs, "_CHROMIUM_PLACES", ())
+        monkeypatch.setattr(find_program, "_CHROMIUM_PLACES", ())
 
     def put(self, name: str, text: str = "#!/bin/sh\n") -> None:
         path = self.bin / name

@@ -10,7 +10,7 @@ import pytest
 from cell_events import finished
 from cells import adhoc, checked, only_cell
 from crosswind.analysis.ends import end_conditions, ends_of
-from crosswind.cell.binary import filled_in
+from crosswind.cell.binary import with_ports
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError, StudyError
@@ -131,7 +131,7 @@ def test_a_mistake_names_its_place_and_what_would_be_right(line: str, message: s
 
 def test_placeholders_are_filled_in_for_peers_and_addresses_are_left_to_the_cell() -> None:
     cell = {"workload": {"kind": "echo", "client": OWN, "server": None}}
-    filled = filled_in(cell, Path("/bin/true"))["workload"]["client"]["command"]
+    filled = with_ports(cell, Path("/bin/true"))["workload"]["client"]["command"]
     assert filled[0].startswith("/")
     assert filled[1:] == ["client.py", "{address}"]
 

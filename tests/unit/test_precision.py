@@ -11,10 +11,10 @@ import pytest
 import crosswind
 from conftest import GOOD_END
 from crosswind.analysis.precision import PrecisionRule, precision_of, why_unreachable
-from crosswind.effect import Effect, PathEffect
 from crosswind.errors import StudyError
 from crosswind.execution.growth import further_cells
 from crosswind.execution.planning import precision as precision_json
+from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.precision import precision_text
 from crosswind.stats.design import SKEWED_EVENTS, SKEWED_UNITS
@@ -135,7 +135,7 @@ def test_mistakes_name_their_place(text: str, message: str, hint: str) -> None:
 def test_what_no_repetition_could_ever_show_is_refused(
     statistic: str, workload: dict[str, Any], loss: float, message: str | None
 ) -> None:
-    cell = ({"workload": workload}, PathEffect(Effect(loss=loss, loss_after_loss=loss)))
+    cell = ({"workload": workload}, PathEffect(DirectionEffect(loss=loss, loss_after_loss=loss)))
     reason = why_unreachable(asked(statistic=statistic), {0: cell})
     assert (reason is None) == (message is None)
     assert message is None or message in (reason or "")
@@ -145,14 +145,16 @@ def test_what_no_repetition_could_ever_show_is_refused(
     ("effect", "is_refused"),
     [
         # A tenth is lost, and of retransmissions a fifth, or a half.
-        (Effect(loss=0.1, loss_after_loss=0.2), False),
-        (Effect(loss=0.1, loss_after_loss=0.5), True),
+        (DirectionEffect(loss=0.1, loss_after_loss=0.2), False),
+        (DirectionEffect(loss=0.1, loss_after_loss=0.5), True),
         # The burst is over before a retransmission is sent, 20 ms later, or it is not.
-        (Effect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=5 * MS, delay_ns=20 * MS), False),
-        (Effect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=500 * MS, delay_ns=20 * MS), True),
+        (DirectionEffect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=5 * MS, delay_ns=20 * MS), False),
+        (DirectionEffect(loss=0.1, loss_after_loss=1.0, loss_memory_ns=500 * MS, delay_ns=20 * MS), True),
     ],
 )
-def test_bursts_that_lose_a_quarter_of_all_retransmissions_leave_no_mean(effect: Effect, is_refused: bool) -> None:
+def test_bursts_that_lose_a_quarter_of_all_retransmissions_leave_no_mean(
+    effect: DirectionEffect, is_refused: bool
+) -> None:
     cell = ({"workload": {"kind": "echo", "transport": "tcp", "messages": 9}}, PathEffect(effect))
     assert (why_unreachable(asked(statistic="mean"), {0: cell}) is not None) == is_refused
 

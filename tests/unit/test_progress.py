@@ -15,7 +15,7 @@ from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, progress_for
 from crosswind.cli.progress_text import concurrency_text
 from crosswind.cli.text import seconds_text
-from crosswind.execution.concurrency import Concurrency, Window
+from crosswind.execution.concurrency import Concurrency, FidelityWindow
 from crosswind.execution.durations import learn
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally
@@ -237,7 +237,7 @@ def test_many_cells_draw_a_few_lines(still: None) -> None:
     clock = Clock()
     display = LiveProgress(Console(file=io.StringIO(), width=80), clock)
     for step, running in enumerate(crowd(display, clock)):
-        display.concurrency(Concurrency(running, 40, Window(1000, 3, 0.004, 0.0123), 0.246))
+        display.concurrency(Concurrency(running, 40, FidelityWindow(1000, 3, 0.004, 0.0123), 0.246))
         if step % 20:
             continue
         lines = drawn(display)
@@ -274,13 +274,13 @@ def test_where_not_all_fits_levels_lose_their_names_and_then_their_middle(still:
 
 
 def test_one_line_describes_all_running_cells() -> None:
-    window = Window(released=1000, late=2, starvation=0.004, probe_starvation=0.001)
+    window = FidelityWindow(released=1000, late=2, starvation=0.004, probe_starvation=0.001)
     assert (
         concurrency_text(Concurrency(37, 64, window, 0.12))
         == "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %, 12 % of the fidelity budget"
     )
-    assert concurrency_text(Concurrency(2, None, Window(), 0.0), only_virtual=True) == "2 at a time"
-    assert concurrency_text(Concurrency(2, None, Window(probe_starvation=0.25), 1.25)) == (
+    assert concurrency_text(Concurrency(2, None, FidelityWindow(), 0.0), only_virtual=True) == "2 at a time"
+    assert concurrency_text(Concurrency(2, None, FidelityWindow(probe_starvation=0.25), 1.25)) == (
         "2 at a time (fixed), 0 % of packets late, CPU wait 25 %, 125 % of the fidelity budget"
     )
 
@@ -291,10 +291,10 @@ def test_a_single_running_cell_needs_no_line_about_all(still: None) -> None:
     plan = [planned(0), planned(1)]
     display.run_started("mine", plan, plan)
     display.cell_started(plan[0])
-    display.concurrency(Concurrency(1, 2, Window(), 0.0))
+    display.concurrency(Concurrency(1, 2, FidelityWindow(), 0.0))
     assert not any("at a time" in line for line in drawn(display))
     display.cell_started(plan[1])
-    display.concurrency(Concurrency(2, 2, Window(), 0.0))
+    display.concurrency(Concurrency(2, 2, FidelityWindow(), 0.0))
     assert any(line.startswith("  2 at a time (limit 2)") for line in drawn(display))
 
 
@@ -402,7 +402,7 @@ def test_a_plain_line_about_concurrency_comes_when_it_changed_a_lot_and_not_ofte
     def prints(running: int, after_s: float) -> bool:
         clock.now_s += after_s
         before = len(out.getvalue().splitlines())
-        display.concurrency(Concurrency(running, 64, Window(), 0.0))
+        display.concurrency(Concurrency(running, 64, FidelityWindow(), 0.0))
         return len(out.getvalue().splitlines()) > before
 
     assert not prints(1, 0.0)
@@ -482,7 +482,7 @@ def test_a_terminal_shows_virtual_and_wall_time() -> None:
     for cell in plan[1:]:
         display.cell_started(cell)
         display.cell_event(cell, progress(done=1, total=4, lost=0, median_ns=None, elapsed_ns=20_000_000_000))
-    display.concurrency(Concurrency(2, 64, Window(probe_starvation=0.25), 1.25))
+    display.concurrency(Concurrency(2, 64, FidelityWindow(probe_starvation=0.25), 1.25))
     clock.now_s += 0.5
     with console.capture() as capture:
         console.print(display)

@@ -31,16 +31,16 @@ from crosswind.report import (
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
-from crosswind.report.files import whole
+from crosswind.report.files import whole_file
 from crosswind.report.page import Sentence, Tone
 from crosswind.report.run_page import render
 from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
-from crosswind.report.tables.reasons import merged
+from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of, with_unit
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import headline_sentences, verdict
 from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.design import quantile_shortage
 from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
@@ -172,14 +172,14 @@ def test_html_says_what_the_run_says() -> None:
 def test_exchanges_of_a_repetition_that_failed_as_a_whole_are_not_counted_and_that_is_said() -> None:
     of_cell = {"path.loss": "0%"}
     made = record(run(0, echoes(RTTS[:20]), of_cell), run(0, None, of_cell, repetition=1))
-    assert sentences(analyse(made))[-2] == (
+    assert headline_sentences(analyse(made))[-2] == (
         "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed entirely have none."
     )
 
 
 def test_the_page_says_once_that_a_run_is_incomplete() -> None:
-    whole = record(run(0, echoes(RTTS[:20])), planned=3)
-    text = render(whole, analyse(whole))
+    whole_file = record(run(0, echoes(RTTS[:20])), planned=3)
+    text = render(whole_file, analyse(whole_file))
     assert "Incomplete: 1 of 3 repetitions were executed" in text
     assert "run is incomplete" not in text.lower()
     failed = record(run(0, None), planned=3)
@@ -248,7 +248,7 @@ def test_shortages_of_one_kind_are_one_sentence() -> None:
     # What statistics say is what is understood here.
     shortage = quantile_shortage(0.95, 20, 20)
     assert shortage is not None
-    assert list(merged([(shortage.message, "a"), (short.format(99999, 3, 9), "b")])) == [
+    assert list(merged_reasons([(shortage.message, "a"), (short.format(99999, 3, 9), "b")])) == [
         f"an interval of p95 needs {shortage.needed} to 99\u202f999 repetitions, there are 3 to 20"
     ]
 
@@ -327,7 +327,7 @@ def test_verdict_and_sentences() -> None:
     assert verdict(result) == Sentence(sentence, Tone.DOUBTFUL)
     assert verdict(analyse(record())).tone is Tone.BAD
     assert verdict(analyse(record(run(0, echoes([MS] * 20))))).tone is Tone.GOOD
-    assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
+    assert headline_sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
         "Median round-trip time: 1.000 ms in 1 repetition.",
         "1 cell, 1 repetition, 20 exchanges, none of them failed.",
         "Clock: real.",
@@ -360,7 +360,7 @@ def test_frames_of_an_empty_run() -> None:
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(RuntimeError), whole(path) as part:
+    with pytest.raises(RuntimeError), whole_file(path) as part:
         part.write_text("half")
         raise RuntimeError
     assert path.read_text() == "old"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from crosswind.effect import Effect, PathEffect
 from crosswind.findings.pipeline import analyse
+from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.record import CellRun
 from crosswind.report.text.terminal import render
 from records import MS, echoes, record, run
@@ -19,7 +19,7 @@ def measured(times_ms: dict[str, list[float]]) -> list[CellRun]:
     return [
         replace(
             run(cell, echoes([int(MS * time)] * 4), {"path.delay": delay}, repetition=repetition, parameters=KEPT),
-            effect=PathEffect(*[Effect(delay_ns=DELAYS[delay] * MS)] * 2),
+            effect=PathEffect(*[DirectionEffect(delay_ns=DELAYS[delay] * MS)] * 2),
         )
         for cell, (delay, times) in enumerate(times_ms.items())
         for repetition, time in enumerate(times)
@@ -48,6 +48,6 @@ def test_a_time_that_bends_is_off_its_line() -> None:
 
 def test_cells_that_differ_in_more_than_delay_have_no_line() -> None:
     runs = measured({"5ms": [10.0] * 5, "20ms": [40.0] * 5})
-    other = PathEffect(Effect(delay_ns=20 * MS, loss=0.1), Effect(delay_ns=20 * MS))
+    other = PathEffect(DirectionEffect(delay_ns=20 * MS, loss=0.1), DirectionEffect(delay_ns=20 * MS))
     runs = [each if each.cell == 0 else replace(each, effect=other) for each in runs]
     assert analyse(record(*runs)).round_trips == []

@@ -22,10 +22,10 @@ from crosswind.store.listing import (
     ListedRun,
     Unreadable,
     attempts_of,
-    examine,
+    examine_directory,
+    half_written,
     latest_run,
     list_runs,
-    parts_of,
 )
 from crosswind.store.lock import in_use
 from crosswind.store.manifest import Session, Status
@@ -57,13 +57,13 @@ def put_result(run: Path, result: RepetitionResult) -> None:
 
 
 def run(directory: Path, *, details: bool = False) -> ListedRun:
-    found = examine(directory, details=details)
+    found = examine_directory(directory, details=details)
     assert isinstance(found, ListedRun), found
     return found
 
 
 def problem(directory: Path) -> str:
-    found = examine(directory)
+    found = examine_directory(directory)
     assert isinstance(found, Unreadable), found
     return found.problem
 
@@ -231,8 +231,8 @@ def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
     assert (found.done, found.attempts, found.parts) == (1, 3, 1)
     # The attempt at what has no result yet stays: the run may go on from it.
     assert [path.name for path in attempts_of(directory)] == names[:2]
-    assert [path.name for path in parts_of(directory)] == [names[3], "manifest.json.part"]
-    remove_entries(directory, [*attempts_of(directory), *parts_of(directory)])
+    assert [path.name for path in half_written(directory)] == [names[3], "manifest.json.part"]
+    remove_entries(directory, [*attempts_of(directory), *half_written(directory)])
     assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1"]
     assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json", "plan.jsonl"}
 
@@ -252,13 +252,13 @@ def test_links_are_not_followed_out_of_a_run(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", cells=1)
     for place in (directory / "link", directory / "cells" / "c001-r00", directory / "cells" / "x.part"):
         place.symlink_to(precious)
-    remove_entries(directory, parts_of(directory))
+    remove_entries(directory, half_written(directory))
     assert not (directory / "cells" / "x.part").is_symlink()
     remove_run(directory)
     directory = make_run(tmp_path, "again", cells=0)
     (directory / "cells").rmdir()
     (directory / "cells").symlink_to(precious)
-    assert (run(directory).done, parts_of(directory), attempts_of(directory)) == (0, [], [])
+    assert (run(directory).done, half_written(directory), attempts_of(directory)) == (0, [], [])
     remove_run(directory)
     assert sorted(precious.rglob("*")) == kept
     assert list(tmp_path.iterdir()) == [precious]
@@ -306,7 +306,7 @@ def test_a_run_in_use_is_not_touched(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="in use"):
             remove_run(directory)
         with pytest.raises(StoreError, match="in use"):
-            remove_entries(directory, parts_of(directory))
+            remove_entries(directory, half_written(directory))
         assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import GOOD_END
-from crosswind.cell.events import Event, Ready
+from crosswind.cell.events import CellEvent, Ready
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
@@ -60,7 +60,7 @@ def test_signals_stop_a_run_with_a_deaf_cell(
 def test_a_second_stop_kills_at_once(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = "signal.signal(2, signal.SIG_IGN); start(); ready()\nwhile True: signal.pause()"
 
-    def twice(event: Event) -> None:
+    def twice(event: CellEvent) -> None:
         if isinstance(event, Ready):
             scheduler.stop()
             scheduler.stop()

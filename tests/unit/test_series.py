@@ -2,16 +2,16 @@
 
 import pytest
 
-from crosswind.catalog import Key, KeyType, Unit
+from crosswind.catalog import CellUnit, Key, KeyType
 from crosswind.study.levels import SeriesFile
 from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
 
 RATES = Key(
-    name="rates_bps", study="rates", type=KeyType.SERIES, unit=Unit.BITS_PER_SECOND, default=None, default_help=None,
-    minimum=1, maximum=10**9, choices=(), required=False, varies=True, help="Rates.", only_with=None,
+    name="rates_bps", study="rates", type=KeyType.SERIES, unit=CellUnit.BITS_PER_SECOND, default=None,
+    default_help=None, minimum=1, maximum=10**9, choices=(), required=False, varies=True, help="Rates.", only_with=None,
 )  # fmt: skip
-NUMBERS = Key(**{**vars(RATES), "unit": Unit.PACKETS, "minimum": 0, "maximum": 9})
+NUMBERS = Key(**{**vars(RATES), "unit": CellUnit.PACKETS, "minimum": 0, "maximum": 9})
 
 
 @pytest.mark.parametrize(

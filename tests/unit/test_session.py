@@ -12,7 +12,7 @@ import pytest
 import crosswind
 from conftest import GOOD_END
 from crosswind.cell import clocks
-from crosswind.cell.events import Event, Ready
+from crosswind.cell.events import CellEvent, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError, StoreError, StudyError
 from crosswind.execution import session
@@ -49,7 +49,7 @@ class StopWhenReady(crosswind.Observer):
     def __init__(self) -> None:
         self.ended: list[str] = []
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         if isinstance(event, Ready):
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -14,8 +14,8 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import planned_cells, presentation
-from crosswind.findings.figure.declare import Figure
-from crosswind.findings.fit.declare import Fit
+from crosswind.findings.figure.declare import FigureDeclaration
+from crosswind.findings.fit.declare import FitDeclaration
 from crosswind.findings.published.declare import Published
 from crosswind.first_look import first_look
 from crosswind.metrics import METRICS
@@ -24,7 +24,7 @@ from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies, load_study
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -145,9 +145,9 @@ def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
     study = load_study(name)
     cells = list(study.cells())
     for drawn in (*study.findings["figure"], *study.findings["fit"]):
-        assert isinstance(drawn, Figure | Fit)
+        assert isinstance(drawn, FigureDeclaration | FitDeclaration)
         own = [cell for cell in cells if drawn.where.matches(cell)]
-        keys = [drawn.x, drawn.series] if isinstance(drawn, Figure) else [drawn.x, drawn.by, drawn.over]
+        keys = [drawn.x, drawn.series] if isinstance(drawn, FigureDeclaration) else [drawn.x, drawn.by, drawn.over]
         for key in filter(None, keys):
             assert len({cell.levels[key] for cell in own}) > 1, (drawn, key)
     for place, names in study.named_models.items():
@@ -566,7 +566,7 @@ def test_the_example_of_the_reference_is_a_study() -> None:
 
 def test_the_reference_lists_every_key() -> None:
     text = (ROOT / "docs/study.md").read_text(encoding="utf-8")
-    missing = [key for key in KINDS if f"`{key.rsplit('.', 1)[-1]}`" not in text]
+    missing = [key for key in VALUE_TYPES if f"`{key.rsplit('.', 1)[-1]}`" not in text]
     assert missing == []
 
 

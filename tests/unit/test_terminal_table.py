@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from crosswind.terminal_table import Column, numbers, table_lines
+from crosswind.terminal_table import TextColumn, number_columns, table_lines
 
-COLUMNS = [Column("run"), Column("study", spare=1), *numbers("size")]
+COLUMNS = [TextColumn("run"), TextColumn("study", spare=1), *number_columns("size")]
 ROWS = [["a-run", "echo", "1 B"], ["another run", "transfer", "12 kB"]]
 
 
@@ -28,14 +28,14 @@ def test_what_can_be_spared_is_left_out_first_and_then_the_widest_column_is_fold
 
 def test_a_table_without_headings_has_none_and_keeps_styles_and_wide_characters() -> None:
     styled = Text("ok", style="green") + Text("\nhint", style="yellow")
-    lines = list(table_lines([Column(), Column()], [["北京", styled], ["x", "y"]]))
+    lines = list(table_lines([TextColumn(), TextColumn()], [["北京", styled], ["x", "y"]]))
     assert [line.plain for line in lines] == ["北京  ok", "      hint", "x     y"]
     assert "yellow" in {str(span.style) for span in lines[1].spans}
-    assert [line.plain for line in table_lines([Column("a")], [])] == ["a"]
+    assert [line.plain for line in table_lines([TextColumn("a")], [])] == ["a"]
 
 
 def test_columns_are_folded_between_words_while_any_can_be() -> None:
-    columns = [Column("statistic"), *numbers("change"), Column("verdict")]
+    columns = [TextColumn("statistic"), *number_columns("change"), TextColumn("verdict")]
     rows = [["mean", "+11.2 [+5, +14] %", "no difference shown"]]
     assert [line.plain for line in table_lines(columns, rows, 34)] == [
         "statistic      change  verdict",

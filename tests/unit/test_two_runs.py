@@ -17,15 +17,15 @@ from crosswind.analysis.two_runs.compare import compare_runs
 from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
-from crosswind.effect import Effect, PathEffect
 from crosswind.findings.families import CONDITIONS
 from crosswind.findings.judge import judge
+from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.record import CellRun
 from crosswind.report.html import render
 from crosswind.report.junit import comparison_junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
 from crosswind.report.two_runs import page_of
-from crosswind.stats import Side, TooFewSamples, Units, difference, ratio
+from crosswind.stats import Repetitions, Side, TooFewSamples, difference, ratio
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run, table
 from runs import kept_run, new_run
@@ -299,7 +299,7 @@ def test_exact_cells_are_compared_as_numbers() -> None:
 def test_a_mean_that_losses_delay_takes_the_repetitions_that_a_comparison_within_a_run_takes() -> None:
     def lossy(means_ms: Sequence[float]) -> list[CellRun]:
         made = repetitions(list(means_ms), transport="tcp", each=100)
-        return [replace(one, effect=PathEffect(Effect(loss=0.05, loss_after_loss=0.05))) for one in made]
+        return [replace(one, effect=PathEffect(DirectionEffect(loss=0.05, loss_after_loss=0.05))) for one in made]
 
     few = compared(lossy(BASE_MS[:5]), lossy(SHIFTED[:5]))
     mean = change(few)
@@ -379,7 +379,7 @@ def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, un
         for _ in range(4):
             base = 16 + random.normal(0, 1, units)
             after = (base * 1.05 if condition.is_ratio else base + 0.8) + random.normal(0, 0.3, units)
-            sides = Side(Units.of(base * MS)), Side(Units.of(after * MS))
+            sides = Side(Repetitions.of(base * MS)), Side(Repetitions.of(after * MS))
             effect = (ratio if condition.is_ratio else difference)(*sides)
             numbers.append(condition.number(effect, size=1.0))
         wrong += judge([numbers], CONDITIONS)[0].verdict == "no"

@@ -4,7 +4,7 @@ import pytest
 
 from crosswind.findings.pipeline import analyse
 from crosswind.report.text.format import NOTHING, about, levels, outcome_text, ratio_in_words, with_unit
-from crosswind.report.text.headline import sentences
+from crosswind.report.text.headline import headline_sentences
 from crosswind.report.text.terminal import render
 from records import MS, echoes, finished, record, run, runs
 
@@ -51,6 +51,6 @@ def test_a_level_that_is_much_faster_is_one_part_in_so_many() -> None:
         runs(cell, [echoes([rtt_ns] * 30) for rtt_ns in times_ns], {"workload.transport": f"t{cell}"})
         for cell, times_ns in ((0, [300 * MS, 301 * MS, 303 * MS]), (1, [3 * MS, 3 * MS + 9000, 3 * MS + 30_000]))
     )
-    texts = sentences(analyse(record(*slow, *fast)))
+    texts = headline_sentences(analyse(record(*slow, *fast)))
     said = "t1 is 1/100.01 of (95 % interval 1/100.06 to 1/99.96 of) that with t0"
     assert any(said in text for text in texts)

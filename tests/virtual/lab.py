@@ -11,8 +11,8 @@ from typing import Any
 
 from chance import seed_that_loses
 from conftest import requires
-from crosswind.cell.events import Event
-from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
+from crosswind.cell.events import CellEvent
+from crosswind.cell.guests import GUEST_ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
 from crosswind.execution.workers.worker import followed
@@ -75,7 +75,7 @@ def ended(guest: Guest) -> Ran:
     for line in guest.output:
         end = read_ended(line)
         if end is not None:
-            lines.append(line[: line.rindex(ENDED)])
+            lines.append(line[: line.rindex(GUEST_ENDED)])
             break
         lines.append(line)
     guest.kill()
@@ -139,7 +139,7 @@ class VirtualCells:
     def run(self, workload: Object, **sections: Any) -> "VirtualRun":
         """Runs a cell to its end."""
         directory = self.directory()
-        events: list[Event] = []
+        events: list[CellEvent] = []
         end = followed(self.start(workload, directory, events.append, **sections))
         return VirtualRun(directory, end, events)
 
@@ -165,7 +165,7 @@ class VirtualRun(CellOutput):
 
     directory: Path
     end: CellEnd
-    events: Sequence[Event]
+    events: Sequence[CellEvent]
 
     @property
     def ended(self) -> Finished:

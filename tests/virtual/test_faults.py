@@ -13,8 +13,8 @@ import pytest
 
 import crosswind
 from conftest import ROOT, requires_binary
-from crosswind.cell import guests, programs
-from crosswind.cell.events import Event, Progress
+from crosswind.cell import guests, started
+from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
@@ -85,7 +85,7 @@ def test_a_killed_process_inside_a_guest_does_not_make_it_hang(
     # end of the other, and crosswind-cell.
     inside: list[int] = []
 
-    def kill(event: Event) -> None:
+    def kill(event: CellEvent) -> None:
         if isinstance(event, Progress) and not inside:
             inside.extend(sorted(descendants_of(process.pid)))
             os.kill(inside[victim], signal.SIGKILL)
@@ -206,7 +206,7 @@ def test_a_kill_at_any_step_leaves_nothing(processes: int) -> None:
 
 
 def test_a_program_that_spins_on_the_clock_is_named(cells: VirtualCells, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "STUCK_S", 2.0)
+    monkeypatch.setattr(started, "STUCK_S", 2.0)
     begun = time.monotonic()
     ran = cells.run({"kind": "program", "client": SPIN_ON_THE_CLOCK})
     failure = ran.end.failure

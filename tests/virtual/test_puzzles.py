@@ -10,7 +10,7 @@ import pytest
 
 from crosswind.execution.virtual import virtual
 from crosswind.explained import Explained, Piece
-from crosswind.report.text.explained import why
+from crosswind.report.text.explained import exchange_sentence
 from linux.lab import Object
 from virtual.lab import ADDED_NS
 
@@ -97,5 +97,5 @@ def test_a_puzzle_is_explained(name: str) -> None:
         parts={name.removesuffix("_ns"): ns for name, ns in row.items() if ns},
         pieces=[Piece(**piece) for piece in pieces.iter_rows(named=True)],
     )  # fmt: skip
-    assert why(explained) == puzzle.says
+    assert exchange_sentence(explained) == puzzle.says
     assert abs(whole_ns - puzzle.takes * MS) <= ADDED_NS

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from conftest import requires_binary, requires_cell
-from crosswind.execution.verify import Comparison, compare_cells, digests, result_values, spread
+from crosswind.execution.verify import RerunComparison, compare_cells, digests, result_values, spread
 from crosswind.store.run import load
 from e2e_cli import ANY_FIDELITY, Cli
 from runs import change_sealed, reseal
@@ -113,7 +113,7 @@ def test_what_a_newer_cell_adds_is_named_and_no_difference(tmp_path: Path) -> No
     before = left(tmp_path / "before", {"ok": 1, "profile": None, "ledger": {"in": 2}}, sent_ns=[1, 2])
     finished = {"ok": 1, "profile": None, "ledger": {"in": 2, "marked": 0}, "energy": {"joules": 3}}
     after = left(tmp_path / "after", finished, sent_ns=[1, 2], hops=[4, 5])
-    assert compare_cells("c000-r00", before, after) == Comparison(
+    assert compare_cells("c000-r00", before, after) == RerunComparison(
         "c000-r00", (), ("result.energy.joules", "result.ledger.marked", "samples.parquet.hops")
     )
 

@@ -16,15 +16,15 @@ from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
 from crosswind.stats import Side, TooFewSamples, benjamini_hochberg, difference
 from crosswind.stats.beyond import size_of, two_sided_p
-from crosswind.stats.effect import Statistic
-from crosswind.stats.units import Key
+from crosswind.stats.effect import ComparedStatistic
+from crosswind.stats.repetitions import RepetitionKey
 
 ALLOWED = 0.07
 """Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
 
 REPETITIONS = (2, 5, 8, 20)
 """Of each cell of a family."""
-FAMILIES = 500
+DRAWN_FAMILIES = 500
 """Drawn for each test."""
 METRIC = "rtt"
 TIMEOUT = "workload.timeout"
@@ -66,7 +66,7 @@ class Alarms:
 
 
 @dataclass(frozen=True)
-class Finding:
+class SelfTest:
     """One test of a run against itself.
 
     Attributes: title: what was tested. text: what came out. is_finding: whether that is a fault. alarms: where families
@@ -79,7 +79,7 @@ class Finding:
     alarms: Alarms | None = None
 
 
-def findings_of(record: RunRecord, clock: str) -> list[Finding]:
+def self_tests(record: RunRecord, clock: str) -> list[SelfTest]:
     """All tests of a run of the study `against-itself`, on one clock."""
     groups: dict[str, list[CellData]] = {}
     for cell in collect(record):
@@ -87,30 +87,30 @@ def findings_of(record: RunRecord, clock: str) -> list[Finding]:
     return [finding for loss, cells in groups.items() for finding in _of_group(cells, f"{clock} clock, {loss} loss")]
 
 
-def _of_group(cells: Sequence[CellData], title: str) -> Iterator[Finding]:
+def _of_group(cells: Sequence[CellData], title: str) -> Iterator[SelfTest]:
     sides = [cell.side(METRIC) for cell in cells]
     virtual = any(cell.parameters["host"].get("clock") == "virtual" for cell in cells)
     if virtual:
         same = all(_same(sides[0], side) for side in sides)
         text = "the same to the last bit" if same else "not the same"
-        yield Finding(f"{title}: {len(cells)} cells with the same seeds", text, not same)
+        yield SelfTest(f"{title}: {len(cells)} cells with the same seeds", text, not same)
         if any(cell.is_exact for cell in cells):
             return
     for name in ("mean", "median"):
-        statistic: Statistic = STATISTICS[name].quantile or "mean"
+        statistic: ComparedStatistic = STATISTICS[name].quantile or "mean"
         for paired in (False,) if virtual else (True, False):
             for repetitions in REPETITIONS:
                 alarms = count_alarms(
-                    sides, statistic, repetitions=repetitions, paired=paired, families=FAMILIES, seed=repetitions
+                    sides, statistic, repetitions=repetitions, paired=paired, families=DRAWN_FAMILIES, seed=repetitions
                 )
                 if alarms is not None:
                     how = "same seeds" if paired else "other seeds"
                     yield _finding(f"{title}: {name} of {repetitions} repetitions, {how}", alarms)
 
 
-def _finding(title: str, alarms: Alarms) -> Finding:
+def _finding(title: str, alarms: Alarms) -> SelfTest:
     text = f"{alarms.share:.1%} of {alarms.families} families alarm, allowed {alarms.allowed:.1%}"
-    return Finding(title, text, alarms.is_finding, alarms)
+    return SelfTest(title, text, alarms.is_finding, alarms)
 
 
 def _same(one: Side, other: Side) -> bool:
@@ -118,7 +118,7 @@ def _same(one: Side, other: Side) -> bool:
 
 
 def count_alarms(
-    cells: Sequence[Side], statistic: Statistic, *, repetitions: int, paired: bool, families: int, seed: int
+    cells: Sequence[Side], statistic: ComparedStatistic, *, repetitions: int, paired: bool, families: int, seed: int
 ) -> Alarms | None:
     """Draws families and counts those in which a difference is shown.
 
@@ -135,7 +135,7 @@ def count_alarms(
     return Alarms(repetitions, paired, families, alarms, len(common) // needed if paired else families)
 
 
-def _family(cells: Sequence[Side], keys: Sequence[Key], paired: bool) -> list[Side]:
+def _family(cells: Sequence[Side], keys: Sequence[RepetitionKey], paired: bool) -> list[Side]:
     """Every cell with the same repetitions, or each with others."""
     each = len(keys) if paired else len(keys) // len(cells)
     starts = (0 if paired else number * each for number in range(len(cells)))
@@ -145,13 +145,13 @@ def _family(cells: Sequence[Side], keys: Sequence[Key], paired: bool) -> list[Si
     ]
 
 
-def _alarms(family: Sequence[Side], statistic: Statistic) -> bool:
+def _alarms(family: Sequence[Side], statistic: ComparedStatistic) -> bool:
     """Whether a family of identical cells shows a difference."""
     p_values = list(_p_values(family, statistic))
     return any(p < ALPHA for p in benjamini_hochberg(p_values))
 
 
-def _p_values(family: Sequence[Side], statistic: Statistic) -> Iterator[float]:
+def _p_values(family: Sequence[Side], statistic: ComparedStatistic) -> Iterator[float]:
     first, *others = family
     for other in others:
         try:

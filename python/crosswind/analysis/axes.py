@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from crosswind.analysis.cells import CellData
 from crosswind.catalog import KeyType
-from crosswind.effect import DIRECTIONS
-from crosswind.factors import Scale, factor_scale, key_of
+from crosswind.factors import FactorScale, catalogue_key, factor_scale
+from crosswind.path_effect import DIRECTIONS
 
 Number = TypeVar("Number")
 
@@ -45,7 +45,7 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
         for cell in cells:
             order.setdefault(cell.levels.get(key, ""), len(order))
         places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
-        setting = key_of(key)
+        setting = catalogue_key(key)
         is_ordered = _are_rungs(key, order) if setting is None else setting.type in _QUANTITIES
         return Axis(key.rsplit(".", 1)[-1].replace("_", " "), None, is_ordered, places)
     # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
@@ -73,7 +73,7 @@ def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
     return _varying(rows)
 
 
-def _numbers(scale: Scale, cells: Sequence[CellData]) -> dict[int, float] | None:
+def _numbers(scale: FactorScale, cells: Sequence[CellData]) -> dict[int, float] | None:
     """Each cell's number as sent; None where a cell has none, as an unlimited rate."""
     rows = [{cell.cell: _sent(cell, place, scale) for cell in cells} for place in scale.places]
     sums = {cell: _sum([row[cell] for row in rows]) for cell in rows[0]} if scale.is_added else _varying(rows)
@@ -86,7 +86,7 @@ def _varying(rows: Sequence[dict[int, Number]]) -> dict[int, Number]:
     return next((row for row in rows if len(set(row.values())) > 1), rows[0])
 
 
-def _sent(cell: CellData, place: Sequence[str], scale: Scale) -> float | None:
+def _sent(cell: CellData, place: Sequence[str], scale: FactorScale) -> float | None:
     section: Any = cell.parameters
     for name in place:
         if isinstance(section, list):

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.samples import key_of, read_samples
+from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
-from crosswind.effect import PathEffect
 from crosswind.metrics import LOST, METRICS
+from crosswind.path_effect import PathEffect
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats import Share, Side, TooFewSamples, Units
+from crosswind.stats import Repetitions, Share, Side, TooFewSamples
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class CellData:
     cell: int
     levels: dict[str, str]
     runs: list[CellRun]
-    samples: dict[str, Units]
+    samples: dict[str, Repetitions]
     cells: int = 1
     undisturbed_ns: float | None = None
     at_most: int | None = None
@@ -79,14 +79,14 @@ class CellData:
         return Share.of(failed, ended, exact=self.is_exact)
 
     @property
-    def failed(self) -> Units:
+    def failed(self) -> Repetitions:
         """Of each of its exchanges whether it failed, 1 or 0. Raises: TooFewSamples without one."""
         runs = [run for run in self.runs if run.samples.height]
         if not runs:
             raise TooFewSamples("no repetition has a value")
         flags = [(run.samples["outcome"] != "ok").fill_null(value=True).to_numpy() for run in runs]
         repetitions = np.repeat([run.repetition for run in runs], [each.size for each in flags])
-        return Units.of(np.concatenate(flags), repetitions, keys=[key_of(run) for run in runs])
+        return Repetitions.of(np.concatenate(flags), repetitions, keys=[repetition_key(run) for run in runs])
 
     @cached_property
     def outcomes(self) -> dict[str, int]:

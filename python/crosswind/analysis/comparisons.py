@@ -27,7 +27,7 @@ from crosswind.stats import (
 )
 from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, two_sided_p, without_rounding
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import PAIRED, Effect, Statistic, is_constant
+from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, is_constant
 
 STATISTICS_BESIDE = ("median",)
 """Statistics by which levels are compared beside the mean where nobody asks for others."""
@@ -49,7 +49,7 @@ def compare_levels(
     return _corrected([comparison for family in families.values() for comparison in family])
 
 
-def compared_statistic(name: str) -> Statistic:
+def compared_statistic(name: str) -> ComparedStatistic:
     """A statistic by the name that results have, as comparisons take it."""
     statistic = STATISTICS[name]
     if statistic.quantile is not None:

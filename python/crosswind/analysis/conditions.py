@@ -11,9 +11,15 @@ from typing import Any
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.ends import end_conditions
 from crosswind.analysis.network import network_of
-from crosswind.analysis.result.conditions import ChangeConditions, Condition, Conditions, PathConditions, Way
-from crosswind.catalog import Key, KeyType, Unit, catalog
-from crosswind.effect import DIRECTIONS
+from crosswind.analysis.result.conditions import (
+    ChangeConditions,
+    Conditions,
+    PathConditions,
+    PathDirections,
+    SettingValues,
+)
+from crosswind.catalog import CellUnit, Key, KeyType, catalog
+from crosswind.path_effect import DIRECTIONS
 from crosswind.record import RunRecord
 from crosswind.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
 
@@ -84,11 +90,11 @@ def _direction_keys() -> list[Key]:
 
 def _both_ways(
     keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, only_set: bool = False
-) -> list[tuple[Way, list[Condition]]]:
+) -> list[tuple[PathDirections, list[SettingValues]]]:
     """Both directions, as one where every cell has the same in both. Args: only_set: nothing else is told."""
     forward, reverse = ([own.get(way) or {} for own in groups] for way in DIRECTIONS)
 
-    def told(sides: Sequence[Mapping[str, Any]]) -> list[Condition]:
+    def told(sides: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
         own = [key for key in keys if any(key.name in side for side in sides)] if only_set else keys
         return _settings(own, sides, always=[key.name for key in own] if only_set else ())
 
@@ -97,17 +103,17 @@ def _both_ways(
     return [("client to server", told(forward)), ("server to client", told(reverse))]
 
 
-def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[Condition]:
+def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     """The settings of hosts that some cell sets, by itself or by its profile: the others are the kernel's own."""
     keys = [key for key in catalog().host.keys if key.name not in _CHOSEN_ELSEWHERE]
     return _settings(keys, hosts, absent="the kernel's own")
 
 
-def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[Condition]:
+def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     """The kind of workload, its transport, and what differs from its defaults or between cells."""
     kinds = list(dict.fromkeys(str(own.get("kind")) for own in workloads))
     keys = {key.name: key for kind in kinds for key in _keys_of_workload(kind) if key.default_help is None}
-    kind = Condition(name="kind", values=kinds, is_factor=len(kinds) > 1)
+    kind = SettingValues(name="kind", values=kinds, is_factor=len(kinds) > 1)
     return [kind, *_settings(list(keys.values()), workloads, always=("transport",))]
 
 
@@ -118,7 +124,7 @@ def _keys_of_workload(kind: str) -> Iterable[Key]:
 
 def _settings(
     keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, absent: str | None = None, always: Sequence[str] = ()
-) -> list[Condition]:
+) -> list[SettingValues]:
     """The settings that do something in some cell, by the catalogue's names.
 
     Args: groups: of each cell. absent: what a setting is that was not set, of which None leaves out those that are
@@ -134,14 +140,14 @@ def _settings(
         numbers = [value for value in values if isinstance(value, int | float)]
         ordered: Sequence[Any] = sorted(numbers) if len(numbers) == len(values) else values
         texts = list(dict.fromkeys(absent if absent and value is None else _text(key, value) for value in ordered))
-        settings.append(Condition(name=key.study.replace("_", " "), values=texts, is_factor=len(texts) > 1))
+        settings.append(SettingValues(name=key.study.replace("_", " "), values=texts, is_factor=len(texts) > 1))
     return settings
 
 
 def _text(key: Key, value: Any) -> str:
     """A value of a cell as a study writes it."""
     if value is None:
-        return _ABSENT.get(key.type) or ("unlimited" if key.unit is Unit.BITS_PER_SECOND else "none")
+        return _ABSENT.get(key.type) or ("unlimited" if key.unit is CellUnit.BITS_PER_SECOND else "none")
     if key.type in _BY_TYPE:
         return _BY_TYPE[key.type](value)
     if key.unit in _BY_UNIT:
@@ -159,12 +165,12 @@ _BY_TYPE: Mapping[KeyType, Callable[[Any], str]] = {
     KeyType.ARGUMENTS: lambda value: shlex.join(map(str, value)),
     KeyType.SERIES: lambda value: f"{len(value)} numbers from {value[0]} to {value[-1]}" if value else "none",
 }
-_BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
-    Unit.NANOSECONDS: lambda value: format_duration(round(value)),
-    Unit.BITS_PER_SECOND: lambda value: format_rate(round(value)),
-    Unit.BYTES: lambda value: format_size(round(value)),
-    Unit.PROBABILITY: lambda value: format_probability(Decimal(repr(value))),
-    Unit.PER_SECOND: lambda value: f"{value:g} a second",
+_BY_UNIT: Mapping[CellUnit | None, Callable[[Any], str]] = {
+    CellUnit.NANOSECONDS: lambda value: format_duration(round(value)),
+    CellUnit.BITS_PER_SECOND: lambda value: format_rate(round(value)),
+    CellUnit.BYTES: lambda value: format_size(round(value)),
+    CellUnit.PROBABILITY: lambda value: format_probability(Decimal(repr(value))),
+    CellUnit.PER_SECOND: lambda value: f"{value:g} a second",
 }
 
 

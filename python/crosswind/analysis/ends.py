@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from crosswind.analysis.result import Condition, End, Ends
+from crosswind.analysis.result import End, Ends, SettingValues
 from crosswind.cell.result import Finished, PeerEnd, Peers
 from crosswind.units import format_duration
 
@@ -29,7 +29,7 @@ def ends_of(finished: Iterable[Finished]) -> Ends | None:
     )
 
 
-def end_conditions(finished: Sequence[Finished]) -> list[Condition]:
+def end_conditions(finished: Sequence[Finished]) -> list[SettingValues]:
     """The programs at the ends of all cells and the transports that were verified; none where no peer took part."""
     peers = [end.peers for end in finished if end.peers is not None]
     if not peers:
@@ -39,7 +39,7 @@ def end_conditions(finished: Sequence[Finished]) -> list[Condition]:
     servers = [*natives, *(_program_text(each.server) for each in peers)]
     conditions = {"client": clients, "server": servers, "transport verified": [_verified_text(each) for each in peers]}
     values = {name: list(dict.fromkeys(texts)) for name, texts in conditions.items()}
-    return [Condition(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
+    return [SettingValues(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
 
 
 def _end(end: Literal["client", "server"], repetitions: Sequence[PeerEnd]) -> End:

@@ -10,9 +10,9 @@ from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic,
 from crosswind.quantities import SHARE
 from crosswind.stats import (
     Estimate,
+    Repetitions,
     Share,
     TooFewSamples,
-    Units,
     exactly,
     mean_interval,
     quantile_interval,
@@ -86,7 +86,7 @@ def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
     )
 
 
-def _estimate(data: CellData, metric: Metric, units: Units, statistic: Statistic, level: float) -> Estimate:
+def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Statistic, level: float) -> Estimate:
     """Raises: TooFewSamples."""
     unit = metric.unit.name
     if metric.is_share and not statistic.is_mean:
@@ -101,7 +101,7 @@ def _estimate(data: CellData, metric: Metric, units: Units, statistic: Statistic
     return _mean(data, metric, units, level)
 
 
-def _mean(data: CellData, metric: Metric, units: Units, level: float) -> Estimate:
+def _mean(data: CellData, metric: Metric, units: Repetitions, level: float) -> Estimate:
     """Raises: TooFewSamples."""
     if metric.is_share:
         return share_interval(Share.of_units(units), level=level)
@@ -121,7 +121,7 @@ def within_nature(made: Estimate, metric: Metric) -> Estimate:
     return replace(made, low=None if high is None and made.low <= 0 else max(0.0, made.low), high=high)
 
 
-def _exact_value(units: Units, statistic: Statistic) -> float:
+def _exact_value(units: Repetitions, statistic: Statistic) -> float:
     """Raises: TooFewSamples where it is an exchange that timed out."""
     if statistic.quantile is None:
         return statistic_of(units, "trimmed" if statistic.is_trimmed else "mean").value

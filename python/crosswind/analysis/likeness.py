@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Diagnostics
 from crosswind.findings.families import ALPHA
-from crosswind.metrics import METRICS, Place
+from crosswind.metrics import METRICS, MetricPlace
 from crosswind.stats import holm
 from crosswind.warning import ResultWarning, WarningKind
 
@@ -18,7 +18,7 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
         (cell.cell, METRICS[name].title, found)
         for cell in cells
         for name, found in _known(cell).items()
-        if METRICS[name].place is Place.MAIN
+        if METRICS[name].place is MetricPlace.MAIN
     ]
     warnings: dict[int, list[ResultWarning]] = {}
     tested = [(found.drift_p or 0.0) for *_, found in asked], [(found.lag1_p or 0.0) for *_, found in asked]

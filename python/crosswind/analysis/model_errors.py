@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction
-from crosswind.stats import Units
+from crosswind.stats import Repetitions
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[
     return [_row(groups[group], lossy=group[1]) for group in order if len(groups[group]) > 1]
 
 
-def relative_error(samples: Units) -> float | None:
+def relative_error(samples: Repetitions) -> float | None:
     """Standard error of the mean of all samples over that mean, by what the repetitions' means scatter."""
     means = samples.means
     if means.size < 2:

@@ -10,7 +10,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
 from crosswind.metrics import METRICS
 from crosswind.models import Situation, situation
-from crosswind.models.fitting import FORMS, Cells, Comparison, Fitted, Form, Measured, compare
+from crosswind.models.fitting import FORMS, Cells, Fitted, Form, FormComparison, MeasuredCells, compare
 from crosswind.models.fitting.fit import METHOD
 from crosswind.models.model import of_sized_transfers
 from crosswind.models.numbers import Array
@@ -116,8 +116,8 @@ def _fits(cells: Sequence[_Transfers], forms: Sequence[Form], *, simulated: bool
     return sorted((_model_fit(fitted, cells, short) for fitted in made), key=lambda fit: fit.held_out_median)
 
 
-def _measured(cells: Sequence[_Transfers]) -> Measured:
-    return Measured(Cells.of([cell.situation for cell in cells]), tuple(cell.seconds for cell in cells))
+def _measured(cells: Sequence[_Transfers]) -> MeasuredCells:
+    return MeasuredCells(Cells.of([cell.situation for cell in cells]), tuple(cell.seconds for cell in cells))
 
 
 def _usable(data: Sequence[CellData]) -> tuple[list[CellData], dict[str, int]]:
@@ -183,7 +183,7 @@ def _coefficients(fitted: Fitted, short: Shortage | None) -> list[FittedCoeffici
     return made
 
 
-def _model_fit(made: Comparison, cells: Sequence[_Transfers], short: Shortage | None) -> ModelFit:
+def _model_fit(made: FormComparison, cells: Sequence[_Transfers], short: Shortage | None) -> ModelFit:
     fitted, held_out = made.fitted, np.abs(made.held_out)
     worst = int(np.argmax(held_out))
     return ModelFit(

@@ -9,8 +9,8 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.precision import AskedPrecision, AskedTarget, beyond_the_most, is_alike, least_of
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
-from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS, metric_named
+from crosswind.path_effect import PathEffect
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.design import Tail
 from crosswind.stats.estimate import TooFewSamples

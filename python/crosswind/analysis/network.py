@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
-from crosswind.cell.result import Finished, Network, TcpOfEnd
-from crosswind.effect import NO_EFFECT
+from crosswind.cell.result import Finished, RealNetwork, TcpOfEnd
 from crosswind.models import Situation, situation
+from crosswind.path_effect import NO_EFFECT
 from crosswind.stats import Share, share_interval
 
-Way = Literal["forward", "reverse"]
+DirectionName = Literal["forward", "reverse"]
 
 INFERRED = (
     "loss and round-trip time are inferred: the share of segments that TCP retransmitted, and the shortest round trip "
@@ -49,10 +49,10 @@ def network_of(finished: Iterable[Finished], *, captured: bool = False) -> Netwo
     )
 
 
-def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[Way, Retransmitted]:
+def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[DirectionName, Retransmitted]:
     """What the kernels of both ends retransmitted in some repetitions of a cell; empty without a real network."""
     networks = [end.network for end in finished if end.network is not None]
-    ways: tuple[Way, ...] = ("forward", "reverse")
+    ways: tuple[DirectionName, ...] = ("forward", "reverse")
     shares = {way: _retransmitted(_tcp_of(networks, way), level) for way in ways}
     return {way: counted for way, counted in shares.items() if counted is not None}
 
@@ -71,7 +71,7 @@ def inferred_situation(parameters: Mapping[str, Any], finished: Sequence[Finishe
     return replace(cell, loss=loss, notes=(INFERRED,))
 
 
-def _tcp_of(networks: Sequence[Network], way: Way) -> list[TcpOfEnd]:
+def _tcp_of(networks: Sequence[RealNetwork], way: DirectionName) -> list[TcpOfEnd]:
     """What the end that sends in a direction has counted."""
     both = [network.tcp for network in networks if network.tcp is not None]
     return [tcp.client if way == "forward" else tcp.server for tcp in both]

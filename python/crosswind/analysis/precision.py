@@ -17,8 +17,8 @@ from crosswind.analysis.designs import INFINITE_LOSS, design_of
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
-from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS, STATISTICS
+from crosswind.path_effect import PathEffect
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.design import mean_shortage

@@ -11,10 +11,10 @@ from crosswind.analysis.comparisons import groups_of_levels, other_levels
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.round_trips import RoundTrips
-from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS
+from crosswind.path_effect import PathEffect
 from crosswind.quantities import TIME
-from crosswind.stats import Design, Units, exactly, mean_interval
+from crosswind.stats import Design, Repetitions, exactly, mean_interval
 from crosswind.stats.estimate import Array
 
 
@@ -95,7 +95,9 @@ class _Line:
         """The mean over repetitions, with the interval that their design supports."""
         if self.exact:
             return Interval.of(exactly(float(values[0]), n=self.n, level=level, unit=unit))
-        return Interval.of(replace(mean_interval(Units.of(values), unit=unit, design=design, level=level), n=self.n))
+        return Interval.of(
+            replace(mean_interval(Repetitions.of(values), unit=unit, design=design, level=level), n=self.n)
+        )
 
 
 def _keys(cell: CellData, name: str) -> list[int]:

@@ -12,9 +12,9 @@ from crosswind.analysis.counters import counters_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, Metric, Per
 from crosswind.record import CellRun
-from crosswind.stats import Units
+from crosswind.stats import Repetitions
 from crosswind.stats.estimate import Array
-from crosswind.stats.units import Key
+from crosswind.stats.repetitions import RepetitionKey
 
 _OK = pl.col("outcome") == "ok"
 
@@ -30,7 +30,7 @@ A quantile further out would be moved by the few undisturbed messages that are l
 _Flags = npt.NDArray[np.bool_]
 
 
-def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> dict[str, Units]:
+def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> dict[str, Repetitions]:
     """Values of every metric that the repetitions of a cell have, by the metric's name.
 
     Args: undisturbed_ns: of a round trip that nothing delays, which formulas know by this name; None: not known.
@@ -42,7 +42,7 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
     wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
     rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     counted = counters_of(used)
-    units: dict[str, Units] = {}
+    units: dict[str, Repetitions] = {}
     for of_failed in (False, True):
         exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE and metric.of_failed is of_failed]
         units |= _of_exchanges(exchanges, used, rows, settings, of_failed=of_failed)
@@ -78,7 +78,7 @@ def _value(metric: Metric) -> pl.Expr:
 
 def _of_exchanges(
     wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, settings: CellSettings, *, of_failed: bool
-) -> dict[str, Units]:
+) -> dict[str, Repetitions]:
     """Values of the exchanges that went well, or of those that failed; of whole exchanges, how many timed out."""
     timed_out = np.bincount(rows.filter(pl.col("outcome") == "timeout")["run"].to_numpy(), minlength=len(used))
     rows = (
@@ -90,9 +90,9 @@ def _of_exchanges(
     lines = np.arange(rows.height) if settings.opens_for_each else connection
     connections = run_of * (int(lines.max(initial=0)) + 2) + lines
     repetitions = np.array([run.repetition for run in used])[run_of]
-    keys = [key_of(run) for run in used]
-    units: dict[str, Units] = {}
-    every: Units | None = None
+    keys = [repetition_key(run) for run in used]
+    units: dict[str, Repetitions] = {}
+    every: Repetitions | None = None
     for metric in wanted:
         values = rows[metric.name].to_numpy()
         known = np.isfinite(values)
@@ -105,7 +105,7 @@ def _of_exchanges(
             # The repetition and the connection of every exchange take memory once, not once for each metric.
             units[metric.name] = replace(every, values=values, censored=held[used_here])
             continue
-        units[metric.name] = Units.of(
+        units[metric.name] = Repetitions.of(
             values[here],
             repetitions[here],
             connections=connections[here],
@@ -117,7 +117,7 @@ def _of_exchanges(
     return units
 
 
-def key_of(run: CellRun) -> Key:
+def repetition_key(run: CellRun) -> RepetitionKey:
     """A repetition and its seed: what the repetitions of two cells have in common that met the same losses."""
     seed = run.parameters.get("seed")
     return run.repetition, seed if isinstance(seed, int) else None
@@ -129,23 +129,25 @@ def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None
     return [values.get(run) for run in range(count)]
 
 
-def _of_reports(metric: Metric, used: Sequence[CellRun]) -> Units:
+def _of_reports(metric: Metric, used: Sequence[CellRun]) -> Repetitions:
     """The values of the times that the clients of some repetitions printed, each a list."""
     times = [report.times_s if (report := report_of(run)) else () for run in used]
     with_times = [run for run, own in zip(used, times, strict=True) if own]
     values = pl.DataFrame({"time_s": [time_s for own in times for time_s in own]}, schema={"time_s": pl.Float64})
-    return Units.of(
+    return Repetitions.of(
         values.select(_value(metric)).to_series().to_numpy(),
         np.repeat([run.repetition for run in used], [len(own) for own in times]),
-        keys=[key_of(run) for run in with_times],
+        keys=[repetition_key(run) for run in with_times],
     )
 
 
-def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Units:
+def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Repetitions:
     """One value for each repetition."""
     known = [(value, run) for value, run in zip(values, used, strict=True) if value is not None and np.isfinite(value)]
-    return Units.of(
-        [value for value, _ in known], [run.repetition for _, run in known], keys=[key_of(run) for _, run in known]
+    return Repetitions.of(
+        [value for value, _ in known],
+        [run.repetition for _, run in known],
+        keys=[repetition_key(run) for _, run in known],
     )
 
 

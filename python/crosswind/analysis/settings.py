@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from crosswind.catalog import catalog, filled_in, is_datagram
-from crosswind.effect import DIRECTIONS, Effect, PathEffect
 from crosswind.ends import NETWORK
+from crosswind.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CellSettings:
         return self.kind == "page" or self.workload.get("direction") == "download"
 
     @property
-    def data_direction(self) -> Effect:
+    def data_direction(self) -> DirectionEffect:
         """The direction of a transfer's or a page's data; from the client to the server where neither is the data's."""
         return self.path.reverse if self.is_download else self.path.forward
 

@@ -9,10 +9,10 @@ from crosswind.analysis.comparisons import level_pair, mean_difference, pairs_of
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
-from crosswind.analysis.samples import key_of
+from crosswind.analysis.samples import repetition_key
 from crosswind.metrics import METRICS
-from crosswind.spent import GROUPS, WHOLE, Group
-from crosswind.stats import Side, Units
+from crosswind.spent import GROUPS, WHOLE, SpentGroup
+from crosswind.stats import Repetitions, Side
 
 MOST_PAIRS = 500
 """Pairs of cells whose differences are taken apart: nobody reads more."""
@@ -29,7 +29,7 @@ def part_side(cell: CellData, part: str) -> Side:
     runs = [run for run in cell.runs if run.spent.height]
     values = np.concatenate([run.spent[f"{part}_ns"].to_numpy() for run in runs])
     repetitions = np.repeat([run.repetition for run in runs], [run.spent.height for run in runs])
-    units = Units.of(values, repetitions, keys=[key_of(run) for run in runs])
+    units = Repetitions.of(values, repetitions, keys=[repetition_key(run) for run in runs])
     return Side(units, design_of(METRICS[WHOLE], cell.settings), cell.is_exact)
 
 
@@ -50,7 +50,7 @@ def _difference(factor: str, reference: CellData, other: CellData, *, level: flo
 
 
 def _with_part(
-    made: PartOfDifference, group: Group, reference: CellData, other: CellData, *, level: float
+    made: PartOfDifference, group: SpentGroup, reference: CellData, other: CellData, *, level: float
 ) -> PartOfDifference:
     if len(group.parts) == 1:
         return made

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
-from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Interval, Ledger
+from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Interval, Ledger
 from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount, added_up
 from crosswind.ends import peers_of
 from crosswind.record import CellRun, output_of_program
@@ -184,12 +184,12 @@ def _by_cause(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {cause: sum(dropped.get(cause, 0) for dropped in counts) for cause in causes}
 
 
-def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
+def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:
     hops = [
         {"dropped": _by_cause([hop.dropped for hop in of]), "marked": sum(hop.marked for hop in of)}
         for of in zip(*(ledger.hops for ledger in ledgers), strict=True)
     ]
-    return Direction.model_validate({
+    return DirectionPackets.model_validate({
         "in": sum(ledger.in_ for ledger in ledgers),
         "duplicated": sum(ledger.duplicated for ledger in ledgers),
         "delivered": sum(ledger.delivered for ledger in ledgers),

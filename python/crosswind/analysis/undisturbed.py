@@ -14,8 +14,8 @@ import polars as pl
 
 from crosswind.analysis.settings import CellSettings, without_loss
 from crosswind.catalog import Carrier, catalog
-from crosswind.effect import Effect
 from crosswind.models.situation import WINDOW_FIELD_BYTES, situation
+from crosswind.path_effect import DirectionEffect
 from crosswind.record import CellRun
 
 ABSENT = "no exchange without delay to compare with: add a cell without loss (path.loss = 0%)"
@@ -97,7 +97,7 @@ def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: fl
     return grows and size <= WINDOW_FIELD_BYTES
 
 
-def _serialisation_ns(way: Effect, payload: float, settings: CellSettings) -> float:
+def _serialisation_ns(way: DirectionEffect, payload: float, settings: CellSettings) -> float:
     if way.rate_bps is None:
         return 0.0
     packets = math.ceil(payload / (settings.mtu_bytes - _HEADER_BYTES))

@@ -88,7 +88,7 @@ def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[
     }
 
 
-def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
+def with_ports(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
     workload = cell.get("workload") or {}
     known = placeholders(binary)

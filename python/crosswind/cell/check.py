@@ -21,7 +21,6 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
-from crosswind.effect import NO_EFFECT, PathEffect
 from crosswind.ends import EMULATOR, NETWORK, peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast import (
@@ -34,6 +33,7 @@ from crosswind.forecast import (
     forecast,
     over_unknown_network,
 )
+from crosswind.path_effect import NO_EFFECT, PathEffect
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem

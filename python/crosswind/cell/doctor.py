@@ -19,8 +19,8 @@ from crosswind.cell.binary import REINSTALL, find_binary
 from crosswind.cell.guests import try_kernel
 from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
+from crosswind.peers.find_program import find_program
 from crosswind.peers.node.install import deno_version, package_versions
-from crosswind.peers.programs import find_program
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
 """Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
@@ -55,7 +55,7 @@ _PACKAGES: tuple[tuple[str, str], ...] = (
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """One thing a machine has or lacks. `required`: whether cells need it. `hint`: what to do, when it is not ok."""
 
     name: str
@@ -69,7 +69,7 @@ class Check:
 class Diagnosis:
     """All checks of a machine."""
 
-    checks: list[Check]
+    checks: list[MachineCheck]
 
     @property
     def ok(self) -> bool:
@@ -95,7 +95,7 @@ class _Finding:
     hint: str | None
 
 
-def examine() -> Diagnosis:
+def examine_machine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
     packages = (_package(*package) for package in _PACKAGES)
     programs = (_program(*program) for program in _PROGRAMS)
@@ -120,31 +120,31 @@ def obstacle_to_cells(binary: Path) -> EngineError | None:
     return None if problem is None else EngineError(problem.detail, hint=problem.hint)
 
 
-def _python() -> Check:
+def _python() -> MachineCheck:
     ok = sys.version_info >= (3, 11)
-    return Check("python", ok, True, platform.python_version(), None if ok else "install Python 3.11 or later")
+    return MachineCheck("python", ok, True, platform.python_version(), None if ok else "install Python 3.11 or later")
 
 
-def _cell() -> list[Check]:
+def _cell() -> list[MachineCheck]:
     try:
         binary = find_binary()
         probe = _probe(binary)
     except CrosswindError as error:
-        return [Check("crosswind-cell", False, True, error.message, error.hint)]
-    return [Check("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
+        return [MachineCheck("crosswind-cell", False, True, error.message, error.hint)]
+    return [MachineCheck("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
 
 
-def _virtual_time() -> Check:
+def _virtual_time() -> MachineCheck:
     kernels = installed_kernels()
     if not kernels:
-        return Check(VIRTUAL_TIME, False, False, f"no kernel in {_shown(kernels_directory())}", build_hint())
+        return MachineCheck(VIRTUAL_TIME, False, False, f"no kernel in {_shown(kernels_directory())}", build_hint())
     try:
         for kernel in kernels:
             try_kernel(kernel, find_binary())
     except CrosswindError as error:
-        return Check(VIRTUAL_TIME, False, False, error.message, error.hint)
+        return MachineCheck(VIRTUAL_TIME, False, False, error.message, error.hint)
     described = (f"Linux {kernel.release} from {_origin(kernel)}" for kernel in kernels)
-    return Check(VIRTUAL_TIME, True, False, ", ".join(described))
+    return MachineCheck(VIRTUAL_TIME, True, False, ", ".join(described))
 
 
 def _origin(kernel: Kernel) -> str:
@@ -152,9 +152,9 @@ def _origin(kernel: Kernel) -> str:
     return _shown(path) if path.is_absolute() else kernel.origin
 
 
-def _kernel_checks(findings: Mapping[str, _Finding]) -> list[Check]:
+def _kernel_checks(findings: Mapping[str, _Finding]) -> list[MachineCheck]:
     return [
-        Check(
+        MachineCheck(
             name=_NAMES.get(key, key.replace("_", " ")),
             ok=finding.ok,
             required=key in REQUIRED,
@@ -181,42 +181,42 @@ def _probe(binary: Path) -> dict[str, _Finding]:
     }
 
 
-def _program(name: str, use: str) -> Check:
+def _program(name: str, use: str) -> MachineCheck:
     try:
         program = find_program(name)
     except EngineError as error:
-        return Check(name, False, False, error.message, error.hint)
+        return MachineCheck(name, False, False, error.message, error.hint)
     if program is None:
-        return Check(name, False, False, "not found", use)
-    return Check(name, True, False, _program_version(program) or program)
+        return MachineCheck(name, False, False, "not found", use)
+    return MachineCheck(name, True, False, _program_version(program) or program)
 
 
-def _npm_packages() -> Check:
+def _npm_packages() -> MachineCheck:
     try:
         versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
     except EngineError as error:
-        return Check(
+        return MachineCheck(
             "npm packages",
             False,
             False,
             "not found",
             f"needed for the peers node and deno, and Socket.IO; {error.hint}",
         )
-    return Check("npm packages", True, False, versions)
+    return MachineCheck("npm packages", True, False, versions)
 
 
-def _deno() -> Check:
+def _deno() -> MachineCheck:
     try:
-        return Check("deno", True, False, deno_version())
+        return MachineCheck("deno", True, False, deno_version())
     except EngineError as error:
-        return Check("deno", False, False, "not found", f"needed for the peer deno; {error.hint}")
+        return MachineCheck("deno", False, False, "not found", f"needed for the peer deno; {error.hint}")
 
 
-def _package(name: str, use: str) -> Check:
+def _package(name: str, use: str) -> MachineCheck:
     try:
-        return Check(name, True, False, metadata.version(name))
+        return MachineCheck(name, True, False, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Check(name, False, False, "not found", use)
+        return MachineCheck(name, False, False, "not found", use)
 
 
 def _program_version(command: str) -> str | None:

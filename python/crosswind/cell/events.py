@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.protocol_record import ProtocolRecord
+from crosswind.cell.protocol_object import ProtocolObject
 from crosswind.cell.result import Finished
 
 _SHOWN_CHARACTERS = 80
@@ -20,7 +20,7 @@ class ProtocolError(ValueError):
     """A line that is no event of the cell protocol; its text says what is wrong with it."""
 
 
-class Started(ProtocolRecord):
+class Started(ProtocolObject):
     """The cell was read."""
 
     event: Literal["started"] = "started"
@@ -28,14 +28,14 @@ class Started(ProtocolRecord):
     id: str
 
 
-class Ready(ProtocolRecord):
+class Ready(ProtocolObject):
     """The path is up."""
 
     event: Literal["ready"] = "ready"
     setup_ns: int
 
 
-class ProgressFidelity(ProtocolRecord):
+class ProgressFidelity(ProtocolObject):
     """Counted from the cell's start: packets released, those of them that were late, and waits for a processor.
 
     `exchange_delay` is how much of its budget is used: 1 is all of it; null before the first exchange succeeded.
@@ -48,7 +48,7 @@ class ProgressFidelity(ProtocolRecord):
     exchange_delay: float | None
 
 
-class Progress(ProtocolRecord):
+class Progress(ProtocolObject):
     """How far the cell is. `median_ns` is that of the exchanges so far; `fidelity` is null without an emulator."""
 
     event: Literal["progress"] = "progress"
@@ -65,7 +65,7 @@ class Progress(ProtocolRecord):
         return min(1.0, self.done / self.total) if self.done and self.total else None
 
 
-class Error(ProtocolRecord):
+class Error(ProtocolObject):
     """The cell did not run to its end."""
 
     event: Literal["error"] = "error"
@@ -79,13 +79,13 @@ class Error(ProtocolRecord):
         return Failure(self.kind, self.message, self.hint)
 
 
-Event = Annotated[Started | Ready | Progress | Finished | Error, Field(discriminator="event")]
+CellEvent = Annotated[Started | Ready | Progress | Finished | Error, Field(discriminator="event")]
 """What a line of a cell's standard output may be."""
 
-_EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+_EVENTS: TypeAdapter[CellEvent] = TypeAdapter(CellEvent, config=ConfigDict(defer_build=True))
 
 
-def read_event(line: bytes) -> Event | None:
+def read_event(line: bytes) -> CellEvent | None:
     """The event that a line tells; None for one of a kind that this version does not know.
 
     Raises: ProtocolError when it is no event, or one that lacks something.

@@ -1,9 +1,9 @@
 """How close the emulation of a cell came to what was asked: times, waiting for processors, and the budget for both."""
 
-from crosswind.cell.protocol_record import ProtocolRecord
+from crosswind.cell.protocol_object import ProtocolObject
 
 
-class Times(ProtocolRecord):
+class Times(ProtocolObject):
     """A distribution of `n` times, in nanoseconds."""
 
     n: int
@@ -12,14 +12,14 @@ class Times(ProtocolRecord):
     max: int
 
 
-class DirectionTimes(ProtocolRecord):
+class DirectionTimes(ProtocolObject):
     """A distribution of times for each direction."""
 
     forward: Times
     reverse: Times
 
 
-class Waiting(ProtocolRecord):
+class Waiting(ProtocolObject):
     """How long a thread ran and how long it waited for a processor; `fraction` is the waiting's share of the time."""
 
     run_ns: int
@@ -28,14 +28,14 @@ class Waiting(ProtocolRecord):
     fraction: float
 
 
-class HostsWaiting(ProtocolRecord):
+class HostsWaiting(ProtocolObject):
     """The waiting of each host's thread that waited most."""
 
     client: Waiting
     server: Waiting
 
 
-class FidelityBudget(ProtocolRecord):
+class FidelityBudget(ProtocolObject):
     """What a cell may miss by and still be valid."""
 
     delay_error_p99_ns: int
@@ -45,14 +45,14 @@ class FidelityBudget(ProtocolRecord):
     exchange_delay_share: float
 
 
-class UsedProcessors(ProtocolRecord):
+class UsedProcessors(ProtocolObject):
     """Numbers of the processors that a cell ran on."""
 
     emulator: tuple[int, ...]
     hosts: tuple[int, ...]
 
 
-class ExchangeDelay(ProtocolRecord):
+class ExchangeDelay(ProtocolObject):
     """How much longer a mean exchange was because processors were busy with something else, beside the median one."""
 
     hosts_ns: int
@@ -60,7 +60,7 @@ class ExchangeDelay(ProtocolRecord):
     median_ns: int
 
 
-class Fidelity(ProtocolRecord):
+class Fidelity(ProtocolObject):
     """How close the emulation came to what was asked."""
 
     delay_error_ns: Times

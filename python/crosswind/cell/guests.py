@@ -48,7 +48,7 @@ second. After 300 s Linux's count of ticks has passed the 32 bits in which parts
 
 _AGE_NS = AGE_S * 1_000_000_000
 
-ENDED = b'{"event":"guest_ended"'
+GUEST_ENDED = b'{"event":"guest_ended"'
 """How the last thing begins that a guest writes."""
 
 _ANSWER_TIMEOUT_S = 30.0
@@ -249,7 +249,7 @@ def read_ended(line: bytes) -> Mapping[str, Any] | None:
 
     The program's own last line stands before it when it does not end with a newline.
     """
-    at = line.rfind(ENDED)
+    at = line.rfind(GUEST_ENDED)
     if at < 0:
         return None
     ended: Mapping[str, Any] = json.loads(line[at:])

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from crosswind.cell.binary import BINARY, filled_in
-from crosswind.cell.events import Error, Event, ProtocolError, Started, read_event
+from crosswind.cell.binary import BINARY, with_ports
+from crosswind.cell.events import CellEvent, Error, ProtocolError, Started, read_event
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
-from crosswind.cell.programs import InGuest, Process, Program
 from crosswind.cell.result import Finished
+from crosswind.cell.started import InGuest, Process, Program
 from crosswind.cell.streams import NAMES
 
 GRACE_S = 10.0
@@ -68,7 +68,7 @@ class CellProcess:
         cell: Mapping[str, Any],
         *,
         binary: Path,
-        on_event: Callable[[Event], None] = lambda _event: None,
+        on_event: Callable[[CellEvent], None] = lambda _event: None,
         grace_s: float = GRACE_S,
         template: Template | None = None,
         cpu: int | None = None,
@@ -76,12 +76,12 @@ class CellProcess:
         self._on_event = on_event
         self._lines = bytearray()
         self._stderr = bytearray()
-        self._last_event: Event | None = None
+        self._last_event: CellEvent | None = None
         self._failure: Failure | None = None
         self._interrupted = False
         self._next_look = 0.0
         self._started = time.monotonic()
-        text = json.dumps(filled_in(cell, binary)).encode()
+        text = json.dumps(with_ports(cell, binary)).encode()
         if template is None:
             self._process: Program = Process(binary, text, _passed(cell))
         else:

@@ -10,11 +10,11 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from crosswind.cell.fidelity import DirectionTimes, Fidelity
-from crosswind.cell.protocol_record import ProtocolRecord
+from crosswind.cell.protocol_object import ProtocolObject
 from crosswind.warning import ResultWarning, from_earlier
 
 
-class OutcomeCount(ProtocolRecord):
+class OutcomeCount(ProtocolObject):
     """Exchanges that ended in one way other than well, and the text of the first one's error."""
 
     outcome: str
@@ -41,7 +41,7 @@ def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
     return sorted(totals.values(), key=lambda one: (-one.count, one.outcome))
 
 
-class SampleCounts(ProtocolRecord):
+class SampleCounts(ProtocolObject):
     """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first.
 
     Stored results of earlier versions, which did not count outcomes, have none.
@@ -58,7 +58,7 @@ class SampleCounts(ProtocolRecord):
         return not self.rows or self.ok > 0
 
 
-class ProgramEnd(ProtocolRecord):
+class ProgramEnd(ProtocolObject):
     """How the client of the workload `program` ended: with an exit status, or by a signal."""
 
     exit_code: int | None
@@ -74,21 +74,21 @@ class ProgramEnd(ProtocolRecord):
         return f"exit status {self.exit_code}" if self.signal is None else f"signal {self.signal}"
 
 
-class TcpRetransmits(ProtocolRecord):
+class TcpRetransmits(ProtocolObject):
     """TCP segments that each host retransmitted, as its kernel has counted them."""
 
     client: int
     server: int
 
 
-class HopLedger(ProtocolRecord):
+class HopLedger(ProtocolObject):
     """What one hop did to packets of one direction."""
 
     dropped: dict[str, int]
     marked: int
 
 
-class DirectionLedger(ProtocolRecord):
+class DirectionLedger(ProtocolObject):
     """Packets of one direction: in + duplicated = delivered + dropped (by cause) + queued.
 
     `corrupted`: of those delivered, the ones with a flipped bit. `marked`: with a mark of the path (ECN).
@@ -108,7 +108,7 @@ class DirectionLedger(ProtocolRecord):
     icmp: int
 
 
-class Ledger(ProtocolRecord):
+class Ledger(ProtocolObject):
     """Where every packet went. `closed`: whether it adds up."""
 
     forward: DirectionLedger
@@ -116,7 +116,7 @@ class Ledger(ProtocolRecord):
     closed: bool
 
 
-class HostReadback(ProtocolRecord):
+class HostReadback(ProtocolObject):
     """Settings as the kernel had them; `socket` is null where no socket of the workload's was looked at."""
 
     sysctl: dict[str, str]
@@ -125,14 +125,14 @@ class HostReadback(ProtocolRecord):
     socket: dict[str, str | int | bool | None] | None
 
 
-class Readback(ProtocolRecord):
+class Readback(ProtocolObject):
     """Settings of both hosts."""
 
     client: HostReadback
     server: HostReadback
 
 
-class ProcessorTime(ProtocolRecord):
+class ProcessorTime(ProtocolObject):
     """Processor time of a cell's threads."""
 
     client_ns: int
@@ -140,28 +140,28 @@ class ProcessorTime(ProtocolRecord):
     emulator_ns: int
 
 
-class PacketCount(ProtocolRecord):
+class PacketCount(ProtocolObject):
     """Packets and their IP bytes."""
 
     packets: int
     bytes: int
 
 
-class DirectionCounts(ProtocolRecord):
+class DirectionCounts(ProtocolObject):
     """Packets of each direction."""
 
     forward: PacketCount
     reverse: PacketCount
 
 
-class Traffic(ProtocolRecord):
+class SetupTraffic(ProtocolObject):
     """What the hosts handed to the path before and after their kept connections were open."""
 
     setup: DirectionCounts
     exchanges: DirectionCounts
 
 
-class HostProfile(ProtocolRecord):
+class HostCpuProfile(ProtocolObject):
     """Where one host's processor time went: stacks by the part of the program that they were in."""
 
     samples: int
@@ -169,29 +169,29 @@ class HostProfile(ProtocolRecord):
     parts: dict[str, int]
 
 
-class Profile(ProtocolRecord):
+class CpuProfile(ProtocolObject):
     """Where the processor time of client and server went."""
 
     interval_ns: int
-    client: HostProfile
-    server: HostProfile
+    client: HostCpuProfile
+    server: HostCpuProfile
 
 
-class Versions(ProtocolRecord):
+class Versions(ProtocolObject):
     """What a cell was run by."""
 
     crosswind_cell: str
     kernel: str
 
 
-class PeerClock(ProtocolRecord):
+class PeerClock(ProtocolObject):
     """The clock of a client's times."""
 
     name: str
     resolution_ns: int
 
 
-class PeerEnd(ProtocolRecord):
+class PeerEnd(ProtocolObject):
     """Who one end was: `native`, or a peer. `processor_wait_ns` is null where it was not measured.
 
     `implementation` is the program with its version, as it calls itself; `facts` are what else it has counted.
@@ -204,7 +204,7 @@ class PeerEnd(ProtocolRecord):
     facts: dict[str, float]
 
 
-class Peers(ProtocolRecord):
+class Peers(ProtocolObject):
     """Who the ends were. `verified_transport`: what the client found every connection to be; null if it cannot tell."""
 
     client: PeerEnd
@@ -212,7 +212,7 @@ class Peers(ProtocolRecord):
     verified_transport: str | None
 
 
-class NetworkClocks(ProtocolRecord):
+class NetworkClocks(ProtocolObject):
     """The server's clock beside the client's: server = client + offset before the cell, as far as the uncertainty.
 
     `drift_ns`: by how much the offset grew until after it. `one_way`: whether it is known well enough for delays of one
@@ -226,7 +226,7 @@ class NetworkClocks(ProtocolRecord):
     one_way: bool
 
 
-class TcpOfEnd(ProtocolRecord):
+class TcpOfEnd(ProtocolObject):
     """What one end's kernel has counted of the TCP connections of a cell.
 
     `segments_sent` are those with data; `retransmitted` are also those of handshakes. Something was in flight or to be
@@ -242,14 +242,14 @@ class TcpOfEnd(ProtocolRecord):
     send_buffer_limited_ns: int
 
 
-class TcpOfEnds(ProtocolRecord):
+class TcpOfEnds(ProtocolObject):
     """The same of both ends: each counts what it has sent itself."""
 
     client: TcpOfEnd
     server: TcpOfEnd
 
 
-class Network(ProtocolRecord):
+class RealNetwork(ProtocolObject):
     """The network that is really there: who the server was, and what both ends know of what lies between.
 
     `server` is the address of its control connection, `client` the client's on it, `round_trip_ns` the shortest round
@@ -266,7 +266,7 @@ class Network(ProtocolRecord):
     tcp: TcpOfEnds | None
 
 
-class QdiscCounters(ProtocolRecord):
+class QdiscCounters(ProtocolObject):
     """What a queueing discipline has counted, with what those inside have."""
 
     sent: int
@@ -277,7 +277,7 @@ class QdiscCounters(ProtocolRecord):
     queued_bytes: int
 
 
-class Qdisc(ProtocolRecord):
+class Qdisc(ProtocolObject):
     """A queueing discipline of the kernel. Its settings, which differ by its kind, are fields too."""
 
     stage: int
@@ -286,14 +286,14 @@ class Qdisc(ProtocolRecord):
     marked: int
 
 
-class QdiscChange(ProtocolRecord):
+class QdiscChange(ProtocolObject):
     """A change of settings: when it was due, from the first packet on, and how much later the kernel had it."""
 
     due_ns: int
     late_ns: int
 
 
-class NetemPath(ProtocolRecord):
+class NetemPath(ProtocolObject):
     """The queueing disciplines of each direction, in the order in which packets pass them, and when they changed."""
 
     forward: tuple[Qdisc, ...]
@@ -301,7 +301,7 @@ class NetemPath(ProtocolRecord):
     changes: tuple[QdiscChange, ...]
 
 
-class Finished(ProtocolRecord):
+class Finished(ProtocolObject):
     """The cell ran to its end: its result.
 
     `ledger`, `fidelity` and `traffic` are null over a network that is really there, `network` everywhere else, and
@@ -324,10 +324,10 @@ class Finished(ProtocolRecord):
     cpu: ProcessorTime | None
     versions: Versions
     readback: Readback
-    traffic: Traffic | None
-    network: Network | None
+    traffic: SetupTraffic | None
+    network: RealNetwork | None
     netem: NetemPath | None
-    profile: Profile | None
+    profile: CpuProfile | None
     elapsed_ns: int
     virtual_time: bool
     processors_awake: bool

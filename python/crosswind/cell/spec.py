@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import KeyType, catalog
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.keys import HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value

@@ -21,16 +21,16 @@ from crosswind.store.listing import (
     ListedRun,
     Unreadable,
     attempts_of,
-    examine,
+    disk_size,
+    examine_directory,
+    half_written,
     is_leftover,
     is_run,
     list_runs,
-    parts_of,
-    size_of,
 )
 from crosswind.store.lock import in_use, used_by_another
 from crosswind.store.removal import not_a_run, remove_entries, remove_run
-from crosswind.terminal_table import Cell, Column, numbers, print_table
+from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 40
@@ -48,7 +48,7 @@ class _Removal:
 
     def is_current(self) -> bool:
         """Whether no session has been at work since this was looked at: the answer may have been long in coming."""
-        now = examine(self.directory)
+        now = examine_directory(self.directory)
         if self.active == (now.active if isinstance(now, ListedRun) else None):
             return True
         click.echo(f"{self.directory} has changed meanwhile: left alone", err=True)
@@ -116,7 +116,7 @@ def _named(named: Sequence[Path]) -> list[Listed]:
             raise not_a_run(directory)
         if in_use(directory):
             raise used_by_another(directory)
-        listed.append(examine(directory))
+        listed.append(examine_directory(directory))
     return listed
 
 
@@ -134,11 +134,11 @@ def _removals(found: Sequence[Listed], *, leftovers: bool = False) -> list[_Remo
     for listed in found:
         place = listed.directory
         if not isinstance(listed, ListedRun):
-            removals.append(_Removal(place, "half removed" if listed.leftover else "unreadable", size_of(place)))
+            removals.append(_Removal(place, "half removed" if listed.leftover else "unreadable", disk_size(place)))
         elif not leftovers:
             removals.append(_Removal(place, listed.status.value, listed.size_bytes, listed.active))
-        elif entries := (*parts_of(place), *attempts_of(place)):
-            size_bytes = sum(map(size_of, entries))
+        elif entries := (*half_written(place), *attempts_of(place)):
+            size_bytes = sum(map(disk_size, entries))
             removals.append(_Removal(place, f"{len(entries)} left over", size_bytes, listed.active, entries))
     return removals
 
@@ -169,7 +169,7 @@ def _offer(console: Console, found: Sequence[Listed]) -> None:
 
 def _show(console: Console, removals: Sequence[_Removal]) -> None:
     shown = removals[:_SHOWN]
-    rows: list[list[Cell]] = [
+    rows: list[list[TextCell]] = [
         [
             str(removal.directory),
             time_text(removal.active) if removal.active else "–",
@@ -178,7 +178,7 @@ def _show(console: Console, removals: Sequence[_Removal]) -> None:
         ]
         for removal in shown
     ]
-    columns = [Column("run"), Column("last active (UTC)", spare=1), Column("what"), *numbers("size")]
+    columns = [TextColumn("run"), TextColumn("last active (UTC)", spare=1), TextColumn("what"), *number_columns("size")]
     print_table(console, columns, rows)
     if len(removals) > len(shown):
         console.print(f"and {len(removals) - len(shown)} more")

@@ -5,9 +5,9 @@ import json
 import click
 from rich.text import Text
 
-from crosswind.cell.doctor import Check, Diagnosis, examine
+from crosswind.cell.doctor import Diagnosis, MachineCheck, examine_machine
 from crosswind.cli.output import plain_console
-from crosswind.terminal_table import Cell, Column, print_table
+from crosswind.terminal_table import TextCell, TextColumn, print_table
 
 
 @click.command()
@@ -17,7 +17,7 @@ def command(as_json: bool) -> int:
 
     Exit status: 0 when cells can run here, 1 when they cannot.
     """
-    diagnosis = examine()
+    diagnosis = examine_machine()
     if as_json:
         click.echo(json.dumps(diagnosis.as_json(), indent=2, ensure_ascii=False))
     else:
@@ -26,14 +26,14 @@ def command(as_json: bool) -> int:
 
 
 def _print(diagnosis: Diagnosis) -> None:
-    rows: list[list[Cell]] = []
+    rows: list[list[TextCell]] = []
     for check in diagnosis.checks:
         detail = Text(check.detail)
         if check.hint:
             detail += Text(f"\n{check.hint}", style="yellow")
         rows.append([_verdict(check), check.name, detail])
     console = plain_console()
-    print_table(console, [Column(), Column(), Column()], rows)
+    print_table(console, [TextColumn(), TextColumn(), TextColumn()], rows)
     console.print(_summary(diagnosis))
 
 
@@ -49,7 +49,7 @@ def _summary(diagnosis: Diagnosis) -> str:
     )
 
 
-def _verdict(check: Check) -> Text:
+def _verdict(check: MachineCheck) -> Text:
     if check.ok:
         return Text("ok", style="green")
     return Text("missing", style="bold red") if check.required else Text("without", style="yellow")

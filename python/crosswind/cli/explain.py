@@ -10,7 +10,7 @@ import click
 from crosswind.cli.output import plain_console
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.errors import UsageError
-from crosswind.terminal_table import Column, numbers, print_table
+from crosswind.terminal_table import TextColumn, number_columns, print_table
 
 if TYPE_CHECKING:
     from crosswind.explained import Timed
@@ -95,31 +95,40 @@ def command(
 
 def _sentence(each: "Timed") -> str:
     from crosswind.explained import Connection, Explained
-    from crosswind.report.text.connections import of_connection
-    from crosswind.report.text.explained import why
+    from crosswind.report.text.connections import connection_sentence
+    from crosswind.report.text.explained import exchange_sentence
 
     match each:
         case Explained():
-            return why(each)
+            return exchange_sentence(each)
         case Connection():
-            return of_connection(each)
+            return connection_sentence(each)
     raise AssertionError(each)
 
 
 def _print(each: "Timed") -> None:
     """The sentence, of a connection its parts, and the timeline."""
     from crosswind.explained import Connection
-    from crosswind.report.explain_page import parts_of
+    from crosswind.report.explain_page import part_rows
     from crosswind.report.text.explained import timeline
 
     console = plain_console()
     console.print(_sentence(each))
     if isinstance(each, Connection):
-        columns = [Column("spent on"), Column("data of the"), *numbers("takes", "share", "times", "window, bytes")]
-        print_table(console, columns, parts_of(each))
+        columns = [
+            TextColumn("spent on"),
+            TextColumn("data of the"),
+            *number_columns("takes", "share", "times", "window, bytes"),
+        ]
+        print_table(console, columns, part_rows(each))
         console.print()
     rows = timeline(each)
-    columns = [*numbers("at", "takes", "share"), Column("spent on"), Column("where"), Column("packet", spare=1)]
+    columns = [
+        *number_columns("at", "takes", "share"),
+        TextColumn("spent on"),
+        TextColumn("where"),
+        TextColumn("packet", spare=1),
+    ]
     print_table(console, columns, rows[:_ROWS])
     if len(rows) > _ROWS:
         console.print(f"and {len(rows) - _ROWS} more: --json and --html have them all")

@@ -10,12 +10,20 @@ import click
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import check_study
 from crosswind.errors import EngineError, StudyError, UsageError
-from crosswind.study.answers import NOTHING, STARTERS, Answers, factor_of, losses_of, networks_of, what_of
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.starter import in_words_of_answers, starter, sureness_of
+from crosswind.study.starter_answers import (
+    NO_COMPARISON,
+    STARTERS,
+    Answers,
+    read_factor,
+    read_losses,
+    read_networks,
+    read_workload,
+)
 
-Answer = TypeVar("Answer")
+Given = TypeVar("Given")
 
 _USUAL_NETWORK = "4g"
 _USUAL_SURENESS = "5%"
@@ -35,7 +43,7 @@ Without options it asks on the terminal. As one line:
 @click.option(
     "--compare",
     metavar="LEVELS",
-    help=f"What to compare: transports, networks, loss as 0%,2%, KEY=LEVELS, or {NOTHING}.",
+    help=f"What to compare: transports, networks, loss as 0%,2%, KEY=LEVELS, or {NO_COMPARISON}.",
 )
 @click.option("--sure", "--precision", metavar="TARGET", help="Precision: 5% of the mean, 2ms, or 20 repetitions.")
 @click.option("--loss", metavar="LEVELS", help="Loss in each direction, besides the comparison, as 0%,2%.")
@@ -63,19 +71,19 @@ def command(
         what,
         f"What is measured?\n{_choices()}\n",
         usual=next(iter(STARTERS)),
-        read=what_of,
+        read=read_workload,
     )
     networks = _answer(
         network,
         "Over which network, or networks? (`crosswind networks` lists them)",
         usual=_USUAL_NETWORK,
-        read=networks_of,
+        read=read_networks,
     )
     factor = _answer(
         compare,
-        f"What is compared? (transports, networks, loss as 0%,2%, sizes, KEY=LEVELS, or {NOTHING})",
+        f"What is compared? (transports, networks, loss as 0%,2%, sizes, KEY=LEVELS, or {NO_COMPARISON})",
         usual=STARTERS[kind].compare,
-        read=factor_of,
+        read=read_factor,
     )
     target, repetitions = _answer(
         sure,
@@ -83,7 +91,7 @@ def command(
         usual=_USUAL_SURENESS,
         read=lambda text: sureness_of(text, kind),
     )
-    losses = () if loss is None else losses_of(loss, factor)
+    losses = () if loss is None else read_losses(loss, factor)
     text = starter(Answers(kind, networks, factor, target, repetitions, losses), file=file)
     study = _checked(text, file)
     if file == STANDARD_INPUT:
@@ -125,18 +133,18 @@ def _missing(given: dict[str, str | None]) -> UsageError:
     return UsageError(f"{', '.join(missing)}: missing, and there is no terminal to ask on", hint=f"add {line}")
 
 
-def _answer(given: str | None, question: str, *, usual: str, read: Callable[[str], Answer]) -> Answer:
+def _answer(given: str | None, question: str, *, usual: str, read: Callable[[str], Given]) -> Given:
     """What was given by an option, else what is answered on the terminal; asked again until it can be read."""
     if given is not None:
         return read(given)
 
-    def read_or_say(text: str) -> Answer:
+    def read_or_say(text: str) -> Given:
         try:
             return read(text)
         except StudyError as error:
             raise click.UsageError(f"{error.message} ({error.hint})" if error.hint else error.message) from None
 
-    answer: Answer = click.prompt(question, default=usual, value_proc=read_or_say, err=True)
+    answer: Given = click.prompt(question, default=usual, value_proc=read_or_say, err=True)
     return answer
 
 

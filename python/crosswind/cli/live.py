@@ -17,11 +17,11 @@ from crosswind.errors import CrosswindError, UsageError
 from crosswind.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
-    from crosswind.live.goodput import Amount, Goodput
+    from crosswind.live.goodput import Goodput, TransferAmount
     from crosswind.live.probe import Probe
-    from crosswind.live.session import Session
+    from crosswind.live.session import LiveSession
     from crosswind.live.targets import Target
-    from crosswind.live.thresholds import Judged
+    from crosswind.live.thresholds import JudgedThreshold
     from crosswind.live.views import Subject, View
     from crosswind.live.watch import Watch
 
@@ -101,7 +101,7 @@ def command(
     host: str,
     tcp: int | None,
     transport: str | None,
-    probe: "Amount | None",
+    probe: "TransferAmount | None",
     token_file: Path | None,
     family: str | None,
     interval: int,
@@ -134,12 +134,12 @@ def command(
     if html is not None:
         check_writable(html)
     # What watches takes a while to import, for which neither --help nor a mistake should wait.
-    from crosswind.live.session import Session
-    from crosswind.live.thresholds import judge, thresholds_of
+    from crosswind.live.session import LiveSession
+    from crosswind.live.thresholds import judge_thresholds, read_thresholds
     from crosswind.live.views import JsonLines, Subject, View
     from crosswind.live.watch import Watch
 
-    thresholds = thresholds_of(fail_if, can_be_refused=tcp is not None)
+    thresholds = read_thresholds(fail_if, can_be_refused=tcp is not None)
     ends = _Ends.of(host, family, needs_server=transport is not None or probe is not None, token_file=token_file)
     measured = _measured(ends, probe)
     with ExitStack() as opened:
@@ -151,14 +151,14 @@ def command(
             keeps_order=sending.keeps_order, tells_ways=sending.tells_ways, can_be_refused=sending.can_be_refused,
         )  # fmt: skip
         end_ns = None if duration is None else start_ns + duration
-        session = Session(watch, sending, clock=time.monotonic_ns, end_ns=end_ns)
+        session = LiveSession(watch, sending, clock=time.monotonic_ns, end_ns=end_ns)
         subject = Subject(ends.target, sending.name, sending.description, interval, rate, measured)
         report = None if html is None else _Report(html, watch, subject, session)
         view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)
         if metrics is not None:
             opened.enter_context(_served(session, subject, metrics))
         ended_ns = view.run(session)
-    judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
+    judged = judge_thresholds(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
     if report is not None:
         report.write(judged, ended_ns, sending)
@@ -195,18 +195,18 @@ class _Ends:
         return cls(target, server)
 
 
-def _measured(ends: _Ends, amount: "Amount | None") -> "tuple[Goodput, ...]":
+def _measured(ends: _Ends, amount: "TransferAmount | None") -> "tuple[Goodput, ...]":
     """What TCP gets, where that is asked for. Raises: CrosswindError."""
     if amount is None:
         return ()
     from crosswind.cell.binary import find_binary
-    from crosswind.live.throughput import DIRECTIONS, measure
+    from crosswind.live.throughput import TRANSFER_DIRECTIONS, measure_throughput
 
     assert ends.server is not None
     binary, found = find_binary(), []
-    for direction in DIRECTIONS:
+    for direction in TRANSFER_DIRECTIONS:
         click.echo(f"measuring TCP throughput to {ends.server}: {direction}", err=True)
-        found.append(measure(ends.server, ends.target.family_name, direction, amount, binary=binary))
+        found.append(measure_throughput(ends.server, ends.target.family_name, direction, amount, binary=binary))
     return tuple(found)
 
 
@@ -248,7 +248,7 @@ def _view(watch: "Watch", subject: "Subject") -> "View":
     return Screen(watch, subject, console)
 
 
-def _served(session: "Session", subject: "Subject", address: str) -> AbstractContextManager[None]:
+def _served(session: "LiveSession", subject: "Subject", address: str) -> AbstractContextManager[None]:
     """Serves metrics of a session. Raises: CrosswindError."""
     from crosswind.live.metrics import Metrics, parse_address
 
@@ -261,7 +261,7 @@ def _served(session: "Session", subject: "Subject", address: str) -> AbstractCon
 class _Report:
     """The page at the end of a session."""
 
-    def __init__(self, path: Path, watch: "Watch", subject: "Subject", session: "Session") -> None:
+    def __init__(self, path: Path, watch: "Watch", subject: "Subject", session: "LiveSession") -> None:
         from crosswind.live.report.history import History
         from crosswind.live.report.page import origin_now
 
@@ -269,7 +269,7 @@ class _Report:
         self._origin, self._history = origin_now(), History()
         session.inform(self._history.handle_news)
 
-    def write(self, judged: "list[Judged]", ended_ns: int, probe: "Probe") -> None:
+    def write(self, judged: "list[JudgedThreshold]", ended_ns: int, probe: "Probe") -> None:
         """Args: probe: closed. Raises: DiskError."""
         # Drawing takes more than a second to import.
         from crosswind.live.report.account import Account

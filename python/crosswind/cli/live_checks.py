@@ -10,7 +10,7 @@ from crosswind.errors import UsageError
 from crosswind.units import UnitError, format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from crosswind.live.goodput import Amount
+    from crosswind.live.goodput import TransferAmount
 
 _MILLISECOND_NS = 10**6
 _SHORTEST_INTERVAL_NS = 10 * _MILLISECOND_NS
@@ -74,9 +74,9 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"--html {path}: cannot be written", hint="name a file in a directory that you may write")
 
 
-def read_amount(_context: click.Context, _option: click.Parameter, text: str | None) -> "Amount | None":
+def read_amount(_context: click.Context, _option: click.Parameter, text: str | None) -> "TransferAmount | None":
     """How much `--probe` transfers each way, as a time or a size. Raises: UsageError."""
-    from crosswind.live.goodput import Amount
+    from crosswind.live.goodput import TransferAmount
 
     if text is None:
         return None
@@ -86,7 +86,7 @@ def read_amount(_context: click.Context, _option: click.Parameter, text: str | N
         if text.strip().isdecimal():
             break
         try:
-            amount = Amount(**{"duration_ns": None, "size_bytes": None, name: parse(text)})
+            amount = TransferAmount(**{"duration_ns": None, "size_bytes": None, name: parse(text)})
             break
         except UnitError:
             continue

@@ -14,7 +14,7 @@ from crosswind.cli.output import plain_console
 from crosswind.errors import UsageError, did_you_mean
 from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network
-from crosswind.terminal_table import Cell, Column, numbers, print_table
+from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
 
 SCHEMA = "crosswind.networks/1"
 _WIDE = 110
@@ -51,12 +51,12 @@ def _print_all(console: Console) -> None:
     wide = not sys.stdout.isatty() or console.width >= _WIDE
     columns = [column for column in network_columns() if wide or column.narrow]
     heads = [title for column in columns for title in column.titles]
-    rows: list[list[Cell]] = []
+    rows: list[list[TextCell]] = []
     for network in NETWORKS.values():
         what = "; ".join(filter(None, [network.what, besides(network)]))
         said = Text(f"{what}. ").append(f"{network.own_source}.", style="dim")
         rows.append([network.name, *(text for column in columns for text in column.texts(network)), said])
-    print_table(console, [Column("network"), *numbers(*heads), Column("description and source")], rows)
+    print_table(console, [TextColumn("network"), *number_columns(*heads), TextColumn("description and source")], rows)
     notes = dict.fromkeys(source.note for network in NETWORKS.values() for source in network.sources if source.note)
     text = " ".join([*notes, "`crosswind networks NAME` has the keys of one of them."])
     console.print(Text(f"\n{text}", style="dim"))

@@ -16,7 +16,7 @@ from crosswind.execution.planning import precision
 from crosswind.report.text.format import NOTHING, count, quantity
 from crosswind.study.design import Study
 from crosswind.study.precision import most_repetitions
-from crosswind.terminal_table import Column, numbers, print_table
+from crosswind.terminal_table import TextColumn, number_columns, print_table
 
 if TYPE_CHECKING:
     from crosswind.analysis.needed import NeededRepetitions
@@ -90,7 +90,7 @@ def print_needed(
         fixed = "too many" if row.fixed is None else count(row.fixed)
         earlier = str(row.pilot_units)
         rows.append([name, f"± {row.target}", earlier, _spread(row), needed_text(row), fixed, time])
-    print_table(console, [Column("precision"), *numbers(*heads)], rows)
+    print_table(console, [TextColumn("precision"), *number_columns(*heads)], rows)
     total_s = sum(seconds_by_cell(needed, seconds).values())
     console.print(Text(f"all cells, one by one: about {seconds_text(total_s)}"))
     console.print(Text(_FOOTNOTE, style="dim"))

@@ -12,7 +12,7 @@ from crosswind.execution.planning import PlanCosts
 from crosswind.forecast import HEAVY, PROGRAM_NS, Forecast
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
-from crosswind.terminal_table import Column, numbers, print_table
+from crosswind.terminal_table import TextColumn, number_columns, print_table
 
 _LONGEST = 10
 _MUCH_SHORTER = 3
@@ -117,14 +117,14 @@ def _where_from(costs: PlanCosts) -> str:
 
 
 def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
-    print_table(console, [Column(), Column()], [[Text(name, style="dim"), text] for name, text in facts])
+    print_table(console, [TextColumn(), TextColumn()], [[Text(name, style="dim"), text] for name, text in facts])
 
 
 def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
     longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
     head = "a repetition of the longest cells" if len(cells) > _LONGEST else "a repetition of a cell"
     rows = [[str(cell.index), _levels(cell), *_numbers(each[cell.index])] for cell in longest]
-    print_table(console, [*numbers("cell"), Column(head), *numbers("takes", "packets", "load")], rows)
+    print_table(console, [*number_columns("cell"), TextColumn(head), *number_columns("takes", "packets", "load")], rows)
     if len(cells) > len(longest):
         console.print(Text(f"and {len(cells) - len(longest)} cells that take less", style="dim"))
 
@@ -134,11 +134,11 @@ def print_order(console: Console, planned: PlannedRuns) -> None:
     console.print()
     each = planned.each
     columns = [
-        *numbers("order"),
-        Column("key"),
-        *numbers("block"),
-        Column("repetition"),
-        *numbers(*["takes"] * bool(each)),
+        *number_columns("order"),
+        TextColumn("key"),
+        *number_columns("block"),
+        TextColumn("repetition"),
+        *number_columns(*["takes"] * bool(each)),
     ]
     rows = [
         [str(item.order), item.key, str(item.block), _levels(item.cell)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.cli.quantities import read_by
-from crosswind.effect import Effect, PathEffect
 from crosswind.errors import UsageError
 from crosswind.metrics import METRICS
+from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.units import (
     format_duration,
     format_probability,
@@ -41,7 +41,7 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Question:
+class PathQuestion:
     """A path and its hosts, as asked for on the command line; None: the profile's or the kernel's."""
 
     size_bytes: int | None
@@ -59,7 +59,7 @@ class Question:
         loss = float(self.loss)
         queue = None if self.queue_packets is None else {"packets": self.queue_packets}
         mtu_bytes = None if self.mss_bytes is None else self.mss_bytes + _HEADERS_BYTES
-        way = Effect(0, loss, self.rate_bps, loss_after_loss=loss, queue=queue)
+        way = DirectionEffect(0, loss, self.rate_bps, loss_after_loss=loss, queue=queue)
         size = self.size_bytes if kind == "transfer" else None
         cell = {
             "path": {"mtu_bytes": mtu_bytes},
@@ -136,7 +136,7 @@ def command(
         _print_simulated(question, simulated)
 
 
-def _question(options: Mapping[str, Any]) -> Question:
+def _question(options: Mapping[str, Any]) -> PathQuestion:
     """The path that is asked about. Raises: UsageError where there is no such path."""
     if options["loss"] == 1:
         raise UsageError("--loss 100%: nothing arrives", hint="give a loss below 100%")
@@ -156,7 +156,7 @@ def _question(options: Mapping[str, Any]) -> Question:
         "receive_buffer_bytes": options["window"],
         "min_rto_ns": options["min_rto"],
     }
-    return Question(
+    return PathQuestion(
         size_bytes=options["size"],
         rate_bps=options["rate"],
         rtt_ns=options["rtt"],
@@ -167,7 +167,7 @@ def _question(options: Mapping[str, Any]) -> Question:
     )
 
 
-def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]:
+def _predictions(question: PathQuestion, names: Sequence[str]) -> list["Prediction"]:
     """What each model says, those left out that say nothing of this path. Raises: UsageError for an unknown model."""
     from crosswind.models import MODELS, predict_situation, unknown_models
 
@@ -182,7 +182,7 @@ def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]
     return predictions
 
 
-def _description(question: Question) -> str:
+def _description(question: PathQuestion) -> str:
     """The path and the hosts in one line."""
     parts = [
         f"round trip {format_duration(question.rtt_ns)}",
@@ -197,7 +197,7 @@ def _description(question: Question) -> str:
     return " · ".join(parts)
 
 
-def _host(question: Question) -> list[tuple[str, str]]:
+def _host(question: PathQuestion) -> list[tuple[str, str]]:
     durations = ("min_rto_ns",)
     return [(key, format_duration(value) if key in durations else str(value)) for key, value in question.host.items()]
 
@@ -221,7 +221,7 @@ def _three_digits(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:#.3g}".rstrip(".")
 
 
-def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
+def _simulated(question: PathQuestion, runs: int | None, seed: int) -> dict[str, Any]:
     """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
     from crosswind.models.simulated import simulated_transfers
 
@@ -238,7 +238,7 @@ def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any
     return {"runs": n, "seed": seed, "mean": 1e9 * made.mean_s, "standard_error": error_ns, **ranks}
 
 
-def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:
+def _print_simulated(question: PathQuestion, found: Mapping[str, Any]) -> None:
     divisor, unit = METRICS["transfer_time"].unit.scale_for([found["mean"]])
     click.echo(
         f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {found['runs']} times packet by packet"
@@ -249,6 +249,6 @@ def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:
     click.echo(f"  {ranks} {unit}")
 
 
-def _plain(question: Question, predictions: Sequence["Prediction"]) -> dict[str, Any]:
+def _plain(question: PathQuestion, predictions: Sequence["Prediction"]) -> dict[str, Any]:
     asked = {**asdict(question), "loss": float(question.loss)}
     return {"schema": SCHEMA, "question": asked, "predictions": [asdict(made) for made in predictions]}

@@ -190,10 +190,10 @@ def _check_writable(capture: Path | None) -> None:
 
 def _copy(written: Path, capture: Path) -> None:
     """Raises: DiskError."""
-    from crosswind.report.files import whole
+    from crosswind.report.files import whole_file
 
     try:
-        with whole(capture) as part:
+        with whole_file(capture) as part:
             shutil.copyfile(written, part)
     except DiskError as error:
         raise DiskError(error.message, hint="--output DIR keeps the captures, too") from None
@@ -225,10 +225,10 @@ def _pass_on(part: Path) -> None:
 
 def _plain(summary: dict[str, Any]) -> dict[str, Any]:
     """The summary as JSON has it: of many connections the longest."""
-    from crosswind.report.text.connections import of_connection
+    from crosswind.report.text.connections import connection_sentence
 
     def of_all(connections: Sequence[Connection]) -> dict[str, Any]:
-        longest = [{**each.to_json(), "sentence": of_connection(each)} for each in connections[:_LONGEST_IN_JSON]]
+        longest = [{**each.to_json(), "sentence": connection_sentence(each)} for each in connections[:_LONGEST_IN_JSON]]
         for each in longest:
             for key in _WHICH:
                 del each[key]
@@ -267,11 +267,11 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
 
 def _connection_lines(connections: Sequence[Connection]) -> list[str]:
     """Where the time of the longest connections went, and that of all others together."""
-    from crosswind.report.text.connections import of_connection, went
+    from crosswind.report.text.connections import connection_sentence, spent_text
 
-    lines = [f"  {of_connection(connection)}" for connection in connections[:_LONGEST]]
+    lines = [f"  {connection_sentence(connection)}" for connection in connections[:_LONGEST]]
     others = connections[_LONGEST:]
-    return [*lines, f"  {count_of(len(others), 'other connection')}: {went(others)}"] if others else lines
+    return [*lines, f"  {count_of(len(others), 'other connection')}: {spent_text(others)}"] if others else lines
 
 
 def _round_trip_lines(summary: dict[str, Any]) -> list[str]:

@@ -13,17 +13,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.cell.events import Event
+from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress_text import (
     bad_news,
+    cell_line,
     concurrency_text,
     left_text,
     levels_of,
-    line_of,
     narrowness,
+    outcome_text,
     repetitions_text,
-    summary_of,
     troubles_text,
 )
 from crosswind.cli.reach import print_reached
@@ -73,7 +73,7 @@ class LiveProgress(Observer):
         """Adds a line."""
         self._tally.cell_started(planned)
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """Updates its line."""
         self._tally.cell_event(planned, event)
 
@@ -122,7 +122,7 @@ class LiveProgress(Observer):
         if facts:
             yield Text(f"  {', '.join(facts)}", style="dim")
         for cell in cells[:_SHOWN_CELLS]:
-            yield line_of(cell, tally.wall_s(cell), options.max_width)
+            yield cell_line(cell, tally.wall_s(cell), options.max_width)
         if len(cells) > _SHOWN_CELLS:
             yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
         yield from self._intervals(options.max_width)
@@ -179,7 +179,7 @@ class PlainProgress(Observer):
         """Prints nothing yet."""
         self._tally.cell_started(planned)
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """Prints nothing: the end of the cell says more."""
         self._tally.cell_event(planned, event)
 
@@ -193,7 +193,7 @@ class PlainProgress(Observer):
             wall_s = end.elapsed_ns / 1e9
             virtual = end.finished.virtual_time
             time_taken = virtual_text(end.finished.elapsed_ns, wall_s) if virtual else f"{wall_s:.1f} s"
-            parts = [summary_of(end.finished, progress), time_taken, left]
+            parts = [outcome_text(end.finished, progress), time_taken, left]
             self._print(f"{head}: {', '.join(part for part in parts if part)}")
         for line in bad_news(planned, end):
             self._print(line)

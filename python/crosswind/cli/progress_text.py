@@ -44,7 +44,7 @@ def narrowness(state: CellPrecision) -> float:
     return state.wanted / half if half and state.wanted is not None else 0.0
 
 
-def line_of(cell: CellUnderWay, wall_s: float, width: int) -> Text:
+def cell_line(cell: CellUnderWay, wall_s: float, width: int) -> Text:
     """One line about a running cell. Where it is too long, levels lose their names, and then their middle."""
     parts = [_progress(cell.progress)]
     if cell.planned.is_virtual and cell.progress is not None:
@@ -70,7 +70,7 @@ def _progress(progress: Progress | None) -> str:
     return "  ".join(parts)
 
 
-def summary_of(finished: Finished, progress: Progress | None) -> str:
+def outcome_text(finished: Finished, progress: Progress | None) -> str:
     """How the exchanges of a cell ended: "998 of 1000 ok, 2 x timeout, median 20.1 ms"."""
     if finished.program is not None:
         # It is one exchange, and why it failed has a line of its own.

@@ -12,7 +12,7 @@ from crosswind.cli.output import plain_console
 from crosswind.cli.text import size_text, time_text
 from crosswind.console import Console
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
-from crosswind.terminal_table import Column, print_table
+from crosswind.terminal_table import TextColumn, print_table
 
 SCHEMA = "crosswind.runs/1"
 
@@ -51,19 +51,19 @@ def print_runs(console: Console, root: Path, found: list[Listed]) -> None:
         console.print(f"there are no runs in {root}/")
         return
     if runs:
-        columns: dict[Column, Sequence[str | Text]] = {
-            Column("run"): [_name(run.directory, root) for run in runs],
-            Column("study", spare=1): [run.study for run in runs],
-            Column("started (UTC)", spare=2): [time_text(run.started) for run in runs],
-            Column("status"): [Text(run.status.value, style=STYLES[run.status]) for run in runs],
-            Column("repetitions", right=True): [f"{run.done}/{run.planned}" for run in runs],
+        columns: dict[TextColumn, Sequence[str | Text]] = {
+            TextColumn("run"): [_name(run.directory, root) for run in runs],
+            TextColumn("study", spare=1): [run.study for run in runs],
+            TextColumn("started (UTC)", spare=2): [time_text(run.started) for run in runs],
+            TextColumn("status"): [Text(run.status.value, style=STYLES[run.status]) for run in runs],
+            TextColumn("repetitions", right=True): [f"{run.done}/{run.planned}" for run in runs],
         }
         counts = [run.details for run in runs if run.details]
         if len(counts) == len(runs):
-            columns[Column("clock")] = [", ".join(count.clocks) for count in counts]
-            columns[Column("invalid", right=True)] = [str(count.invalid) for count in counts]
-            columns[Column("failed", right=True)] = [str(count.failed) for count in counts]
-        columns[Column("size", right=True)] = [size_text(run.size_bytes) for run in runs]
+            columns[TextColumn("clock")] = [", ".join(count.clocks) for count in counts]
+            columns[TextColumn("invalid", right=True)] = [str(count.invalid) for count in counts]
+            columns[TextColumn("failed", right=True)] = [str(count.failed) for count in counts]
+        columns[TextColumn("size", right=True)] = [size_text(run.size_bytes) for run in runs]
         print_table(console, list(columns), list(zip(*columns.values(), strict=True)))
     for run in runs:
         for outcome in run.details.outcomes if run.details else ():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.temporary import temporary_directory
-from crosswind.terminal_table import Column, table_lines
+from crosswind.terminal_table import TextColumn, table_lines
 
 if TYPE_CHECKING:
-    from crosswind.analysis.against_itself import Finding
+    from crosswind.analysis.against_itself import SelfTest
     from crosswind.store.run import StoredRun
 
 STUDY = "against-itself"
@@ -36,7 +36,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
     Exit status: 0 when nothing was found, 1 when more differences are shown than chance explains, 130 interrupted.
     """
     clocks = ["real", "virtual"] if clock == "both" else [clock]
-    findings: list[Finding] = []
+    findings: list[SelfTest] = []
     with ExitStack() as opened:
         place = output or opened.enter_context(temporary_directory())
         for name in clocks:
@@ -65,16 +65,16 @@ def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
     return running.run(study, output=directory, progress=progress_for(Console(stderr=True, highlight=False)))
 
 
-def _findings(run: "StoredRun", clock: str) -> "list[Finding]":
-    from crosswind.analysis.against_itself import findings_of
+def _findings(run: "StoredRun", clock: str) -> "list[SelfTest]":
+    from crosswind.analysis.against_itself import self_tests
 
-    return findings_of(run.record(), clock)
+    return self_tests(run.record(), clock)
 
 
-def _table(findings: "Sequence[Finding]") -> Iterator[str]:
+def _table(findings: "Sequence[SelfTest]") -> Iterator[str]:
     differing = sum(finding.is_finding for finding in findings)
     rows = [[finding.title, f"{finding.text}  {'FOUND' if finding.is_finding else 'ok'}"] for finding in findings]
-    yield from (line.plain for line in table_lines([Column(), Column()], rows))
+    yield from (line.plain for line in table_lines([TextColumn(), TextColumn()], rows))
     yield (
         f"{differing} of {len(findings)} tests found something" if differing else f"{len(findings)} tests found nothing"
     )

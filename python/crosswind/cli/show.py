@@ -15,7 +15,7 @@ from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
-from crosswind.terminal_table import Column, print_table
+from crosswind.terminal_table import TextColumn, print_table
 
 _SHOWN_CELLS = 40
 
@@ -95,7 +95,7 @@ def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
 
 def _print_cells(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
     factors = list(study.factors)
-    columns = [Column(head) for head in ("cell", *factors, *(["each takes about"] if checked else []))]
+    columns = [TextColumn(head) for head in ("cell", *factors, *(["each takes about"] if checked else []))]
     rows = []
     cells = list(study.cells())
     for cell in cells[:_SHOWN_CELLS]:

@@ -6,7 +6,7 @@ import click
 
 from crosswind.cli.output import plain_console
 from crosswind.study.files import builtin_studies
-from crosswind.terminal_table import Column, print_table
+from crosswind.terminal_table import TextColumn, print_table
 
 
 @click.command()
@@ -17,4 +17,4 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(dict(studies), indent=2, ensure_ascii=False))
         return
-    print_table(plain_console(), [Column(), Column()], studies)
+    print_table(plain_console(), [TextColumn(), TextColumn()], studies)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from crosswind.errors import UsageError
-from crosswind.terminal_table import Column, table_lines
+from crosswind.terminal_table import TextColumn, table_lines
 
 _CELLS = 5
 
@@ -58,7 +58,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         [comparison.key, "same" if comparison.same else f"differs: {', '.join(comparison.differing)}"]
         for comparison in verification.comparisons
     ]
-    for line in table_lines([Column(), Column()], rows):
+    for line in table_lines([TextColumn(), TextColumn()], rows):
         click.echo(line.plain)
     rerun = len(verification.comparisons)
     same = rerun - len(verification.differing)

@@ -40,7 +40,7 @@ _FEWEST_PACKETS = 100
 
 
 @dataclass(frozen=True)
-class Budget:
+class WaitingBudget:
     """What a cell's fidelity budget allows: shares of time that a thread may wait for a processor."""
 
     starvation: float = 0.2
@@ -89,7 +89,7 @@ class Counters:
 
 
 @dataclass(frozen=True)
-class Window:
+class FidelityWindow:
     """Fidelity of all running cells together over one window.
 
     Attributes: released, late: packets; fractions of them where windows are remembered. starvation, probe_starvation:
@@ -110,7 +110,7 @@ class Window:
         """Late packets of all."""
         return self.late / self.released if self.released else 0.0
 
-    def pressure(self, budget: Budget) -> float:
+    def pressure(self, budget: WaitingBudget) -> float:
         """How much of the budget is used: 1 is all of it. Few packets say little and count as if they were more."""
         late = self.late / max(self.released, _FEWEST_PACKETS) / _LATE_SHARE
         waits = (
@@ -140,7 +140,7 @@ class Meter:
         self._before.pop(key, None)
         self._now.pop(key, None)
 
-    def take(self) -> Window:
+    def take(self) -> FidelityWindow:
         """The window since the last call, of the cells that reported in it."""
         steps = []
         for key, now in self._now.items():
@@ -149,7 +149,7 @@ class Meter:
                 steps.append((now, before))
                 self._before[key] = now
         elapsed_ns = sum(now.elapsed_ns - before.elapsed_ns for now, before in steps) or 1
-        return Window(
+        return FidelityWindow(
             released=sum(now.released - before.released for now, before in steps),
             late=sum(now.late - before.late for now, before in steps),
             starvation=sum(now.wait_ns - before.wait_ns for now, before in steps) / elapsed_ns,
@@ -169,19 +169,19 @@ class Limit:
         more.
     """
 
-    def __init__(self, budget: Budget | None = None, *, first: int, step: int, largest: int = MAX_LIMIT) -> None:
-        self.budget = budget or Budget()
+    def __init__(self, budget: WaitingBudget | None = None, *, first: int, step: int, largest: int = MAX_LIMIT) -> None:
+        self.budget = budget or WaitingBudget()
         self.largest = max(1, largest)
         self.value = min(first, self.largest)
         self._step = step
         self.pressure = 0.0
-        self._memory = Window()
+        self._memory = FidelityWindow()
         self._weight = 0.0
         self._doubling = True
         self._rest = 0
         self._missed = 0
 
-    def handle_window(self, window: Window, *, running: int, missed: int = 0) -> None:
+    def handle_window(self, window: FidelityWindow, *, running: int, missed: int = 0) -> None:
         """One window is over.
 
         Args: window: the fidelity in it. running: cells at its end. missed: cells that ended in it, over their budget.
@@ -204,12 +204,12 @@ class Limit:
             self.value = min(self.largest, 2 * self.value if self._doubling else self.value + self._step)
             self._rest = 1
 
-    def _remember(self, window: Window) -> None:
+    def _remember(self, window: FidelityWindow) -> None:
         fade = 0.5 ** (1 / HALF_LIFE_WINDOWS)
         self._weight = 1.0 + fade * self._weight
         share = 1.0 / self._weight
         old = self._memory
-        self._memory = Window(
+        self._memory = FidelityWindow(
             released=window.released + fade * old.released,
             late=window.late + fade * old.late,
             starvation=old.starvation + share * (window.starvation - old.starvation),
@@ -219,7 +219,7 @@ class Limit:
         self.pressure = self._memory.pressure(self.budget)
 
     def _forget(self) -> None:
-        self._memory, self._weight = Window(), 0.0
+        self._memory, self._weight = FidelityWindow(), 0.0
         self._rest = 2
         self._missed = 0
 
@@ -233,7 +233,7 @@ class Concurrency:
 
     running: int
     limit: int | None
-    window: Window
+    window: FidelityWindow
     pressure: float
 
 
@@ -244,7 +244,7 @@ class ConcurrencyControl:
         hand; None for as many as the budget allows.
     """
 
-    def __init__(self, budget: Budget, *, processors: int, cells: int, jobs: int | None) -> None:
+    def __init__(self, budget: WaitingBudget, *, processors: int, cells: int, jobs: int | None) -> None:
         self._meter = Meter()
         first = FIRST_PER_PROCESSOR * processors
         self._limit = Limit(budget, first=first, step=processors, largest=jobs or cells)

@@ -40,11 +40,11 @@ class Durations:
 
         Other work on the machine makes everything longer: the shortest of the last sessions count.
         """
-        taken = self.cells.get(key_of(parameters))
+        taken = self.cells.get(cell_key(parameters))
         return min(taken, key=lambda pair: pair[1]) if taken else None
 
 
-def key_of(parameters: Mapping[str, Any]) -> str:
+def cell_key(parameters: Mapping[str, Any]) -> str:
     """Identifies a cell, whatever its study, repetition and seed."""
     of_one_run = ("schema", "id", "seed", "output", "deadline_ns")
     kept = {name: value for name, value in parameters.items() if name not in of_one_run}
@@ -99,7 +99,7 @@ class Taken(Observer):
         seconds = end.elapsed_ns / 1e9
         self.all_s += seconds
         if end.finished is not None:
-            key = key_of(planned.parameters)
+            key = cell_key(planned.parameters)
             sum_s, number = self.cells.get(key, (0.0, 0))
             self.cells[key] = sum_s + seconds, number + 1
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from crosswind.effect import PathEffect
+from crosswind.path_effect import PathEffect
 from crosswind.precision import CellPrecision, StoppingRule
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crosswind.cell.events import Event
+from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.reach import Reached
@@ -19,7 +19,7 @@ class Observer:
     def cell_started(self, planned: PlannedCell) -> None:
         """A process was started for this repetition."""
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """It printed an event."""
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.cell.events import Event, Progress
+from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
@@ -70,7 +70,7 @@ def transports_of(study: Study) -> list[str]:
 def _try(server: str, transport: str, binary: Path) -> Reached:
     medians: list[int] = []
 
-    def handle_event(event: Event) -> None:
+    def handle_event(event: CellEvent) -> None:
         if isinstance(event, Progress) and event.median_ns is not None:
             medians.append(event.median_ns)
 

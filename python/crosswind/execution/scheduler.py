@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.cell.events import Event
+from crosswind.cell.events import CellEvent
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.errors import CrosswindError, DiskError, EngineError
@@ -155,7 +155,7 @@ class Scheduler:
         planned = admitted.planned
         part = self._cells.begin(planned.key)
 
-        def handle_event(event: Event) -> None:
+        def handle_event(event: CellEvent) -> None:
             worker.handle_event(planned, event)
             for observer in self._observers:
                 observer.cell_event(planned, event)

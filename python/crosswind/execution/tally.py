@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from crosswind.cell.events import Event, Progress
+from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.durations import expected_s, read_durations
@@ -91,7 +91,7 @@ class Tally(Observer):
         del self.waiting[planned.key]
         self.running[planned.key] = CellUnderWay(planned, self._clock())
 
-    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """Keeps what a cell reports of its progress."""
         if isinstance(event, Progress):
             self.running[planned.key].progress = event

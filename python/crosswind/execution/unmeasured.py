@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
 from crosswind.findings.registry import declarations
-from crosswind.metrics import Place, metric_named
+from crosswind.metrics import MetricPlace, metric_named
 from crosswind.study.design import Study
 from crosswind.study.toml_text import Location
 
@@ -72,7 +72,7 @@ def note_on_left_out(left_out: Sequence[Location]) -> str:
 def _is_of_processors(asked: Mapping[str, Any]) -> bool:
     metric = metric_named(asked["metric"])
     assert metric is not None  # The study was checked.
-    return metric.place is Place.PROCESSOR
+    return metric.place is MetricPlace.PROCESSOR
 
 
 def _asked(study: Study) -> Iterator[tuple[Location, dict[str, Any]]]:

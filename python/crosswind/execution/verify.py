@@ -51,7 +51,7 @@ The kernel counts a process's memory in batches: its peak comes out otherwise no
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RerunComparison:
     """One repetition that was run again.
 
     Attributes: differing: files that came out otherwise, and what differs of the result, as `result.ledger.forward.in`.
@@ -77,13 +77,13 @@ class Verification:
         there are in the run. real: repetitions on the machine's clock, which were left out. remarks: what bears on it.
     """
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[RerunComparison, ...]
     repeatable: int
     real: int
     remarks: tuple[str, ...]
 
     @property
-    def differing(self) -> tuple[Comparison, ...]:
+    def differing(self) -> tuple[RerunComparison, ...]:
         """Those that did not come out the same."""
         return tuple(comparison for comparison in self.comparisons if not comparison.same)
 
@@ -187,7 +187,7 @@ def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
     return {key: text for key, text in values.items() if not key.startswith(_OF_THE_MACHINE)}
 
 
-def compare_cells(key: str, before: Path, after: Path) -> Comparison:
+def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
     """Compares what two repetitions left that both finished. Args: before, after: their directories."""
     schemas = [_schemas(place) for place in (before, after)]
     both = [name for name in schemas[0] if name in schemas[1]]
@@ -202,7 +202,7 @@ def compare_cells(key: str, before: Path, after: Path) -> Comparison:
     may_be_added |= {name for name in new if name.startswith("result.") and not _inside_any(name, old)}
     added = sorted(name for name in may_be_added if name not in old)
     differing = (name for name in sorted(old | new) if old.get(name) != new.get(name) and name not in added)
-    return Comparison(key, tuple(differing), tuple(added))
+    return RerunComparison(key, tuple(differing), tuple(added))
 
 
 def _schemas(directory: Path) -> dict[str, pl.Schema]:
@@ -233,9 +233,9 @@ def _contents(path: Path, columns: list[str] | None) -> bytes:
     return table.getvalue()
 
 
-def _compared(before: RepetitionResult, after: RepetitionResult, cells: Path, cells_again: Path) -> Comparison:
+def _compared(before: RepetitionResult, after: RepetitionResult, cells: Path, cells_again: Path) -> RerunComparison:
     if before.finished is None or after.finished is None:
-        return Comparison(before.key, (f"result ({after.failure.message})" if after.failure else "result",))
+        return RerunComparison(before.key, (f"result ({after.failure.message})" if after.failure else "result",))
     return compare_cells(before.key, cells / before.key, cells_again / before.key)
 
 

@@ -14,16 +14,16 @@ from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_nam
 from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import KINDS, owner_of
+from crosswind.study.keys import VALUE_TYPES, owner_of
 from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
-from crosswind.study.tables import Table
-from crosswind.study.titles import filled_in
+from crosswind.study.tables import TomlTable
+from crosswind.study.titles import filled_title
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
 _QUANTITY = re.compile(r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound=TomlTable)
 
 
 class FindingError(DesignError):
@@ -34,7 +34,7 @@ class Declared(Protocol):
     """One of a study's findings as it was declared."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> TomlTable:
         """It as it was written."""
         ...
 
@@ -55,7 +55,7 @@ class Reading:
     Attributes: tables: of each kind of finding, by its name. parts: of the study.
     """
 
-    tables: Mapping[str, Sequence[Table]]
+    tables: Mapping[str, Sequence[TomlTable]]
     parts: Sequence[Part]
 
     def of(self, table: type[AnyTable], kind: str) -> list[tuple[Location, AnyTable]]:
@@ -91,7 +91,7 @@ def of_all_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]
     return table
 
 
-def whole(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def whole_table(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """A table that is one."""
     return (table,)
 
@@ -120,7 +120,7 @@ class Declaration:
     """
 
     kind: str
-    model: type[Table]
+    model: type[TomlTable]
     words: tuple[str, str]
     read: Callable[[Reading], Sequence[Any]]
     check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
@@ -133,7 +133,7 @@ class Declaration:
     with_levels: Callable[[Mapping[str, Any], str, Collection[str]], Mapping[str, Any] | None] = field(
         default=of_all_levels
     )
-    split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole)
+    split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole_table)
 
 
 def quantity_of(text: str | float) -> tuple[float, str] | None:
@@ -199,21 +199,21 @@ def check_fixed(factor: str, where: Where, place: Location) -> None:
 
 def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
     """Refuses what can never be a factor, and two names for one axis. Raises: FindingError."""
-    known = [key for key, kind in KINDS.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
+    known = [key for key, kind in VALUE_TYPES.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
-        if key not in known and not (owner_of(key) and key in KINDS and KINDS[key].can_vary):
+        if key not in known and not (owner_of(key) and key in VALUE_TYPES and VALUE_TYPES[key].can_vary):
             raise FindingError((*place, name), f"{shown(key)} is not a factor's key", did_you_mean(key, known))
         if key in seen:
             raise FindingError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")
         seen[key] = name
 
 
-def about(table: Table, title: str, where: Where, cells: Sequence[Cell]) -> dict[str, Any]:
+def about(table: TomlTable, title: str, where: Where, cells: Sequence[Cell]) -> dict[str, Any]:
     """A table with a title as plain data, the title filled in from its cells."""
     return {
         **table.model_dump(exclude_none=True),
-        "title": filled_in(title, cells),
+        "title": filled_title(title, cells),
         "where": dict(where.texts),
         "cells": [cell.index for cell in cells],
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 EXAMPLE = 'as "p95(rtt) > 200ms" or "share(lost) > 1% where loss = 2%"'
 EXAMPLE_OF_CHANGE = 'as "p95(rtt) worse by 10%"'
 SIGNS = ("<", "<=", ">", ">=")
-DIRECTIONS = ("worse", "better", "differs")
+COMPARATIVES = ("worse", "better", "differs")
 
 _TEXT = re.compile(
     r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>loss|lost|refused|answered))"
@@ -48,7 +48,7 @@ class Written:
     @property
     def is_change(self) -> bool:
         """Whether it is about two runs."""
-        return self.relation in DIRECTIONS
+        return self.relation in COMPARATIVES
 
 
 def read(text: str) -> Written:
@@ -58,8 +58,8 @@ def read(text: str) -> Written:
     if found is None:
         raise GrammarError("is not a threshold", f"{EXAMPLE}; of two runs {EXAMPLE_OF_CHANGE}")
     relation = found["sign"] or found["direction"]
-    if relation not in (*SIGNS, *DIRECTIONS):
-        raise GrammarError(f"{relation} is not a direction", f"one of {', '.join(DIRECTIONS)}")
+    if relation not in (*SIGNS, *COMPARATIVES):
+        raise GrammarError(f"{relation} is not a direction", f"one of {', '.join(COMPARATIVES)}")
     pairs = tuple(map(_pair, _PAIR.split(found["where"]))) if found["where"] else ()
     # "loss > 1%" is short for "share(lost) > 1%".
     statistic, metric = found["statistic"] or "share", found["metric"] or found["share"].replace("loss", "lost")

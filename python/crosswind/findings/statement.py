@@ -91,7 +91,7 @@ def range_of(yes: Yes, margin: float | None, *, is_ratio: bool) -> Range:
     return Range(low, high, inside=yes == "same")
 
 
-Level = Annotated[str, BeforeValidator(str)]
+LevelText = Annotated[str, BeforeValidator(str)]
 """A level as a study has it, which may be a number or a truth value there."""
 Note = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 
@@ -106,7 +106,7 @@ class Stored(BaseModel):
 class ComparedLevel(Stored):
     """A level that a statement compares, and the cells that have it."""
 
-    level: Level
+    level: LevelText
     cells: frozenset[int]
 
 
@@ -136,7 +136,7 @@ class Statement(Stored):
     model: str | None = None
     figure: str | None = None
     note: Note = None
-    where: dict[str, Level] = {}
+    where: dict[str, LevelText] = {}
     missing: tuple[str, ...] = ()
     is_quick: bool = False
     cells: frozenset[int]

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 from crosswind.report.text.format import quantity
 from crosswind.stats.estimate import Estimate
 
@@ -19,7 +19,7 @@ _SMALLEST_STEP = 0.1
 
 
 @dataclass(frozen=True)
-class Event:
+class LiveEvent:
     """Something that happened. at_ns: when, on the clock of the probes. text: in words. values: the same as numbers."""
 
     kind: EventKind
@@ -45,7 +45,7 @@ class Outages:
     def _unanswered(self) -> int:
         return self._lost + self._refused
 
-    def handle_verdict(self, verdict: Verdict) -> Event | None:
+    def handle_verdict(self, verdict: ProbeOutcome) -> LiveEvent | None:
         """The beginning or the end of an outage that a verdict makes."""
         if not verdict.is_answered:
             self._begun_ns = verdict.sent_ns if self._unanswered == 0 else self._begun_ns
@@ -54,14 +54,14 @@ class Outages:
             if self._unanswered != self._least:
                 return None
             text = f"outage: {self._unanswered} probes in a row have no answer{self._of_which()}"
-            return Event("outage begins", self._begun_ns, text, self._counts)
+            return LiveEvent("outage begins", self._begun_ns, text, self._counts)
         was_out, counts = self.is_out, self._counts
         text = f"the outage is over: {self._unanswered} probes without an answer{self._of_which()}"
         self._lost = self._refused = 0
         if not was_out:
             return None
         length_ns = verdict.sent_ns - self._begun_ns
-        return Event(
+        return LiveEvent(
             "outage ends", verdict.sent_ns, f"{text} in {quantity(length_ns, 'ns')}", {**counts, "length_ns": length_ns}
         )
 
@@ -82,7 +82,7 @@ class Routes:
         self._seen = 0
         self._since_ns = 0
 
-    def handle_verdict(self, verdict: Verdict) -> Event | None:
+    def handle_verdict(self, verdict: ProbeOutcome) -> LiveEvent | None:
         """The change of route that a verdict confirms. Its time is that of the first such reply."""
         if verdict.ttl is None:
             return None
@@ -96,7 +96,7 @@ class Routes:
             return None
         before, self._known, self._seen = self._known, verdict.ttl, 0
         text = f"route change: the TTL of replies was {before} and is {verdict.ttl}"
-        return Event("route change", self._since_ns, text, {"ttl_before": before, "ttl": verdict.ttl})
+        return LiveEvent("route change", self._since_ns, text, {"ttl_before": before, "ttl": verdict.ttl})
 
 
 class Steps:
@@ -109,7 +109,7 @@ class Steps:
     def __init__(self) -> None:
         self._earlier: deque[Estimate] = deque(maxlen=_REMEMBERED_WINDOWS)
 
-    def handle_median(self, median: Estimate, at_ns: int) -> Event | None:
+    def handle_median(self, median: Estimate, at_ns: int) -> LiveEvent | None:
         """The step that a window's median is. Args: at_ns: beginning of the window."""
         if median.value is None or median.low is None or median.high is None:
             return None
@@ -120,7 +120,7 @@ class Steps:
         self._earlier.clear()
         self._earlier.append(median)
         text = f"latency step: the median was {quantity(step, 'ns')} and is {quantity(median.value, 'ns')}"
-        return Event("latency step", at_ns, text, {"median_before_ns": step, "median_ns": median.value})
+        return LiveEvent("latency step", at_ns, text, {"median_before_ns": step, "median_ns": median.value})
 
     def _step(self, median: Estimate) -> float | None:
         """The median before, where there is a step: that of the earlier windows which is nearest to the new one."""

@@ -8,7 +8,7 @@ from crosswind.stats.estimate import Estimate
 
 
 @dataclass(frozen=True)
-class Amount:
+class TransferAmount:
     """How much is transferred in each direction: for so long, or so many bytes. One of the two is None."""
 
     duration_ns: int | None

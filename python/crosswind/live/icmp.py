@@ -33,7 +33,7 @@ _SOL_RAW, _ICMP_FILTER, _ICMP6_FILTER = 255, 1, 1
 _IP_RECVTTL, _IP_TTL, _IPV6_RECVHOPLIMIT, _IPV6_HOPLIMIT = 12, 2, 51, 52
 _TIMESPEC = struct.Struct("@qq")
 
-GROUPS = 'sysctl net.ipv4.ping_group_range="0 2147483647"'
+PING_GROUPS = 'sysctl net.ipv4.ping_group_range="0 2147483647"'
 
 
 def request(family: int, identifier: int, token: bytes, sequence: int) -> bytes:
@@ -186,7 +186,7 @@ def _permitted(target: Target, protocol: int) -> socket.socket:
     assert refused is not None
     if refused.errno in (errno.EPERM, errno.EACCES):
         raise CrosswindError(
-            f"cannot send ICMP to {target}: this user may not", hint=f"as root: {GROUPS}; or use --tcp PORT"
+            f"cannot send ICMP to {target}: this user may not", hint=f"as root: {PING_GROUPS}; or use --tcp PORT"
         ) from refused
     raise CrosswindError(f"cannot send ICMP to {target}: {refused.strerror}", hint="use --tcp PORT") from refused
 

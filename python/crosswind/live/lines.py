@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.expectations import Expectation, common_assumption
 from crosswind.live.goodput import Goodput
 from crosswind.live.summary import Summary
@@ -21,11 +21,11 @@ from crosswind.report.text.format import (
 from crosswind.stats.estimate import Estimate
 
 
-def line_of(news: News, start_ns: int) -> str | None:
+def news_line(news: News, start_ns: int) -> str | None:
     """The line of a window or an event, which begins with its time since the start; None for a single probe."""
     if isinstance(news, WindowReport):
         return f"{_since(news.window.end_ns, start_ns)}  {window_text(news.summary)}"
-    if isinstance(news, Event):
+    if isinstance(news, LiveEvent):
         return f"{_since(news.at_ns, start_ns)}  {news.text}"
     return None
 

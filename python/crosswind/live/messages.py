@@ -36,7 +36,7 @@ _REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class IntendedMessage:
     """A message that was to be sent: when, and which one it is of its connection, from 1."""
 
     at_ns: int
@@ -68,7 +68,7 @@ class MessageProbe:
         self._error: tuple[str, str | None] | None = None
         self._words = {"server": server, "family": family, "transport": transport, "size_bytes": SIZE_BYTES}
         self._binary, self._clock = binary, clock
-        self._asked: OrderedDict[int, Asked] = OrderedDict()
+        self._asked: OrderedDict[int, IntendedMessage] = OrderedDict()
         self._poll = select.epoll()
         self._connection, self._reopened = -1, 0
         self._begin()
@@ -87,7 +87,7 @@ class MessageProbe:
         except OSError:  # It has ended; its last words are still to be read.
             return None
         self._place += 1
-        self._asked[sequence] = Asked(sent_ns, self._connection, self._place)
+        self._asked[sequence] = IntendedMessage(sent_ns, self._connection, self._place)
         if len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         return sent_ns

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.one_way import WAYS, Located
-from crosswind.live.probes import Verdict
+from crosswind.live.probes import ProbeOutcome
 from crosswind.live.watch import News
 
 BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -67,7 +67,7 @@ class Metrics:
 
     def handle_news(self, news: News) -> None:
         """Counts a probe that has its verdict, and notes outages."""
-        if isinstance(news, Verdict):
+        if isinstance(news, ProbeOutcome):
             self._probes.inc()
             if news.rtt_ns is None:
                 self._lost.inc()
@@ -77,7 +77,7 @@ class Metrics:
                 self._rtt.observe(news.rtt_ns / 1e9)
         elif isinstance(news, Located):
             self._ways[news.way].inc()
-        elif isinstance(news, Event) and news.kind in ("outage begins", "outage ends"):
+        elif isinstance(news, LiveEvent) and news.kind in ("outage begins", "outage ends"):
             self._outage.set(news.kind == "outage begins")
 
     @contextmanager

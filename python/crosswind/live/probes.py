@@ -18,7 +18,7 @@ from crosswind.stats.estimate import Array
 
 Flags = npt.NDArray[np.bool_]
 
-LOST = -1
+LOST_RTT = -1
 PENDING = -2
 """What stands in the place of a round-trip time."""
 
@@ -27,7 +27,7 @@ _SMOOTHING = 16
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProbeOutcome:
     """What became of one probe.
 
     rtt_ns: until the answer or the refusal; None where it was lost. ttl: of the reply, None where it is not known.
@@ -174,7 +174,7 @@ class Probes:
             self._duplicates[sequence] = min(255, self._duplicates[sequence] + 1)
             return
         rtt_ns = max(0, reply.received_ns - self._sent_ns[sequence])
-        if self._rtt_ns[sequence] == LOST or rtt_ns > self.timeout_ns:
+        if self._rtt_ns[sequence] == LOST_RTT or rtt_ns > self.timeout_ns:
             self._late[sequence], self._way[sequence] = 1, UNKNOWN  # It has gone both ways.
             return
         self._rtt_ns[sequence] = rtt_ns
@@ -192,7 +192,7 @@ class Probes:
     def handle_failure(self, sequence: int) -> None:
         """A probe that could not be sent, or that is known not to have arrived: it is lost at once."""
         if 0 <= sequence < self.sent and self._rtt_ns[sequence] == PENDING:
-            self._rtt_ns[sequence] = LOST
+            self._rtt_ns[sequence] = LOST_RTT
 
     def handle_time(self, now_ns: int) -> None:
         """Gives up probes whose timeout is over. Replies that have arrived are to be handed in before."""
@@ -201,7 +201,7 @@ class Probes:
             self.handle_failure(self._waiting.popleft())
             self._forget_decided()
 
-    def poll_verdict(self) -> Verdict | None:
+    def poll_verdict(self) -> ProbeOutcome | None:
         """The next verdict, in the order of sending."""
         number = self._decided
         if number == self.sent or self._rtt_ns[number] == PENDING:
@@ -210,12 +210,12 @@ class Probes:
         rtt_ns, reply = self._rtt_ns[number], self._replies.pop(number, None)
         if reply is None:
             self._one_way.handle_lost(number)
-            return Verdict(number, self._sent_ns[number], None)
+            return ProbeOutcome(number, self._sent_ns[number], None)
         for lost in self._one_way.handle_answered(reply.arrivals):
             if not self._late[lost.sequence]:
                 self._way[lost.sequence] = lost.way
                 self._located.append(lost)
-        return Verdict(number, self._sent_ns[number], rtt_ns, reply.ttl, reply.is_refusal)
+        return ProbeOutcome(number, self._sent_ns[number], rtt_ns, reply.ttl, reply.is_refusal)
 
     def poll_located(self) -> Located | None:
         """The next lost probe of which it is known which way it was lost."""
@@ -239,7 +239,7 @@ class Probes:
         rtt_ns = np.array(self._rtt_ns[first:last], dtype=np.float64)
         is_decided = rtt_ns != PENDING
         rtt_ns = rtt_ns[is_decided]
-        rtt_ns[rtt_ns == LOST] = np.nan
+        rtt_ns[rtt_ns == LOST_RTT] = np.nan
         is_reordered, is_refused = (
             np.frombuffer(bytes(marks[first:last]), dtype=np.bool_)[is_decided]
             for marks in (self._reordered, self._refused)

@@ -15,18 +15,18 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.expectations import Expectation
-from crosswind.live.lines import estimate_text, goodput_line, goodput_text, line_of, share_text, silent_lines
+from crosswind.live.lines import estimate_text, goodput_line, goodput_text, news_line, share_text, silent_lines
 from crosswind.live.probes import Slice
-from crosswind.live.session import Session
+from crosswind.live.session import LiveSession
 from crosswind.live.summary import Summary
-from crosswind.live.thresholds import Judged
+from crosswind.live.thresholds import JudgedThreshold
 from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.report.text.format import NOTHING, count, number, quantity, scale_of
 from crosswind.stats.estimate import Array
-from crosswind.terminal_table import Column, table_lines
+from crosswind.terminal_table import TextColumn, table_lines
 
 _S = 10**9
 _WINDOWS_S = (1, 5, 10, 30, 60, 300)
@@ -58,7 +58,7 @@ _OF_SOME = ("loss there", "loss back", "refused")
 """Only some probes have them."""
 
 _BARS = "▁▂▃▄▅▆▇█"
-LOST, REFUSED = "×", "!"
+LOST_MARK, REFUSED_MARK = "×", "!"
 _BINS = 8
 _BAR_WIDTH = 30
 
@@ -78,7 +78,7 @@ class Screen:
         self._expectations: list[Expectation] = []
         self._computed_ns = watch.start_ns
 
-    def run(self, session: Session) -> int:
+    def run(self, session: LiveSession) -> int:
         """Puts the display up while a session runs, and takes it down."""
         session.inform(self.handle_news)
         with single_keys() as terminal:
@@ -99,8 +99,8 @@ class Screen:
         """Remembers what is new for the next refresh."""
         if isinstance(news, WindowReport):
             self._last_window = news.summary
-        elif isinstance(news, Event):
-            self._events.append(line_of(news, self._watch.start_ns) or "")
+        elif isinstance(news, LiveEvent):
+            self._events.append(news_line(news, self._watch.start_ns) or "")
 
     def refresh(self, now_ns: int) -> None:
         """Draws anew."""
@@ -128,7 +128,7 @@ class Screen:
             self._zoom = min(len(_ZOOMS) - 1, self._zoom + 1)
         return True
 
-    def end(self, ended_ns: int, judged: list[Judged]) -> None:
+    def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
         """The summary, which stays on the terminal."""
         click.echo(self._after.head)
         for event in self._events:
@@ -174,7 +174,7 @@ class Screen:
             if name in _OF_SOME and not any(name in column for column in columns):
                 continue
             rows.append([name, *(column.get(name, NOTHING) for column in columns)])
-        lines = list(table_lines([Column(name) for name in ("", *shown)], rows))
+        lines = list(table_lines([TextColumn(name) for name in ("", *shown)], rows))
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
         return Group(*lines)
@@ -187,7 +187,7 @@ class Screen:
         first = max(0, -(-last // each) - (width - 1)) * each
         part = self._watch.probes.between(first, last)
         yield Text(sparkline(part, probes_a_column=each), no_wrap=True, style="cyan")
-        signs = f"{LOST} is a lost one" + (f", {REFUSED} a refused one" if self._watch.can_be_refused else "")
+        signs = f"{LOST_MARK} is a lost one" + (f", {REFUSED_MARK} a refused one" if self._watch.can_be_refused else "")
         yield _cut(f"round trips, {count(each)} probe{'s' if each > 1 else ''} a column; {signs}", style="dim")
 
     def _histogram(self) -> Iterator[Text]:
@@ -266,8 +266,8 @@ def sparkline(part: Slice, *, probes_a_column: int) -> str:
     low, high = (float(answered.min()), float(answered.max())) if answered.size else (0.0, 0.0)
     columns = [slice(at, at + probes_a_column) for at in range(0, part.rtt_ns.size, probes_a_column)]
     return "".join(
-        LOST if part.is_lost[column].any()
-        else REFUSED if part.is_refused[column].any()
+        LOST_MARK if part.is_lost[column].any()
+        else REFUSED_MARK if part.is_refused[column].any()
         else _bar(float(part.rtt_ns[column].max()), low, high)
         for column in columns
     )  # fmt: skip

@@ -14,7 +14,7 @@ _LONGEST_WAIT_MS = 1000
 _REFRESH_NS = 250 * _MILLISECOND_NS
 
 
-class Session:
+class LiveSession:
     """Probes a host until its time is over or `stop` is called.
 
     Args: clock: monotonic, ns. end_ns: when the last probe may be sent; None: never ends by itself.

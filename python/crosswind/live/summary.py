@@ -17,8 +17,8 @@ from crosswind.live.probes import Flags, Slice
 from crosswind.stats.design import TAIL_VALUES, quantile_name
 from crosswind.stats.estimate import Array, Estimate
 from crosswind.stats.quantile import quantile_interval, quantile_size
+from crosswind.stats.repetitions import Integers, Repetitions
 from crosswind.stats.share import Share, share_interval
-from crosswind.stats.units import Integers, Units
 
 BLOCKS, BLOCKS_OF_FEW = 20, 10
 FEWEST_FOR_BLOCKS, FEWEST_FOR_ALL_BLOCKS = 40, 400
@@ -68,7 +68,7 @@ class Summary:
 _ESTIMATES = ("loss", "refusal", "loss_there", "loss_back", "median", "p95", "variation_p95", "reordering")
 
 
-def summary_of(
+def summarise(
     part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False, can_be_refused: bool = False
 ) -> Summary:
     """What is said of a part of the probes."""
@@ -122,7 +122,7 @@ def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimat
     """A quantile of times, ns; None without any. Args: times: shape (n,), in the order in which probes were sent."""
     if not times.size:
         return None
-    units = Units.of(times, _members(times.size))
+    units = Repetitions.of(times, _members(times.size))
     needed = quantile_size(q, level=level)
     if needed >= FEWEST_FOR_BLOCKS or units.count < units.n:
         needed = math.ceil(TAIL_VALUES / min(q, 1 - q))

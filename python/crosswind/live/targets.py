@@ -6,7 +6,7 @@ from typing import Any
 
 from crosswind.errors import UsageError
 
-FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
+ADDRESS_FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Target:
     @property
     def family_name(self) -> str:
         """The family of its address: "ipv4" or "ipv6"."""
-        return next(name for name, family in FAMILIES.items() if family == self.family)
+        return next(name for name, family in ADDRESS_FAMILIES.items() if family == self.family)
 
     def __str__(self) -> str:
         return self.name if self.name == self.number else f"{self.name} ({self.number})"
@@ -33,7 +33,7 @@ class Target:
 
 def find_target(name: str, *, family: str | None = None, port: int = 0) -> Target:
     """Looks a host up. Args: family: "ipv4" or "ipv6"; None: what the resolver prefers. Raises: UsageError."""
-    wanted = FAMILIES[family] if family else socket.AF_UNSPEC
+    wanted = ADDRESS_FAMILIES[family] if family else socket.AF_UNSPEC
     try:
         addresses = socket.getaddrinfo(name, port, wanted, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

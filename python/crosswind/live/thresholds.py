@@ -15,12 +15,11 @@ from crosswind.analysis.result import Interval
 from crosswind.errors import UsageError
 from crosswind.findings.families import THRESHOLDS
 from crosswind.findings.grammar import GrammarError, read_bound
-from crosswind.findings.judge import OfInterval
-from crosswind.findings.judge import judge as judge_statements
+from crosswind.findings.judge import OfInterval, judge
 from crosswind.findings.statement import Range
 from crosswind.findings.threshold.judge import VERDICTS
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
-from crosswind.findings.threshold.sentence import WORDS, value_text, why
+from crosswind.findings.threshold.sentence import WORDS, threshold_value_text, undecided_text
 from crosswind.live.probes import Slice
 from crosswind.live.summary import answer_of, loss_of, quantile_of_times, refusal_of
 from crosswind.quantities import SHARE, TIME, Unit
@@ -34,7 +33,7 @@ _SHARES = {"loss": loss_of, "refused": refusal_of, "answered": answer_of}
 
 
 @dataclass(frozen=True)
-class Threshold:
+class LiveThreshold:
     """When it fails.
 
     Attributes: q: quantile of the round-trip time; None for a share. bound: share or ns. share: which one, of _SHARES;
@@ -56,7 +55,7 @@ class Threshold:
         return SHARE if self.q is None else TIME
 
 
-def thresholds_of(texts: Iterable[str], *, can_be_refused: bool) -> list[Threshold]:
+def read_thresholds(texts: Iterable[str], *, can_be_refused: bool) -> list[LiveThreshold]:
     """Reads those of a command line, and adds what follows from them.
 
     Args: can_be_refused: whether probes open connections. Raises: UsageError.
@@ -72,14 +71,14 @@ def thresholds_of(texts: Iterable[str], *, can_be_refused: bool) -> list[Thresho
     return [each for threshold in given for each in (threshold, *_following(threshold))]
 
 
-def _following(threshold: Threshold) -> Iterable[Threshold]:
+def _following(threshold: LiveThreshold) -> Iterable[LiveThreshold]:
     """What a bound on loss says of refused connections."""
     if threshold.share == "loss" and threshold.above:
         _, sign, bound = threshold.text.partition(">")
         yield replace(threshold, text=f"refused {sign}{bound}", share="refused", follows=threshold.text)
 
 
-def parse_threshold(text: str) -> Threshold:
+def parse_threshold(text: str) -> LiveThreshold:
     """Reads one. Raises: UsageError."""
     try:
         written = read_bound(text)
@@ -96,7 +95,7 @@ def parse_threshold(text: str) -> Threshold:
     if bound is None:
         hint = f"a number and one of {unit.written_in()}"
         raise UsageError(f"--fail-if {text!r}: {written.unit!r} is not a unit of it", hint=hint)
-    return Threshold(
+    return LiveThreshold(
         text=written.text,
         q=None if is_share else _QUANTILES[written.statistic],
         bound=bound,
@@ -107,10 +106,10 @@ def parse_threshold(text: str) -> Threshold:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedThreshold:
     """What became of a threshold. cell: as of a study; `needed` is how many more probes would probably tell."""
 
-    threshold: Threshold
+    threshold: LiveThreshold
     cell: ThresholdCell
 
     @property
@@ -125,8 +124,8 @@ class Judged:
         what = threshold.share or f"{threshold.text.partition('(')[0]} of the round-trip time"
         follows = f" (as {threshold.follows})" if threshold.follows else ""
         says = f"{WORDS[self.verdict]}: fail if {threshold.text}{follows}"
-        text = value_text(value, threshold.unit.name)
-        return f"{says}: {what} is {text}, {count(value.n)} probes{why(self.cell)}."
+        text = threshold_value_text(value, threshold.unit.name)
+        return f"{says}: {what} is {text}, {count(value.n)} probes{undecided_text(self.cell)}."
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -134,26 +133,26 @@ class Judged:
         return {"fail_if": self.threshold.text, "verdict": self.verdict, "needed": self.cell.needed, **value}
 
 
-def judge(thresholds: list[Threshold], part: Slice) -> list[Judged]:
+def judge_thresholds(thresholds: list[LiveThreshold], part: Slice) -> list[JudgedThreshold]:
     """Judges thresholds together, as statements that their bounds are kept."""
     numbers = [_number(threshold, part) for threshold in thresholds]
-    rulings = judge_statements([[number] for number in numbers], THRESHOLDS)
+    rulings = judge([[number] for number in numbers], THRESHOLDS)
     found = []
     for threshold, number, ruling in zip(thresholds, numbers, rulings, strict=True):
         (case,) = ruling.cases
         verdict = VERDICTS[case.verdict]
         needed = _needed(threshold, number.at_95) if verdict == "inconclusive" else None
         cell = ThresholdCell(cell=0, levels={}, value=number.at_95, verdict=verdict, needed=needed)
-        found.append(Judged(threshold, cell))
+        found.append(JudgedThreshold(threshold, cell))
     return found
 
 
-def _number(threshold: Threshold, part: Slice) -> OfInterval:
+def _number(threshold: LiveThreshold, part: Slice) -> OfInterval:
     low, high = (None, threshold.bound) if threshold.above else (threshold.bound, None)
     return OfInterval(lambda level: _value(threshold, part, level), Range(low, high, is_open=threshold.at_bound))
 
 
-def _value(threshold: Threshold, part: Slice, level: float) -> Interval:
+def _value(threshold: LiveThreshold, part: Slice, level: float) -> Interval:
     if threshold.q is None:
         found = _SHARES[threshold.share](part, level=level)
     else:
@@ -161,7 +160,7 @@ def _value(threshold: Threshold, part: Slice, level: float) -> Interval:
     return Interval.of(found or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
 
 
-def _needed(threshold: Threshold, value: Interval) -> int | None:
+def _needed(threshold: LiveThreshold, value: Interval) -> int | None:
     """More probes that would decide it with a probability of 80 %, if its value is the true one."""
     if value.value is None:
         return None

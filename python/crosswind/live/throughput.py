@@ -9,17 +9,17 @@ from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
 from crosswind.errors import CrosswindError
 from crosswind.execution.workers.worker import run_alone
-from crosswind.live.goodput import Amount, Goodput
+from crosswind.live.goodput import Goodput, TransferAmount
 from crosswind.stats.estimate import without_interval
 from crosswind.temporary import temporary_directory
 
-DIRECTIONS = ("download", "upload")
+TRANSFER_DIRECTIONS = ("download", "upload")
 _LONGEST_OF_A_SIZE_NS = 120 * 10**9
 _SET_UP_NS = 60 * 10**9
 _REASON = "one transfer: the next one may get more or less"
 
 
-def measure(server: str, family: str, direction: str, amount: Amount, *, binary: Path) -> Goodput:
+def measure_throughput(server: str, family: str, direction: str, amount: TransferAmount, *, binary: Path) -> Goodput:
     """Transfers as much as is asked for.
 
     Args:   server: HOST:PORT of control connections. direction: one of DIRECTIONS.
@@ -30,7 +30,7 @@ def measure(server: str, family: str, direction: str, amount: Amount, *, binary:
         return _goodput(direction, finished, directory)
 
 
-def _cell(server: str, family: str, direction: str, amount: Amount, directory: Path) -> Mapping[str, Any]:
+def _cell(server: str, family: str, direction: str, amount: TransferAmount, directory: Path) -> Mapping[str, Any]:
     bound_ns = amount.duration_ns if amount.duration_ns is not None else _LONGEST_OF_A_SIZE_NS
     return {
         "schema": SCHEMA,

@@ -6,15 +6,15 @@ from typing import Any, Protocol
 
 import click
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.expectations import Expectation, common_assumption, expectations_of
 from crosswind.live.goodput import Goodput
-from crosswind.live.lines import expectation_lines, goodput_line, line_of, window_text
+from crosswind.live.lines import expectation_lines, goodput_line, news_line, window_text
 from crosswind.live.one_way import WAYS, Located
-from crosswind.live.session import Session
+from crosswind.live.session import LiveSession
 from crosswind.live.summary import Summary
 from crosswind.live.targets import Target
-from crosswind.live.thresholds import Judged
+from crosswind.live.thresholds import JudgedThreshold
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.units import format_duration
 
@@ -40,10 +40,10 @@ class Subject:
 class View(Protocol):
     """Who looks at a watch."""
 
-    def run(self, session: Session) -> int:
+    def run(self, session: LiveSession) -> int:
         """Shows a session while it runs. Returns: when it ended, ns."""
 
-    def end(self, ended_ns: int, judged: list[Judged]) -> None:
+    def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
         """After the last probe. Args: judged: the thresholds."""
 
 
@@ -53,7 +53,7 @@ class Lines:
     def __init__(self, watch: Watch, subject: Subject) -> None:
         self._watch, self._subject = watch, subject
 
-    def run(self, session: Session) -> int:
+    def run(self, session: LiveSession) -> int:
         """Says what is probed, then a line for each window and event."""
         click.echo(self.head)
         for goodput in self._subject.measured:
@@ -68,11 +68,11 @@ class Lines:
         return f"{subject.target}: {subject.probe}, one probe every {format_duration(subject.interval_ns)}"
 
     def _show(self, news: News) -> None:
-        text = line_of(news, self._watch.start_ns)
+        text = news_line(news, self._watch.start_ns)
         if text is not None:
             click.echo(text)
 
-    def end(self, ended_ns: int, judged: list[Judged]) -> None:
+    def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
         """The whole time, what TCP can get, and the thresholds."""
         click.echo(f"In {(ended_ns - self._watch.start_ns) / 1e9:.1f} s: {window_text(self._watch.total())}.")
         for goodput in self._subject.measured:
@@ -89,7 +89,7 @@ class JsonLines:
     def __init__(self, watch: Watch, subject: Subject, *, with_probes: bool) -> None:
         self._watch, self._subject, self._with_probes = watch, subject, with_probes
 
-    def run(self, session: Session) -> int:
+    def run(self, session: LiveSession) -> int:
         """Says what is probed, then a line for each window and event, and for each probe where that is asked for."""
         values = {
             "host": self._subject.target.name,
@@ -109,7 +109,7 @@ class JsonLines:
         if text is not None:
             click.echo(text)
 
-    def end(self, ended_ns: int, judged: list[Judged]) -> None:
+    def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
         """The last line."""
         expected = expectations(self._watch, self._subject)
         thresholds = [each.as_dict() for each in judged]
@@ -131,7 +131,7 @@ def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
     if isinstance(news, WindowReport):
         times = {"start_ns": news.window.start_ns - start_ns, "end_ns": news.window.end_ns - start_ns}
         return line("window", {**times, **news.summary.as_dict()})
-    if isinstance(news, Event):
+    if isinstance(news, LiveEvent):
         return line("event", {"event": news.kind, "at_ns": news.at_ns - start_ns, "text": news.text, **news.values})
     if not with_probes:
         return None

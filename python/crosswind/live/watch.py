@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crosswind.live.events import Event, Outages, Routes, Steps
+from crosswind.live.events import LiveEvent, Outages, Routes, Steps
 from crosswind.live.one_way import Located
-from crosswind.live.probes import Probes, Verdict
-from crosswind.live.summary import Summary, summary_of
+from crosswind.live.probes import ProbeOutcome, Probes
+from crosswind.live.summary import Summary, summarise
 
 
 @dataclass(frozen=True)
-class Window:
+class ProbeWindow:
     """A window that is over. start_ns, end_ns: on the clock of the probes. first, last: its probes, `last` excluded."""
 
     start_ns: int
@@ -32,13 +32,13 @@ class Windows:
         """The first probe of the window that is going on."""
         self._next = 0
 
-    def handle_verdict(self, verdict: Verdict) -> Window | None:
+    def handle_verdict(self, verdict: ProbeOutcome) -> ProbeWindow | None:
         """The window that is over with this verdict, which is the first one of a later window."""
         ended = self.poll_window(verdict.sent_ns)
         self._next = verdict.sequence + 1
         return ended
 
-    def poll_window(self, sent_ns: int) -> Window | None:
+    def poll_window(self, sent_ns: int) -> ProbeWindow | None:
         """The window that is over where every later probe is sent at `sent_ns` or after; None where it goes on.
 
         A window without a probe, as in a pause, is passed over.
@@ -46,19 +46,19 @@ class Windows:
         passed = (sent_ns - self.start_ns) // self.length_ns
         if passed < 1:
             return None
-        window = Window(self.start_ns, self.start_ns + self.length_ns, self.first, self._next)
+        window = ProbeWindow(self.start_ns, self.start_ns + self.length_ns, self.first, self._next)
         self.start_ns += passed * self.length_ns
         self.first = self._next
         return window if window.last > window.first else None
 
-    def close(self, now_ns: int) -> Window | None:
+    def close(self, now_ns: int) -> ProbeWindow | None:
         """The window that is going on, cut off; None where it has no probe with a verdict."""
-        window = Window(self.start_ns, min(now_ns, self.start_ns + self.length_ns), self.first, self._next)
+        window = ProbeWindow(self.start_ns, min(now_ns, self.start_ns + self.length_ns), self.first, self._next)
         self.first = self._next
         self.start_ns = now_ns
         return window if window.last > window.first else None
 
-    def change_length(self, length_ns: int, now_ns: int) -> Window | None:
+    def change_length(self, length_ns: int, now_ns: int) -> ProbeWindow | None:
         """Windows of another length from now on. Returns the one that is cut off."""
         ended = self.close(now_ns)
         self.length_ns = length_ns
@@ -69,11 +69,11 @@ class Windows:
 class WindowReport:
     """A window that is over, and what is said of its probes."""
 
-    window: Window
+    window: ProbeWindow
     summary: Summary
 
 
-News = Verdict | WindowReport | Event | Located
+News = ProbeOutcome | WindowReport | LiveEvent | Located
 
 
 class Watch:
@@ -144,12 +144,12 @@ class Watch:
     def summary(self, first: int, last: int, *, jitter_ns: float) -> Summary:
         """Some probes, `last` excluded. Args: jitter_ns: as it was at their end."""
         part = self.probes.between(first, last)
-        return summary_of(
+        return summarise(
             part, jitter_ns=jitter_ns, keeps_order=self.keeps_order, tells_ways=self.tells_ways,
             can_be_refused=self.can_be_refused,
         )  # fmt: skip
 
-    def _of_window(self, window: Window | None) -> Iterator[News]:
+    def _of_window(self, window: ProbeWindow | None) -> Iterator[News]:
         if window is None:
             return
         summary = self.summary(window.first, window.last, jitter_ns=self.probes.jitter_ns)

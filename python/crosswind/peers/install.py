@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from crosswind.errors import EngineError
+from crosswind.peers.find_program import find_program
 from crosswind.peers.node.install import install_packages
-from crosswind.peers.programs import find_program
 
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType({"chromium": "chromium", "node": "nodejs", "npm": "npm"})
 """Which package of Debian brings a program."""

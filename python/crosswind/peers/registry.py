@@ -97,7 +97,7 @@ PEERS: Mapping[str, KnownPeer] = {peer.name: peer for peer in _PEERS}
 """By name, as a study has it."""
 
 
-def names(end: str | None = None) -> Sequence[str]:
+def peer_names(end: str | None = None) -> Sequence[str]:
     """What a study may call an end ("client", "server", or either), `native` first."""
     able = (peer.name for peer in _PEERS if end is None or peer.command(end) is not None)
     return (NATIVE, *able)

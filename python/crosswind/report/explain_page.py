@@ -7,8 +7,8 @@ from crosswind.explained import Connection, Explained, SocketHistory, Timed
 from crosswind.report.files import write_text
 from crosswind.report.page import Page, Section, Sentence
 from crosswind.report.tables.table import Shown, Table, names, numbers
-from crosswind.report.text.connections import name, of_connection
-from crosswind.report.text.explained import timeline, why
+from crosswind.report.text.connections import connection_name, connection_sentence
+from crosswind.report.text.explained import exchange_sentence, timeline
 from crosswind.report.text.format import count, levels, quantity
 
 _COLUMNS = [*numbers("at", "takes", "share"), *names("spent on", "where", "packet")]
@@ -43,10 +43,10 @@ def _section(found: Timed) -> Section:
     what, said = "", ""
     match found:
         case Explained():
-            what, said = f"exchange {found.exchange}", why(found)
+            what, said = f"exchange {found.exchange}", exchange_sentence(found)
         case Connection():
-            what, said = f"connection {found.number}, {name(found)}", of_connection(found)
-            tables.insert(0, Table("Where its time went", _PARTS, parts_of(found)))
+            what, said = f"connection {found.number}, {connection_name(found)}", connection_sentence(found)
+            tables.insert(0, Table("Where its time went", _PARTS, part_rows(found)))
     return Section(
         f"{place}{what}: {quantity(found.whole_ns, 'ns')}",
         sentences=[Sentence(said)],
@@ -55,7 +55,7 @@ def _section(found: Timed) -> Section:
     )
 
 
-def parts_of(connection: Connection) -> list[list[str]]:
+def part_rows(connection: Connection) -> list[list[str]]:
     """Rows: what its time was spent on, whose data waited, how long, its share, how often, and the most in flight."""
     return [
         [

@@ -14,9 +14,9 @@ from crosswind.analysis.result import Interval, LevelComparison, Result
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.metrics import METRICS, STATISTICS, Per
-from crosswind.polars_errors import refused
+from crosswind.polars_errors import system_error
 from crosswind.record import RunRecord
-from crosswind.report.files import whole, write_text
+from crosswind.report.files import whole_file, write_text
 from crosswind.report.text.format import levels
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -222,13 +222,13 @@ def write_csv(result: Result, path: Path) -> None:
     frame = estimates_frame(result)
     frame = frame.with_columns(_as_text(name) for name, kind in frame.schema.items() if kind == pl.String)
     frame = frame.rename({name: spreadsheet_text(name) for name in frame.columns})
-    with whole(path) as part, part.open("wb") as file, _disk_errors(file):
+    with whole_file(path) as part, part.open("wb") as file, _disk_errors(file):
         frame.write_csv(file)
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """A frame (`estimates_frame`, `samples_frame`) as Parquet. Raises: DiskError."""
-    with whole(path) as part, part.open("wb") as file, _disk_errors(file):
+    with whole_file(path) as part, part.open("wb") as file, _disk_errors(file):
         frame.write_parquet(file)
 
 
@@ -253,7 +253,7 @@ def _disk_errors(file: IO[bytes]) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        if of_system := refused(error):
+        if of_system := system_error(error):
             raise of_system from error
         if os.fstatvfs(file.fileno()).f_bavail == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error

@@ -21,7 +21,7 @@ _MOST_LINKS = 40
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole_file(path: Path) -> Iterator[Path]:
     """Where to write a file: under another name, which becomes the file's own when the block ends well.
 
     A symbolic link is followed. `-` is standard output; into it, and into what is there and is no regular file (a
@@ -43,7 +43,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole. Raises: DiskError, BrokenPipeError as `whole` does."""
-    with whole(path) as part:
+    with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from crosswind.report.charts.description import description
 from crosswind.report.charts.style import Specification
 from crosswind.report.page import Chart, Element, Page, Panels, Picture, Section, Sentence, Tone
-from crosswind.report.tables.table import Column, Kind, Shown, Table
+from crosswind.report.tables.table import Column, ColumnKind, Shown, Table
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.visible import visible
 
@@ -22,7 +22,7 @@ _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
 _OTHER_PLACES = ("contents", "specs")
 """Names of places on a page that are no sections."""
 _LINKS = '<th scope="col" class="word">leads to</th>'
-_CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
+_CLASSES = {ColumnKind.NAME: "word", ColumnKind.WORD: "word", ColumnKind.SENTENCE: "word long"}
 
 
 def escaped(text: str) -> str:
@@ -219,16 +219,16 @@ def _head_cell(column: Column) -> str:
 
 
 def _cell(column: Column, text: str) -> str:
-    tag, scope = ("th", ' scope="row"') if column.kind is Kind.NAME and text else ("td", "")
+    tag, scope = ("th", ' scope="row"') if column.kind is ColumnKind.NAME and text else ("td", "")
     return f"<{tag}{scope}{_class(column, text)}>{_softened(escaped(text), column)}</{tag}>"
 
 
 def _class(column: Column, text: str = "") -> str:
     """Of a cell what it holds, and whether its text may be broken where the table would not fit."""
     kinds = [_CLASSES.get(column.kind, "")]
-    if column.kind is Kind.NAME and len(text) > _LONG_NAME:
+    if column.kind is ColumnKind.NAME and len(text) > _LONG_NAME:
         kinds.append("long")
-    if column.kind is Kind.NUMBER and _LIMITS.search(text):
+    if column.kind is ColumnKind.NUMBER and _LIMITS.search(text):
         kinds.append("pair")
     named = " ".join(filter(None, kinds))
     return f' class="{named}"' if named else ""
@@ -236,9 +236,9 @@ def _class(column: Column, text: str = "") -> str:
 
 def _softened(text: str, column: Column) -> str:
     """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
-    if column.kind is Kind.NAME:
+    if column.kind is ColumnKind.NAME:
         return text
-    limits = _LIMITS.search(text) if column.kind is Kind.NUMBER else None
+    limits = _LIMITS.search(text) if column.kind is ColumnKind.NUMBER else None
     if limits is not None:
         return f'{text[: limits.start()]} <span class="beside">{limits[0].strip()}</span>'
     return re.sub(rf"(\[[^\]]*\]|\b{EXACT}$|^{NOT_MEASURED}$)", r'<span class="beside">\1</span>', text)

@@ -53,7 +53,7 @@ class Panels:
     total: int
 
 
-class Place(Enum):
+class SectionPlace(Enum):
     """Where a section stands on a page."""
 
     ANSWERS = "answers"
@@ -79,7 +79,7 @@ class Section:
     caption: str = ""
     folded: bool = False
     note: str = ""
-    place: Place = Place.BEFORE_METRICS
+    place: SectionPlace = SectionPlace.BEFORE_METRICS
 
     @property
     def is_empty(self) -> bool:

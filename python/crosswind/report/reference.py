@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from crosswind.catalog import Column, catalog
+from crosswind.catalog import SampleColumn, catalog
 from crosswind.findings.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.quantities import UNITS
@@ -52,12 +52,12 @@ def units_table() -> str:
     return _table(("unit in results", "published numbers in"), rows)
 
 
-def columns_table(columns: Iterable[Column]) -> str:
+def columns_table(columns: Iterable[SampleColumn]) -> str:
     """Every column of a table that a cell writes."""
     return _table(("column", "type", "is"), ((f"`{column.name}`", _type(column), column.help) for column in columns))
 
 
-def _type(column: Column) -> str:
+def _type(column: SampleColumn) -> str:
     return f"{column.type}, or null" if column.nullable else str(column.type)
 
 

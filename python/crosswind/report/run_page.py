@@ -9,7 +9,7 @@ from crosswind.analysis.result import Conditions, NetworkConditions, PathConditi
 from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
-from crosswind.report.page import Element, Page, Panels, Picture, Place, Section, Tone
+from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Tone
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -27,7 +27,7 @@ from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
 from crosswind.report.text.format import count
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import headline_sentences, verdict
 from crosswind.report.text.sentences import sentence
 from crosswind.report.text.spent import spent_sentences
 
@@ -71,14 +71,14 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
         about=f"Crosswind study {result.study}",
         verdict=found,
         banners=[each for showing in showings() for each in showing.answers(result) if not each.about],
-        answers=[section for section in sections if section.place is Place.ANSWERS],
+        answers=[section for section in sections if section.place is SectionPlace.ANSWERS],
         lines=[
-            *sentences(result),
+            *headline_sentences(result),
             *([] if said_above else (sentence(warning.sentence) for warning in result.warnings)),
         ],
         picture=_picture_of(result.conditions) if result.conditions else None,
         terms=_terms_of(result.conditions) if result.conditions else [],
-        sections=[section for section in sections if section.place is not Place.ANSWERS],
+        sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],
         notes=result.notes,
         provenance=result.provenance,
         design=result.design,
@@ -98,9 +98,9 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
     metrics = metric_tables(result)
     ordered = sorted(metrics, key=lambda name: metrics[name].shown is Shown.FOLDED)
     sections = [
-        *of_findings[Place.ANSWERS],
-        *of_findings[Place.FIGURES],
-        *of_findings[Place.BEFORE_METRICS],
+        *of_findings[SectionPlace.ANSWERS],
+        *of_findings[SectionPlace.FIGURES],
+        *of_findings[SectionPlace.BEFORE_METRICS],
         *_of_parts(_BEFORE_METRICS, record, result, data),
         Section(
             "Where the time went",
@@ -112,7 +112,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
         Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
         Section("The page of median load time", charts=[waterfalls(data)]),
         *(_of_metric(name, metrics[name], result, data) for name in ordered),
-        *of_findings[Place.AFTER_METRICS],
+        *of_findings[SectionPlace.AFTER_METRICS],
         *_of_parts(_AFTER_METRICS, record, result, data),
     ]
     return [section for section in sections if not section.is_empty]
@@ -121,19 +121,21 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
 def tables_of(result: Result) -> list[Table]:
     """Every table of a report, as a terminal shows them."""
     of_findings = _of_findings(result, has_charts=False)
-    first = [section for place in Place if place is not Place.AFTER_METRICS for section in of_findings[place]]
+    first = [
+        section for place in SectionPlace if place is not SectionPlace.AFTER_METRICS for section in of_findings[place]
+    ]
     return [
         *(table for section in first for table in section.tables),
         *(table for part in _BEFORE_METRICS for table in part.tables(result)),
         *spent_tables(result),
         *metric_tables(result).values(),
-        *(table for section in of_findings[Place.AFTER_METRICS] for table in section.tables),
+        *(table for section in of_findings[SectionPlace.AFTER_METRICS] for table in section.tables),
         *(table for part in _AFTER_METRICS for table in part.tables(result)),
     ]
 
 
-def _of_findings(result: Result, *, has_charts: bool) -> dict[Place, list[Section]]:
-    found: dict[Place, list[Section]] = {place: [] for place in Place}
+def _of_findings(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
+    found: dict[SectionPlace, list[Section]] = {place: [] for place in SectionPlace}
     for section in (section for showing in showings() for section in showing.sections(result, has_charts)):
         found[section.place].append(section)
     return found

@@ -9,8 +9,8 @@ from crosswind.stats.mean import mean_interval, trimmed_mean_interval
 from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.quantile import quantile_interval, quantile_of, quantile_size
 from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
+from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.share import Share, clopper_pearson, share_interval
-from crosswind.stats.units import Units
 
 __all__ = [
     "EXACT",
@@ -19,11 +19,11 @@ __all__ = [
     "Effect",
     "Estimate",
     "Exponential",
+    "Repetitions",
     "Share",
     "Side",
     "Tail",
     "TooFewSamples",
-    "Units",
     "aicc",
     "benjamini_hochberg",
     "cliffs_delta",

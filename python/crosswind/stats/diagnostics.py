@@ -12,7 +12,7 @@ from scipy import special
 
 from crosswind.stats.estimate import Array
 from crosswind.stats.linearised import mean_of
-from crosswind.stats.units import Units
+from crosswind.stats.repetitions import Repetitions
 
 MIN_ORDERED = 8
 """Repetitions for a statement on their order."""
@@ -40,7 +40,7 @@ class Diagnostics:
     effective_n: float | None
 
 
-def diagnostics_of(units: Units) -> Diagnostics:
+def diagnostics_of(units: Repetitions) -> Diagnostics:
     """The diagnostics of the values of a cell. Raises: TooFewSamples without a value."""
     means = units.means
     ordered = means.size >= MIN_ORDERED and float(np.ptp(means)) > 0
@@ -53,7 +53,7 @@ def diagnostics_of(units: Units) -> Diagnostics:
     return Diagnostics(drift, drift_p, lag1, lag1_p, intraclass_correlation(units), worth)
 
 
-def intraclass_correlation(units: Units) -> float | None:
+def intraclass_correlation(units: Repetitions) -> float | None:
     """The share of the variance that lies between repetitions, by one-way analysis of variance.
 
     Returns: None below two repetitions, with one message in each, and where no value differs.

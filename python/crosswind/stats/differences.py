@@ -23,11 +23,11 @@ from crosswind.stats.design import (
     trimmed_mean_shortage,
     unpaired_shortage,
 )
-from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, Effect, Statistic, is_constant
+from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, ComparedStatistic, Effect, is_constant
 from crosswind.stats.estimate import EXACT, Array, TooFewSamples
 from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
-from crosswind.stats.units import Key, Units
+from crosswind.stats.repetitions import RepetitionKey, Repetitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ class Side:
     Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1.
     """
 
-    units: Units
+    units: Repetitions
     design: Design = LIGHT
     exact: bool = False
     is_share: bool = False
 
 
-def difference(reference: Side, other: Side, statistic: Statistic = "mean") -> Effect:
+def difference(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -> Effect:
     """other - reference. Raises: TooFewSamples where a statistic does not exist.
 
     Of shares that are not the same in every repetition it is never surer than that of independent exchanges.
@@ -63,19 +63,19 @@ def independent_at_best(effect: Effect, reference: Side, other: Side) -> Effect:
     return no_surer_than_independent(effect, [side.units for side in sides if not side.exact])
 
 
-def ratio(reference: Side, other: Side, statistic: Statistic = "mean") -> Effect:
+def ratio(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -> Effect:
     """ln(other / reference), linearised. Raises: TooFewSamples where a statistic does not exist or is not above 0."""
     return _effect(reference, other, statistic, is_ratio=True)
 
 
-def pairs_of(reference: Units, other: Units) -> list[Key] | None:
+def pairs_of(reference: Repetitions, other: Repetitions) -> list[RepetitionKey] | None:
     """The repetitions that two cells have in common, with the same seeds; None unless one cell has no others."""
     keys = set(other.keys)
     common = [key for key in reference.keys if key in keys]
     return common if common and len(common) == min(reference.count, other.count) else None
 
 
-def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> Linearised:
+def statistic_of(units: Repetitions, statistic: ComparedStatistic, *, exact: bool = False) -> Linearised:
     """A statistic of a cell. Of a quantile it is the mean of those of the repetitions.
 
     Args:   exact: whether the values come out the same every time, so that a quantile of few of them is exact too.
@@ -99,7 +99,7 @@ def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> 
     return Linearised(value, quantiles - value, units.n)
 
 
-def own_values(units: Units, statistic: Statistic) -> Array:
+def own_values(units: Repetitions, statistic: ComparedStatistic) -> Array:
     """A statistic of each repetition by itself, shape (units,)."""
     if statistic == "mean":
         return units.means
@@ -108,7 +108,7 @@ def own_values(units: Units, statistic: Statistic) -> Array:
     return units.quantiles(float(statistic))
 
 
-def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: bool) -> Effect:
+def _effect(reference: Side, other: Side, statistic: ComparedStatistic, *, is_ratio: bool) -> Effect:
     pairs = pairs_of(reference.units, other.units) if not (reference.exact or other.exact) else None
     a, b = reference.units, other.units
     if pairs is not None:
@@ -141,7 +141,7 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
     return replace(made, own=beside_exact)
 
 
-def _paired(a: Units, b: Units, statistic: Statistic) -> tuple[Units, Units]:
+def _paired(a: Repetitions, b: Repetitions, statistic: ComparedStatistic) -> tuple[Repetitions, Repetitions]:
     """The pairs in which exchanges succeeded. Raises: TooFewSamples where they did in one of the two cells alone."""
     if np.any((a.sizes > 0) != (b.sizes > 0)):
         raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
@@ -151,7 +151,7 @@ def _paired(a: Units, b: Units, statistic: Statistic) -> tuple[Units, Units]:
     return a.chosen(keys), b.chosen(keys)
 
 
-def _refuse_all_timed_out(units: Units, statistic: Statistic) -> None:
+def _refuse_all_timed_out(units: Repetitions, statistic: ComparedStatistic) -> None:
     """A repetition whose exchanges all timed out has no trimmed mean, and its quantiles are unknown."""
     if statistic != "mean" and np.any((units.sizes == 0) & (units.censored > 0)):
         raise TooFewSamples("in a repetition no exchange succeeded")
@@ -162,7 +162,7 @@ class _Needs:
     """What is compared, in which design, and on which scale."""
 
     design: Design
-    statistic: Statistic
+    statistic: ComparedStatistic
     is_ratio: bool
 
     def shortage(self, units: int, n: int) -> Shortage | None:
@@ -235,7 +235,7 @@ def _welch(a: Linearised, b: Linearised) -> float:
     return sum(squares) ** 2 / below if below > 0 else float(a.freedom + b.freedom)
 
 
-def no_surer_than_independent(effect: Effect, random: Sequence[Units]) -> Effect:
+def no_surer_than_independent(effect: Effect, random: Sequence[Repetitions]) -> Effect:
     """A difference of shares with the larger of its own standard error and that of independent exchanges.
 
     Args: random: the values, 0 or 1, of those of both cells that are not exact.
@@ -249,7 +249,7 @@ def no_surer_than_independent(effect: Effect, random: Sequence[Units]) -> Effect
     return replace(effect, linear=None, sides=None, error=least, shortage=None, needed=None)
 
 
-def _independent_error(units: Units) -> float:
+def _independent_error(units: Repetitions) -> float:
     """The standard error of a share of independent exchanges, with one more of either kind.
 
     Source: Agresti & Caffo, The American Statistician 54 (2000).

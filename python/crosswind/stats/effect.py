@@ -21,7 +21,7 @@ WELCH = "Welch's t over repetitions"
 PAIRED = "paired by repetition"
 CONSTANT = "against an exact number"
 
-Statistic = float | Literal["mean", "trimmed"]
+ComparedStatistic = float | Literal["mean", "trimmed"]
 """What is compared: "mean" (of flags: a share), "trimmed", or a quantile in (0, 1)."""
 
 ROUNDING = 1e-12

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Range = tuple[float, float]
+Interval = tuple[float, float]
 Bound = Literal["at least", "at most"]
 
 EXACT = "exact"
@@ -56,7 +56,7 @@ class Estimate:
     unit: str
     reason: str | None = None
     units: int = 0
-    spread: Range | None = None
+    spread: Interval | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -70,7 +70,7 @@ def refused(reason: str, *, n: int, level: float, unit: str, units: int = 0) -> 
 
 
 def without_interval(
-    value: float, reason: str, *, n: int, level: float, unit: str, units: int, spread: Range | None = None
+    value: float, reason: str, *, n: int, level: float, unit: str, units: int, spread: Interval | None = None
 ) -> Estimate:
     """A number without an interval, and the reason why."""
     return Estimate(value, None, None, n, level, NO_INTERVAL, unit, reason, units, spread)

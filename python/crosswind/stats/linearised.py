@@ -16,7 +16,7 @@ from scipy import special
 
 from crosswind.stats.design import Design, Tail
 from crosswind.stats.estimate import Array, check_level
-from crosswind.stats.units import Units
+from crosswind.stats.repetitions import Repetitions
 
 RESAMPLES = 1999
 MAX_RESAMPLED = 1000
@@ -82,7 +82,7 @@ class Linearised:
         return max(self.parts.size - self.left_out - 1, 1)
 
 
-def mean_of(units: Units) -> Linearised:
+def mean_of(units: Repetitions) -> Linearised:
     """The mean of all values, a ratio of sums over the repetitions. Raises: TooFewSamples without a value."""
     centre, n = units.centre, units.values.size
     used = units.sizes > 0

@@ -18,13 +18,13 @@ from crosswind.stats.design import (
 )
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, Linearised, limits, lower_limit, mean_of, method_of
-from crosswind.stats.units import Units
+from crosswind.stats.repetitions import Repetitions
 
 TRIMMED = 0.2
 """Share of the values that a trimmed mean leaves out at each end."""
 
 
-def mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+def mean_interval(units: Repetitions, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
     """The mean of all values, with an interval over repetitions.
 
     Returns: Estimate, without an interval where `mean_shortage` says so; of a wait in a design that is not light it
@@ -40,7 +40,7 @@ def mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: flo
     return _short(mean, short, units, design, unit=unit, level=level)
 
 
-def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
+def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
     """The mean of what is left without the smallest and the largest `share` of the values.
 
     A value contributes by its winsorised distance from the winsorised mean (Wilcox, Introduction to Robust Estimation
@@ -66,7 +66,7 @@ def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
     return Linearised(value, parts, n, left_out=2 * cut if units.is_single else 0)
 
 
-def trimmed_mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+def trimmed_mean_interval(units: Repetitions, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
     """The trimmed mean with an interval over repetitions. Raises: TooFewSamples without a value."""
     mean = trimmed_mean_of(units)
     beyond = int(units.censored.sum())
@@ -80,7 +80,7 @@ def trimmed_mean_interval(units: Units, *, unit: str, design: Design = LIGHT, le
     return _with_limits(mean, limits(mean, design, level), method_of(design), unit, level)
 
 
-def _trimmed_spread(units: Units) -> tuple[float, float] | None:
+def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
     """The smallest and the largest trimmed mean of a unit; None with a single unit that has values."""
     ends = []
     for key in units.keys:
@@ -96,7 +96,7 @@ def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit
 
 
 def _short(
-    found: Linearised, short: Shortage | None, units: Units, design: Design, *, unit: str, level: float
+    found: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, unit: str, level: float
 ) -> Estimate:
     """What there is of a mean whose interval the design, or repetitions that are all the same, do not support."""
     message = NO_SPREAD if short is None else short.message

@@ -26,7 +26,7 @@ from crosswind.stats.design import (
 from crosswind.stats.differences import statistic_of
 from crosswind.stats.estimate import Array, Estimate, check_level, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, limits, method_of, student
-from crosswind.stats.units import Units
+from crosswind.stats.repetitions import Repetitions
 
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
 WOODRUFF = "Woodruff's, by Student's t over repetitions"
@@ -45,7 +45,7 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1.0 - q)))
 
 
-def quantile_interval(units: Units, q: float, *, unit: str, level: float = 0.95) -> Estimate:
+def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float = 0.95) -> Estimate:
     """The q-quantile of all exchanges, with an interval over repetitions.
 
     Args:    q: in (0, 1).
@@ -83,7 +83,7 @@ def quantile_interval(units: Units, q: float, *, unit: str, level: float = 0.95)
     )
 
 
-def quantile_of(units: Units, q: float) -> float | None:
+def quantile_of(units: Repetitions, q: float) -> float | None:
     """The sample quantile of all exchanges; None where it is one that timed out. Raises: ValueError."""
     _check_q(q)
     return _at_rank(units, (units.n - 1) * q + 1)
@@ -100,7 +100,7 @@ def interpolated_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[float,
     return n + 1 - _upper_rank(n, 1 - q, 1 - tail), _upper_rank(n, q, 1 - tail)
 
 
-def woodruff_shares(units: Units, value: float, q: float, level: float) -> tuple[float, float]:
+def woodruff_shares(units: Repetitions, value: float, q: float, level: float) -> tuple[float, float]:
     """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1.
 
     The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and of the exact
@@ -117,7 +117,7 @@ def woodruff_shares(units: Units, value: float, q: float, level: float) -> tuple
     return low, high
 
 
-def _share_error(units: Units, value: float) -> float:
+def _share_error(units: Repetitions, value: float) -> float:
     """Standard error, over repetitions, of the share of exchanges that are at most `value`."""
     sizes = units.sizes + units.censored
     below = units.below(value)
@@ -125,7 +125,7 @@ def _share_error(units: Units, value: float) -> float:
     return float(np.sqrt(units.count / (units.count - 1) * (residual @ residual))) / units.n
 
 
-def _lower_share(units: Units, error: float, q: float, tail: float) -> float:
+def _lower_share(units: Repetitions, error: float, q: float, tail: float) -> float:
     """A share that is below q but for a chance of at most `tail`: exact binomial, of an effective number of
     exchanges."""
     worth = min(units.n, q * (1 - q) / error**2) if error > 0 else float(units.n)
@@ -152,7 +152,7 @@ def _binomial(n: int, q: float) -> Array:
     return np.asarray(special.bdtr(np.arange(n, dtype=np.float64), n, q))
 
 
-def _at_rank(units: Units, rank: float) -> float | None:
+def _at_rank(units: Repetitions, rank: float) -> float | None:
     """The value of a rank from 1 to n, interpolated; None where it is an exchange that timed out."""
     ordered, last = units.ordered, _known(units)
     below = max(0, min(math.floor(rank), units.n) - 1)
@@ -162,7 +162,7 @@ def _at_rank(units: Units, rank: float) -> float | None:
     return float(ordered[below] + (rank - math.floor(rank)) * (ordered[above] - ordered[below]))
 
 
-def _at_share(units: Units, share: float) -> float | None:
+def _at_share(units: Repetitions, share: float) -> float | None:
     """The quantile at a share; below the smallest value that one, None above the largest."""
     place = share * units.n
     if place > units.n - 1 + 1e-9:
@@ -170,7 +170,7 @@ def _at_share(units: Units, share: float) -> float | None:
     return _at_rank(units, max(1.0, place + 0.5))
 
 
-def _known(units: Units) -> int:
+def _known(units: Repetitions) -> int:
     """How many of the ordered values are known to be below every censored exchange."""
     if units.limit is None or not units.censored.any():
         return int(units.ordered.size)
@@ -178,7 +178,7 @@ def _known(units: Units) -> int:
 
 
 def _estimate(
-    units: Units, found: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
+    units: Repetitions, found: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
 ) -> Estimate:
     """Args: found: value, low and high; None is an exchange that timed out, or lies beyond all values."""
     value, low, high = found
@@ -193,13 +193,13 @@ def _estimate(
     return Estimate(value, low, high, units.n, level, method, unit, reason, units.count)
 
 
-def _beyond(units: Units, unit: str, level: float) -> Estimate:
+def _beyond(units: Repetitions, unit: str, level: float) -> Estimate:
     low = units.limit if units.limit is not None else float(units.ordered[-1]) if units.values.size else None
     reason = "it is an exchange that timed out"
     return Estimate(None, low, None, units.n, level, "timeouts are censored", unit, reason, units.count)
 
 
-def _spread(units: Units, q: float) -> tuple[float, float] | None:
+def _spread(units: Repetitions, q: float) -> tuple[float, float] | None:
     quantiles = units.quantiles(q)
     if quantiles.size < 2 or not np.isfinite(quantiles).all():
         return None
@@ -211,7 +211,9 @@ def _check_q(q: float) -> None:
         raise ValueError(f"quantile {q} is not between 0 and 1")
 
 
-def repetition_quantile_interval(units: Units, q: float, *, unit: str, design: Design, level: float = 0.95) -> Estimate:
+def repetition_quantile_interval(
+    units: Repetitions, q: float, *, unit: str, design: Design, level: float = 0.95
+) -> Estimate:
     """The mean of the q-quantiles of the repetitions, with an interval over these.
 
     Returns: an Estimate without an interval where the design does not support one, or no repetition differs.

@@ -15,7 +15,7 @@ from scipy import special
 from crosswind.stats.design import share_shortage
 from crosswind.stats.estimate import Estimate, TooFewSamples, check_level, exactly, without_interval
 from crosswind.stats.linearised import Linearised, student
-from crosswind.stats.units import Units
+from crosswind.stats.repetitions import Repetitions
 
 METHOD = "Clopper-Pearson (exact binomial)"
 EFFECTIVE = "Clopper-Pearson, of the effective number of trials over repetitions"
@@ -45,7 +45,7 @@ class Share:
         return cls(events[trials > 0], trials[trials > 0], exact)
 
     @classmethod
-    def of_units(cls, flags: Units, *, exact: bool = False) -> "Share":
+    def of_units(cls, flags: Repetitions, *, exact: bool = False) -> "Share":
         """Of values that are 0 or 1. Raises: TooFewSamples without one."""
         return cls.of(flags.below(np.inf) - flags.below(0.5), flags.sizes, exact=exact)
 

@@ -88,18 +88,18 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
     Raises: StoreError when `root` cannot be read at all.
     """
     if (root / MANIFEST).exists():
-        return [examine(root, details=details)]
+        return [examine_directory(root, details=details)]
     try:
         with os.scandir(root) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
-    examined = [examine(root / name, details=details) for name in names]
+    examined = [examine_directory(root / name, details=details) for name in names]
     runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
     return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
 
 
-def examine(directory: Path, *, details: bool = False) -> Listed:
+def examine_directory(directory: Path, *, details: bool = False) -> Listed:
     """What a directory is. Never raises for what is in it."""
     try:
         if is_leftover(directory):
@@ -153,7 +153,7 @@ def is_run(directory: Path) -> bool:
     return not directory.is_symlink() and _is_manifest(directory / MANIFEST)
 
 
-def parts_of(directory: Path) -> list[Path]:
+def half_written(directory: Path) -> list[Path]:
     """What a session that died left half-written: `cells/*.part`, and those beside the manifest."""
     cells = [directory / "cells" / name for name in _names(directory / "cells") if name.endswith(".part")]
     return cells + [directory / name for name in _names(directory) if name.endswith(_PARTS)]
@@ -167,13 +167,13 @@ def attempts_of(directory: Path) -> list[Path]:
     return [directory / "cells" / match[0] for match in matches if match["key"] in whole]
 
 
-def size_of(path: Path) -> int:
+def disk_size(path: Path) -> int:
     """Bytes of a file or of everything below a directory. Links count as themselves."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
         with os.scandir(path) as entries:
-            return sum(size_of(Path(e)) if e.is_dir(follow_symlinks=False) else _lstat_size(e) for e in entries)
+            return sum(disk_size(Path(e)) if e.is_dir(follow_symlinks=False) else _lstat_size(e) for e in entries)
     except FileNotFoundError:
         return 0  # A session at work renames and removes.
 
@@ -232,11 +232,11 @@ def _is_manifest(path: Path) -> bool:
 
 def _size(directory: Path, cells: Sequence[str], *, everything: bool) -> tuple[int, bool]:
     """Bytes on the disk, and whether all were looked at: else every n-th cell by name stands for those beside it."""
-    files_bytes = sum(size_of(directory / name) for name in _names(directory) if name != "cells")
+    files_bytes = sum(disk_size(directory / name) for name in _names(directory) if name != "cells")
     exact = everything or len(cells) <= SAMPLED_CELLS
     step = 1.0 if exact else len(cells) / SAMPLED_CELLS
     some = [cells[int((number + 0.5) * step)] for number in range(int(len(cells) / step + 0.5))]
-    return files_bytes + round(sum(size_of(directory / "cells" / name) for name in some) * step), exact
+    return files_bytes + round(sum(disk_size(directory / "cells" / name) for name in some) * step), exact
 
 
 def _names(directory: Path) -> list[str]:

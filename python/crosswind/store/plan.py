@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from crosswind.effect import PathEffect
 from crosswind.ends import EMULATOR, NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
+from crosswind.path_effect import PathEffect
 from crosswind.regular_files import read_regular
 from crosswind.store.checksums import CHANGED, Checksum
 from crosswind.store.files import write_json_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.errors import EngineError
-from crosswind.polars_errors import refused
+from crosswind.polars_errors import system_error
 from crosswind.record import empty_table, whole_table
 from crosswind.store.checksums import Checksum, checked_bytes, damaged_file
 
@@ -25,7 +25,7 @@ def to_parquet(arrow: Path) -> None:
     try:
         pl.scan_ipc(arrow).sink_parquet(arrow.with_suffix(".parquet"), compression="zstd")
     except (pl.exceptions.PolarsError, OSError) as error:
-        if of_system := refused(error):
+        if of_system := system_error(error):
             raise of_system from error
         raise _not_a_table(arrow, str(error)) from error
     arrow.unlink()

@@ -26,7 +26,7 @@ from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
 from crosswind.study.selection import check_peers, chosen_parts, with_parts
-from crosswind.study.titles import check_title, filled_in
+from crosswind.study.titles import check_title, filled_title
 from crosswind.study.toml_text import Location, write_toml
 
 
@@ -169,7 +169,7 @@ class Study:
     @cached_property
     def title(self) -> str:
         """The title with the levels that it names, else the name."""
-        return filled_in(self.table.title or self.name, self.cells())
+        return filled_title(self.table.title or self.name, self.cells())
 
     @property
     def description(self) -> str:

@@ -12,9 +12,9 @@ from crosswind.errors import StudyError, did_you_mean
 from crosswind.findings.registry import declarations
 from crosswind.study.errors import Origin, step
 from crosswind.study.format import DesignDocument, table_of
-from crosswind.study.keys import KINDS, renamed
-from crosswind.study.tables import Table
-from crosswind.study.toml_text import Location, line_of
+from crosswind.study.keys import VALUE_TYPES, renamed
+from crosswind.study.tables import TomlTable
+from crosswind.study.toml_text import Location, line_number
 from crosswind.units import UnitError, shown
 from crosswind.visible import hidden_in, no_utf8_in
 
@@ -79,7 +79,7 @@ def read_document(document: Mapping[str, Any], origin: Origin) -> DesignDocument
             return StudyDocument.model_validate(document)
     except ValidationError as problems:
         details = problems.errors(include_url=False)
-        first = min(details, key=lambda detail: line_of(origin.lines, detail["loc"]) or 0)
+        first = min(details, key=lambda detail: line_number(origin.lines, detail["loc"]) or 0)
         error = _error_of(first, document, origin)
         others = len({origin.where(_existing(document, detail["loc"])) for detail in details}) - 1
         if others > 0:
@@ -136,7 +136,7 @@ def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
     words = [key for key in location if isinstance(key, str)]
     if words[:1] == ["part"]:
         words = words[1:]
-    home = next((key for key in KINDS if len(words) == 1 and key.partition(".")[2] == words[0]), None)
+    home = next((key for key in VALUE_TYPES if len(words) == 1 and key.partition(".")[2] == words[0]), None)
     if home is not None and words[0] not in known:
         part = "part." if location[0] == "part" else ""
         return f"{words[0]} belongs under [{part}{home.partition('.')[0]}]"
@@ -155,7 +155,7 @@ def _hint_of_former(document: Mapping[str, Any], name: str | int) -> str:
 
 
 def _known_keys(location: Sequence[str | int]) -> list[str]:
-    model: type[Table] = StudyDocument
+    model: type[TomlTable] = StudyDocument
     for key in location:
         if isinstance(key, str):
             model = table_of(model, key) or model

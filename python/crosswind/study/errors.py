@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.errors import StudyError
-from crosswind.study.toml_text import DEEP_KEY, MOST_KEY_PARTS, Location, key_lines, line_of
+from crosswind.study.toml_text import DEEP_KEY, MOST_KEY_PARTS, Location, key_lines, line_number
 from crosswind.units import shown
 
 
@@ -53,7 +53,7 @@ class Origin:
         for length in range(len(location), 0, -1):
             if location[:length] in self.options:
                 return self.options[location[:length]]
-        line = line_of(self.lines, location)
+        line = line_number(self.lines, location)
         return self.file if line is None else f"{self.file}:{line}"
 
     def error(self, document: Mapping[str, Any], location: Location, message: str, hint: str | None) -> StudyError:

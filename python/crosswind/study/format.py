@@ -22,11 +22,11 @@ from crosswind.study.keys import (
     section_of,
 )
 from crosswind.study.levels import Values
-from crosswind.study.tables import Table, Where
+from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.units import UnitError
 
 
-class SettingsTable(Table):
+class SettingsTable(TomlTable):
     """A table whose keys the catalogue has: each is `Values`, and absent as `Values()`, which is false."""
 
 
@@ -119,7 +119,7 @@ Workload = Annotated[SettingsTable, _Section(WorkloadTable)]
 Budget = Annotated[SettingsTable, _Section(BudgetTable)]
 
 
-class StudyTable(Table):
+class StudyTable(TomlTable):
     """The design."""
 
     repetitions: int = Field(
@@ -136,7 +136,7 @@ class StudyTable(Table):
     )
 
 
-class ReportTable(Table):
+class ReportTable(TomlTable):
     """What the report shows beside the measurement."""
 
     models: list[str] = Field(default_factory=list, description="models to predict with, as mathis, pftk")
@@ -146,21 +146,23 @@ class ReportTable(Table):
     notes: list[str] = Field(default_factory=list, description="remarks printed with the results")
 
 
-class RepetitionsTable(Table):
+class RepetitionsTable(TomlTable):
     """Cells that are run less often than `study.repetitions`; where several tables fit a cell, the least counts."""
 
-    where: Where = Field(description="dotted keys (or part) and the value each has in these cells")
+    where: WhereTable = Field(description="dotted keys (or part) and the value each has in these cells")
     at_most: int = Field(ge=1, le=100_000, description="how often these cells are run at most")
 
 
-class ExcludeTable(Table):
+class ExcludeTable(TomlTable):
     """Combinations of levels that are no cells of the study, because they are impossible or not wanted."""
 
-    where: Where = Field(min_length=1, description="dotted keys (or part) and the value each has in these combinations")
+    where: WhereTable = Field(
+        min_length=1, description="dotted keys (or part) and the value each has in these combinations"
+    )
     reason: str = Field(default="", description="why, shown in the plan and in the report")
 
 
-class PrecisionTable(Table):
+class PrecisionTable(TomlTable):
     """How narrow an interval is to be: cells are run until it is, or until `study.repetitions_max`."""
 
     metric: str | None = Field(
@@ -169,13 +171,13 @@ class PrecisionTable(Table):
     )
     statistic: str = Field(default="mean", description="of each repetition: mean, median, p95, p99")
     target: str = Field(description='half the width of the interval of its mean: "5%" of the mean, "2ms", "100kbit/s"')
-    where: Where = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are meant"
     )
     note: str = ""
 
 
-class PartTable(Table):
+class PartTable(TomlTable):
     """One part of a study that needs several workloads: its tables override the study's."""
 
     name: str = Field(pattern=NAME_PATTERN, description="shown as the level of `part`")
@@ -185,7 +187,7 @@ class PartTable(Table):
     workload: Workload = Field(default_factory=WorkloadTable)
 
 
-class DesignDocument(Table):
+class DesignDocument(TomlTable):
     """What is measured. A list is a factor."""
 
     title: str = ""
@@ -206,12 +208,12 @@ class DesignDocument(Table):
     precision: list[PrecisionTable] = Field(default_factory=list)
 
 
-def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:
+def set_keys(table: TomlTable, prefix: str = "") -> dict[str, Values]:
     """The keys that a table and its inner tables set, dotted, in the order of this file."""
     found: dict[str, Values] = {}
     for name in type(table).model_fields:
         value = getattr(table, name)
-        if isinstance(value, Table):
+        if isinstance(value, TomlTable):
             found |= set_keys(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             for number, each in enumerate(value, start=1):
@@ -221,10 +223,10 @@ def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:
     return found
 
 
-def table_of(model: type[Table], name: str) -> type[Table] | None:
+def table_of(model: type[TomlTable], name: str) -> type[TomlTable] | None:
     """The model of an inner table, or of each table of a list of them; None where the key is no table."""
     field = model.model_fields[name]
     section = next((item.model for item in field.metadata if isinstance(item, _Section)), None)
     annotation: Any = field.annotation
     inner = section or getattr(annotation, "__args__", (annotation,))[0]
-    return inner if isinstance(inner, type) and issubclass(inner, Table) else None
+    return inner if isinstance(inner, type) and issubclass(inner, TomlTable) else None

@@ -206,7 +206,7 @@ SETTINGS: Mapping[str, Setting] = _Settings(
 Keys of hops and changes are not listed, and found by their names.
 """
 
-KINDS: Mapping[str, ValueType] = _Kinds()
+VALUE_TYPES: Mapping[str, ValueType] = _Kinds()
 """How the value of each is read."""
 
 

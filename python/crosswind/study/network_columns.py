@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.levels import Level, Value
 from crosswind.study.networks import Network, NetworkChange
 from crosswind.units import Queue, format_duration

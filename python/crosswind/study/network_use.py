@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.keys import direction_keys
 from crosswind.study.levels import Level, Values
-from crosswind.study.networks import Direction, Network, merged
+from crosswind.study.networks import DirectionTexts, Network, merged_directions
 from crosswind.study.resolve import Resolved, hops_of, network_named, resolve
 
 
@@ -109,14 +109,14 @@ def _applied(chosen: Mapping[str, Level], hop: str) -> tuple[tuple[str, str], ..
 
 
 def _texts(
-    groups: Mapping[str, tuple[Resolved, ...]], group: str, hop: str, directions: Mapping[str, Direction]
+    groups: Mapping[str, tuple[Resolved, ...]], group: str, hop: str, directions: Mapping[str, DirectionTexts]
 ) -> dict[str, str]:
     """What a group of a cell has from the network of a hop, in the order in which that has it."""
     given = {
         direction: {each.key.study for each in groups[f"{group}.{direction}"] if each.source == f"{hop}.network"}
         for direction in DIRECTIONS
     }
-    return merged(
+    return merged_directions(
         {
             direction: {key: level.text for key, level in own.items() if key in given[direction]}
             for direction, own in directions.items()

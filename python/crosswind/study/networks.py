@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Key, catalog
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.levels import Level
 from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
 
 FOLDER = Path(__file__).parents[1] / "networks"
 
-Direction = Mapping[str, Level]
+DirectionTexts = Mapping[str, Level]
 """Keys of one direction and their values, by the names that a study has for them."""
 
 
@@ -46,7 +46,7 @@ class NetworkChange:
 
     name: str
     when: Mapping[str, Level]
-    directions: Mapping[str, Direction]
+    directions: Mapping[str, DirectionTexts]
 
     @property
     def keys(self) -> dict[str, str]:
@@ -69,7 +69,7 @@ class Network:
     family_sources: tuple[Source, ...] = field(default=(), repr=False)
 
     @cached_property
-    def directions(self) -> Mapping[str, Direction]:
+    def directions(self) -> Mapping[str, DirectionTexts]:
         """What it sets in each direction."""
         return self._directions({key: raw for key, raw in self.path.items() if key != "at"})
 
@@ -106,7 +106,7 @@ class Network:
         """The same of all keys, without what is said once of many networks."""
         return "; ".join(f"{source.of}: {source.text}" for source in self.sources if not source.note)
 
-    def _directions(self, table: Mapping[str, Any]) -> dict[str, Direction]:
+    def _directions(self, table: Mapping[str, Any]) -> dict[str, DirectionTexts]:
         def one_way(direction: str) -> Iterator[tuple[str, Any]]:
             for key, raw in table.items():
                 yield from raw.items() if key == direction else [(key, raw)] if key not in DIRECTIONS else ()
@@ -129,7 +129,7 @@ class Network:
             raise ValueError(f"network {self.name}: {error.message}") from None
 
 
-def merged(both: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def merged_directions(both: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Texts by direction and key as a study has them: a key once where both directions agree.
 
     Args: both: `forward` and `reverse`, each with its keys and their texts.
@@ -144,8 +144,8 @@ def merged(both: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     return texts
 
 
-def _merged_texts(directions: Mapping[str, Direction]) -> dict[str, str]:
-    return merged({way: {key: level.text for key, level in directions[way].items()} for way in DIRECTIONS})
+def _merged_texts(directions: Mapping[str, DirectionTexts]) -> dict[str, str]:
+    return merged_directions({way: {key: level.text for key, level in directions[way].items()} for way in DIRECTIONS})
 
 
 def _networks() -> Iterator[Network]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from crosswind import units
-from crosswind.catalog import Key, KeyType, Unit
+from crosswind.catalog import CellUnit, Key, KeyType
 from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.units import UnitError, shown
 
@@ -61,7 +61,7 @@ def _quantity(
 
 def number_of(key: Key) -> ValueType:
     """A count, or a number a second: the same as a string of digits, which is what a command line gives."""
-    suffix = "/s" if key.unit is Unit.PER_SECOND else ""
+    suffix = "/s" if key.unit is CellUnit.PER_SECOND else ""
     is_whole = key.type is KeyType.INTEGER
     what = "a whole number" if is_whole else "a number"
     hint = f"{what}{_range_text(key)}"

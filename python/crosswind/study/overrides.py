@@ -9,10 +9,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosswind.effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import KINDS, direction_keys, owner_of, renamed
+from crosswind.study.keys import VALUE_TYPES, direction_keys, owner_of, renamed
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -93,7 +93,7 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
             hint = did_you_mean(words[1], names) if names else "this study has no parts"
             raise StudyError(f"{label}: there is no part {shown(words[1])}", hint=hint)
         own = ".".join(words[2:])
-        _check(own, KINDS, label)
+        _check(own, VALUE_TYPES, label)
         number = names.index(words[1])
         inner = _place_in(parts[number], own)
         if inner is None:
@@ -102,7 +102,7 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
             inner = _added_to(parts[number], own)
         return [("part", number, *inner)]
     if key not in _PLAIN_KEYS:
-        _check(key, KINDS, label)
+        _check(key, VALUE_TYPES, label)
     in_parts: list[Location] = [
         ("part", number, *place)
         for number, part in enumerate(parts)
@@ -183,7 +183,7 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
     """
     if not isinstance(value, str):
         return _copied(value)
-    kind = KINDS.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
+    kind = VALUE_TYPES.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
     if kind is not None and kind.is_peer and workload != "program":
         if value.lstrip().startswith(("{", "[")):
             return _toml(value, label)

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import (
     CHANGE,
     HOP,
-    KINDS,
+    VALUE_TYPES,
     default_transport,
     direction_keys,
     in_order,
@@ -114,7 +114,7 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
 
 def _of_kind(key: str, values: Values, kind: str) -> Values:
     """What a key is set to, where one kind of workload means something else by the same text than another."""
-    if not KINDS[key].is_peer:
+    if not VALUE_TYPES[key].is_peer:
         return values
     try:
         return type_of([workload_keys(kind)[key.removeprefix("workload.")]]).values(values.raw)
@@ -163,7 +163,7 @@ def _refuse_wrong_values(part: Part) -> None:
         dotted = f"workload.{name}"
         values = part.settings.get(dotted, Values())
         try:
-            if values and KINDS[dotted].is_peer:
+            if values and VALUE_TYPES[dotted].is_peer:
                 type_of([key]).values(values.raw)
             else:
                 for level in values.levels:

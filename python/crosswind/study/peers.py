@@ -3,7 +3,7 @@
 from typing import Any
 
 from crosswind.errors import did_you_mean
-from crosswind.peers.registry import NATIVE, PEERS, names
+from crosswind.peers.registry import NATIVE, PEERS, peer_names
 from crosswind.study.levels import Peer
 from crosswind.units import UnitError, shown
 
@@ -34,7 +34,7 @@ def peer_schema(end: str) -> dict[str, Any]:
     if end == "server":
         properties["ready"] = text
     table = {"type": "object", "properties": properties, "required": ["command"], "additionalProperties": False}
-    return {"anyOf": [{"enum": list(names(end))}, table]}
+    return {"anyOf": [{"enum": list(peer_names(end))}, table]}
 
 
 def _known(end: str, name: str) -> Peer | None:
@@ -42,12 +42,12 @@ def _known(end: str, name: str) -> Peer | None:
         return None
     peer = PEERS.get(name)
     if peer is None:
-        close = did_you_mean(name, names(end))
+        close = did_you_mean(name, peer_names(end))
         hint = close if close.startswith("did you mean") else f"{close}; or {_TABLE}"
         raise UnitError(f"{shown(name)} is not a {end}", hint=hint)
     command = peer.command(end)
     if command is None:
-        raise UnitError(f"{name} cannot be a {end}", hint="known: " + ", ".join(names(end)))
+        raise UnitError(f"{name} cannot be a {end}", hint="known: " + ", ".join(peer_names(end)))
     return Peer(name, command)
 
 
@@ -65,7 +65,7 @@ def _own(end: str, table: dict[str, Any]) -> Peer:
     if ready is not None and (not isinstance(ready, str) or not ready):
         raise UnitError(f"{shown(ready)} is not a sign of readiness", hint='"port", or a text that it prints')
     name = table.get("name", " ".join(command))
-    if not isinstance(name, str) or not name or name in names():
+    if not isinstance(name, str) or not name or name in peer_names():
         raise UnitError(
             f"{shown(name)} is not a name for a {end}", hint="any text that is not the name of a known peer"
         )

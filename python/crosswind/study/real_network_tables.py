@@ -11,11 +11,11 @@ from typing import Any
 
 from crosswind.findings.declared import subject_of
 from crosswind.findings.registry import declarations
-from crosswind.metrics import Place, metric_named
+from crosswind.metrics import MetricPlace, metric_named
 from crosswind.study.design import Study
 from crosswind.study.titles import keys_named_in
 
-MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
+NETWORK_MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
 """Models of a loss and a round-trip time, both of which the kernel's TCP knows of a real network."""
 
 _SHOWN = {declaration.kind: declaration.words for declaration in declarations()} | {
@@ -86,13 +86,13 @@ def _fitted(name: str, table: Mapping[str, Any], gone: Gone) -> Mapping[str, Any
 
 def _takes_an_emulator(name: str | None) -> bool:
     metric = None if name is None else metric_named(name)
-    return metric is not None and (metric.place is Place.WIRE or metric.name in _OF_AN_EMULATOR)
+    return metric is not None and (metric.place is MetricPlace.WIRE or metric.name in _OF_AN_EMULATOR)
 
 
 def _report(report: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The models that a real network can be set beside, and what is said of the rest."""
     wanted = list(report.get("models", ()))
-    models = [name for name in wanted if name.replace("_", "-") in MODELS]
+    models = [name for name in wanted if name.replace("_", "-") in NETWORK_MODELS]
     others = [name for name in wanted if name not in models]
     sentences = []
     if others:

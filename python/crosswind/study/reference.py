@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
+from crosswind.catalog import Carrier, CellUnit, Key, KeyType, Transport, catalog
 from crosswind.findings.check.arithmetic import FUNCTIONS
 from crosswind.findings.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
-from crosswind.peers.registry import names
+from crosswind.peers.registry import peer_names
 from crosswind.sections import fill_sections
 from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
 from crosswind.study.network_columns import besides, network_columns
@@ -98,7 +98,7 @@ def budget_table() -> str:
     return _table(("key", "default", "values", "meaning"), rows)
 
 
-def answer_table() -> str:
+def yes_table() -> str:
     """When the answer to a question is yes."""
     return _table(("`yes`", "the answer is yes where"), [(f"`{yes}`", meaning) for yes, meaning in ANSWERS.items()])
 
@@ -140,7 +140,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "keys": key_table,
     "transports": transport_table,
     "budget": budget_table,
-    "answers": answer_table,
+    "answers": yes_table,
     "scales": scale_table,
     "functions": function_table,
 }
@@ -190,14 +190,14 @@ def written(key: Key, value: object) -> str:
 
 
 def _number(key: Key, number: float) -> str:
-    if key.unit is Unit.NANOSECONDS:
+    if key.unit is CellUnit.NANOSECONDS:
         return format_duration(int(number)) if number else "0"
-    if key.unit is Unit.BYTES:
+    if key.unit is CellUnit.BYTES:
         text = format_size(int(number))
         return f"{int(number)}B" if "." in text else text
-    if key.unit is Unit.BITS_PER_SECOND:
+    if key.unit is CellUnit.BITS_PER_SECOND:
         return format_rate(int(number))
-    if key.unit is Unit.PROBABILITY:
+    if key.unit is CellUnit.PROBABILITY:
         return format_probability(Decimal(repr(number)))
     return str(int(number)) if float(number).is_integer() else str(number)
 
@@ -208,7 +208,7 @@ def _values(key: Key) -> str:
     if key.choices:
         return ", ".join(f"`{choice}`" for choice in key.choices)
     if key.type is KeyType.PEER:
-        return ", ".join(f"`{name}`" for name in (*names(key.study), "{ command = [...] }"))
+        return ", ".join(f"`{name}`" for name in (*peer_names(key.study), "{ command = [...] }"))
     words = {
         KeyType.TRANSPORT: "below",
         KeyType.QUEUE: "packets, bytes or a time",

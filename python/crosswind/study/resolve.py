@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from crosswind.catalog import Key, catalog
-from crosswind.effect import DIRECTIONS
+from crosswind.path_effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, HOP, names_of
 from crosswind.study.levels import Level, NetworkFiles, Value
 from crosswind.study.network_files import network_of_files

@@ -10,13 +10,13 @@ from string import Template
 
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError
-from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.network_columns import values_of
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
+from crosswind.study.starter_answers import STARTERS, Answers, Factor
 from crosswind.study.toml_text import write_value
 from crosswind.units import format_size
 

@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Level = str | int | float | bool
-Where = dict[str, Level]
-Bound = str | int | float
+TomlValue = str | int | float | bool
+WhereTable = dict[str, TomlValue]
+BoundValue = str | int | float
 StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """A table of the file: unknown keys are errors, and nothing is converted silently."""
 
     # Deferred: only the model of the whole document is ever built, the inner ones as parts of it.

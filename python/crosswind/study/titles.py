@@ -10,7 +10,7 @@ from decimal import Decimal
 from crosswind.errors import did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.levels import Level
 from crosswind.study.toml_text import Location
 
@@ -23,8 +23,10 @@ _MOST_LISTED = 4
 def check_title(title: str, place: Location) -> None:
     """Raises: DesignError for a placeholder that is no key."""
     for key in _PLACEHOLDER.findall(title):
-        if key not in KINDS:
-            raise DesignError(place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, KINDS))
+        if key not in VALUE_TYPES:
+            raise DesignError(
+                place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, VALUE_TYPES)
+            )
 
 
 def keys_named_in(title: str) -> list[str]:
@@ -32,7 +34,7 @@ def keys_named_in(title: str) -> list[str]:
     return _PLACEHOLDER.findall(title)
 
 
-def filled_in(title: str, cells: Iterable[Cell]) -> str:
+def filled_title(title: str, cells: Iterable[Cell]) -> str:
     """A title with the levels of its cells: "10 MB", "0, 3 and 30 ms", of more than four "1 B to 10 MB"."""
     if not _PLACEHOLDER.search(title):
         return title

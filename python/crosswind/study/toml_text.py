@@ -53,7 +53,7 @@ def key_lines(text: str) -> dict[Location, int]:
     return lines
 
 
-def line_of(lines: Mapping[Location, int], location: Location) -> int | None:
+def line_number(lines: Mapping[Location, int], location: Location) -> int | None:
     """The line of a location, or of the nearest thing that holds it."""
     for length in range(len(location), 0, -1):
         if location[:length] in lines:

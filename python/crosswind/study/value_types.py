@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from crosswind import units
-from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.catalog import CellUnit, Key, KeyType, catalog
 from crosswind.errors import did_you_mean
 from crosswind.study.levels import SeriesFile, Value, Values
 from crosswind.study.number_types import duration, number_of, probability, rate, size
@@ -14,11 +14,11 @@ from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.study.value_type import ValueType, pattern_schema
 from crosswind.units import UnitError, shown
 
-_BY_UNIT: Mapping[Unit | None, Callable[[Key], ValueType]] = {
-    Unit.NANOSECONDS: duration,
-    Unit.BYTES: size,
-    Unit.BITS_PER_SECOND: rate,
-    Unit.PROBABILITY: probability,
+_BY_UNIT: Mapping[CellUnit | None, Callable[[Key], ValueType]] = {
+    CellUnit.NANOSECONDS: duration,
+    CellUnit.BYTES: size,
+    CellUnit.BITS_PER_SECOND: rate,
+    CellUnit.PROBABILITY: probability,
 }
 
 _SIZES = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)

@@ -6,10 +6,10 @@ from typing import Any
 
 from crosswind.findings.declared import Declaration, Reading, measured_metric
 from crosswind.study.cells import Cell
-from crosswind.study.tables import Table
+from crosswind.study.tables import TomlTable
 
 
-class ToyTable(Table):
+class ToyTable(TomlTable):
     """Which cell has the smallest median of a metric."""
 
     metric: str

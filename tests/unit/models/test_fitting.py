@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from crosswind.analysis.model_fit import FitError, fit_models
-from crosswind.models.fitting import FORMS, Cells, Measured, compare, fit
+from crosswind.models.fitting import FORMS, Cells, MeasuredCells, compare, fit
 from crosswind.models.situation import Situation
 from effects import situation
 from records import path, record, run, timed
@@ -39,11 +39,11 @@ def cells() -> list[Situation]:
     ]  # fmt: skip
 
 
-def measured(name: str, scatter: float, repetitions: int = 10, seed: int = 1) -> Measured:
+def measured(name: str, scatter: float, repetitions: int = 10, seed: int = 1) -> MeasuredCells:
     known = Cells.of(cells())
     means = FORMS[name].times(known, np.array(TRUTH[name]))
     random = np.random.default_rng(seed)
-    return Measured(known, tuple(mean * random.lognormal(0, scatter, repetitions) for mean in means))
+    return MeasuredCells(known, tuple(mean * random.lognormal(0, scatter, repetitions) for mean in means))
 
 
 @pytest.mark.parametrize("name", list(FORMS))
@@ -77,7 +77,7 @@ def test_what_the_cells_do_not_tell_is_as_simulated_transfers_have_it() -> None:
     form, same = FORMS["transfer"], Cells.of([cells()[1]] * 10)
     expected = same.simulated[0]
     assert expected.tolist() == pytest.approx([0.603, 2.422, 3.571, 0.240])  # Reno's, of docs/models.md
-    as_expected = Measured(same, tuple(np.full(20, time) for time in form.times(same, expected)))
+    as_expected = MeasuredCells(same, tuple(np.full(20, time) for time in form.times(same, expected)))
     assert fit(form, as_expected, intervals=False).values.tolist() == pytest.approx(expected.tolist(), rel=1e-3)
     # Cells of many kinds tell them, so that what was expected counts less.
     told = fit(form, measured("transfer", 0.0), intervals=False)
@@ -90,9 +90,9 @@ def test_what_the_cells_do_not_tell_is_as_simulated_transfers_have_it() -> None:
 def test_limits_are_as_wide_as_fits_without_a_cell_and_without_a_repetition_differ(name: str) -> None:
     own, form = measured(name, 0.2, repetitions=20), FORMS[name]
     off = np.random.default_rng(2).lognormal(0, 0.05, len(own))
-    own = Measured(own.cells, tuple(times * by for times, by in zip(own.seconds, off, strict=True)))
+    own = MeasuredCells(own.cells, tuple(times * by for times, by in zip(own.seconds, off, strict=True)))
 
-    def error(without: list[Measured]) -> np.ndarray:
+    def error(without: list[MeasuredCells]) -> np.ndarray:
         """The delete-one jackknife's standard error."""
         values = np.array([fit(form, rest, intervals=False).values for rest in without])
         return np.sqrt((len(without) - 1) * values.var(axis=0))
@@ -100,7 +100,7 @@ def test_limits_are_as_wide_as_fits_without_a_cell_and_without_a_repetition_diff
     count, repetitions = len(own), own.seconds[0].size
     of_cells = error([own.chosen(np.delete(np.arange(count), cell)) for cell in range(count)])
     of_repetitions = error(
-        [Measured(own.cells, tuple(np.delete(times, at) for times in own.seconds)) for at in range(repetitions)]
+        [MeasuredCells(own.cells, tuple(np.delete(times, at) for times in own.seconds)) for at in range(repetitions)]
     )
     tails = [stats.t.ppf(0.975, n) for n in (count - len(form.coefficients), repetitions - 1)]
     expected = 2 * np.hypot(tails[0] * of_cells, tails[1] * of_repetitions)
@@ -112,8 +112,8 @@ def test_repetitions_that_all_cells_share_make_a_coefficient_less_sure() -> None
     """Where every tenth repetition is slow everywhere, means err together, which scatter from cell to cell hides."""
     own = measured("pftk-kappa", 0.0, repetitions=20)
     slow = np.where(np.arange(20) % 10, 1.0, 4.0)
-    alike = Measured(own.cells, tuple(times * slow for times in own.seconds))
-    apart = Measured(own.cells, tuple(times * np.roll(slow, at) for at, times in enumerate(own.seconds)))
+    alike = MeasuredCells(own.cells, tuple(times * slow for times in own.seconds))
+    apart = MeasuredCells(own.cells, tuple(times * np.roll(slow, at) for at, times in enumerate(own.seconds)))
     widths = [np.ptp(fit(FORMS["pftk-kappa"], of).limits) for of in (alike, apart)]
     assert widths[0] > 3 * widths[1]
 
@@ -121,7 +121,9 @@ def test_repetitions_that_all_cells_share_make_a_coefficient_less_sure() -> None
 def test_a_coefficient_that_is_never_below_0_is_as_far_from_its_limits_by_a_factor() -> None:
     """Of an exact formula of whose cells every other one is slower, limits are symmetric in logarithms."""
     own = measured("exponential", 0.0)
-    off = Measured(own.cells, tuple(times * (1.01 if at % 2 else 1 / 1.01) for at, times in enumerate(own.seconds)))
+    off = MeasuredCells(
+        own.cells, tuple(times * (1.01 if at % 2 else 1 / 1.01) for at, times in enumerate(own.seconds))
+    )
     found = fit(FORMS["exponential"], off)
     low, high = found.limits
     assert low[1] * high[1] == pytest.approx(found.values[1] ** 2)  # b1
@@ -130,14 +132,14 @@ def test_a_coefficient_that_is_never_below_0_is_as_far_from_its_limits_by_a_fact
 
 def test_a_coefficient_that_the_data_push_to_its_bound_is_said_to_be_there() -> None:
     own = measured("pftk-kappa", 0.0)
-    slow = Measured(own.cells, tuple(times * 50 for times in own.seconds))
+    slow = MeasuredCells(own.cells, tuple(times * 50 for times in own.seconds))
     assert fit(FORMS["pftk-kappa"], slow, intervals=False).at_bound == ("kappa",)
 
 
 def test_held_out_errors_are_those_of_fits_without_the_cell() -> None:
     # One cell is ten times too slow. Power laws through all cells bend towards it; without it they fit the rest.
     own = measured("power-law", 0.0)
-    wrong = Measured(own.cells, (own.seconds[0] * 10, *own.seconds[1:]))
+    wrong = MeasuredCells(own.cells, (own.seconds[0] * 10, *own.seconds[1:]))
     loss = [f"{100 * p:g}%" for p in own.cells.path.loss]
     made = compare(FORMS["power-law"], wrong, {"loss": loss, "same": ["x"] * len(loss)}, intervals=False)
     assert made.held_out[0] == pytest.approx(1 / 10 - 1, abs=1e-3)
@@ -215,7 +217,7 @@ def test_a_cell_with_one_repetition_is_as_uncertain_as_the_others_usually_are() 
     own = measured("power-law", 0.3)
     alone = replace(own, seconds=(own.seconds[0][:1], *own.seconds[1:]))
     assert alone.errors[0] == pytest.approx(np.median(alone.errors[1:]))
-    assert (Measured(own.cells, tuple(times[:1] for times in own.seconds)).errors == 0.1).all()
+    assert (MeasuredCells(own.cells, tuple(times[:1] for times in own.seconds)).errors == 0.1).all()
 
 
 def test_a_lucky_cell_has_the_weight_of_its_like() -> None:

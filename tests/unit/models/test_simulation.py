@@ -10,7 +10,7 @@ from crosswind.models.model import packets_of_each
 from crosswind.models.simulated import simulated_transfers
 from crosswind.models.simulation import simulate
 from crosswind.models.simulation.congestion import Cubic, Reno, hystart_window
-from crosswind.models.simulation.path import Path, PathSettings
+from crosswind.models.simulation.path import PathSettings, SimulatedPath
 from crosswind.models.simulation.sender import Sender, SenderSettings
 from crosswind.models.situation import Situation
 from crosswind.models.slow_start import arrivals
@@ -33,7 +33,7 @@ def transfer(segments: int, lost: set[int] = frozenset(), *, rtt: float = 0.1, q
     """Time of a transfer of segments of 1 ms each. Draws: data 0, its ACK 1, data 2, ... in the order of sending."""
     path = PathSettings(rtt, 0.5, 0.5, 0.001, 0.001, 0.0, queue)
     settings = {"cubic": False, "initial_window": 10, "window_segments": math.inf, "min_rto_s": 0.2, "probes": False}
-    way = Path(path, segments, Script(set(lost)).random)
+    way = SimulatedPath(path, segments, Script(set(lost)).random)
     Sender(SenderSettings(**(settings | sender), handshake_s=rtt), way).run()
     return way.last_arrival_s - way.first_arrival_s
 
@@ -88,7 +88,7 @@ def test_a_window_limits_what_is_in_flight() -> None:
     assert expected - 1e-9 <= transfer(100, window_segments=5) <= expected + 20 * 0.040
 
 
-class Losing(Path):
+class Losing(SimulatedPath):
     """A path that loses the segments that are sent at these places, counted from 0, and no acknowledgement."""
 
     def __init__(self, settings: PathSettings, segments: int, lost: set[int]) -> None:
@@ -175,7 +175,7 @@ def sent_alone(*lost: bool) -> tuple[float, float]:
     """Time of a transfer of one segment after another, the first of which is lost so often; and its excess wait."""
     path = PathSettings(0.1, 0.25, 0.25, 0.001, 0.001, 0.0)
     draws = [0.0 if one else 1.0 for one in lost]
-    way = Path(path, 2, lambda: draws.pop(0) if draws else 1.0)
+    way = SimulatedPath(path, 2, lambda: draws.pop(0) if draws else 1.0)
     settings = SenderSettings(
         cubic=False, initial_window=1, window_segments=math.inf, min_rto_s=0.2, probes=False, handshake_s=0.1
     )
@@ -198,7 +198,7 @@ def test_repeated_timeouts_are_compared_with_what_was_to_be_expected() -> None:
 
 def test_the_only_segment_missing_need_not_be_acknowledged() -> None:
     path = PathSettings(0.1, 0.25, 0.5, 0.001, 0.001, 0.0)
-    way = Path(path, 2, lambda: 1.0)
+    way = SimulatedPath(path, 2, lambda: 1.0)
     assert way.failure(0) == pytest.approx(1 - 0.75 * 0.5)
     way.send(0, 0.0)
     assert way.failure(1) == 0.25

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from crosswind.peers.chromium.browser import flags, profile, public_key_sha256
 from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.events import Clock, events, outcome, ready
+from crosswind.peers.chromium.events import BrowserClock, events, outcome, ready
 from crosswind.peers.chromium.job import read_job, read_text, warnings
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.navigation import page_url
@@ -143,7 +143,7 @@ def test_events_of_a_report() -> None:
 
 
 def test_ready_names_the_clock() -> None:
-    assert ready("156.0.1.2", Clock("performance.now", 5000, 77)) == {
+    assert ready("156.0.1.2", BrowserClock("performance.now", 5000, 77)) == {
         "event": "ready",
         "implementation": "Chromium 156.0.1.2",
         "clock": {"name": "performance.now", "resolution_ns": 5000, "monotonic_ns": 77},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import LIGHT, Design, Side, Tail, Units, difference, ratio
+from crosswind.stats import LIGHT, Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.beyond import (
     Beyond,
     beyond,
@@ -20,7 +20,7 @@ SKEWED = Design(Tail.SKEWED, 0.05)
 
 
 def side(values, *, design: Design = SKEWED, exact: bool = False) -> Side:
-    return Side(Units.of(values, keys=[(at, at) for at in range(len(values))]), design, exact)
+    return Side(Repetitions.of(values, keys=[(at, at) for at in range(len(values))]), design, exact)
 
 
 def test_a_light_difference_is_student_of_the_pairs() -> None:
@@ -95,7 +95,7 @@ def test_where_a_design_has_no_interval_signs_tell_what_most_repetitions_do() ->
 
 def test_cells_with_other_seeds_have_no_signs() -> None:
     rng = np.random.default_rng(1)
-    apart = Side(Units.of(rng.lognormal(size=9), 100 + np.arange(9)), SKEWED)
+    apart = Side(Repetitions.of(rng.lognormal(size=9), 100 + np.arange(9)), SKEWED)
     found = difference(side(rng.lognormal(size=9)), apart)
     assert beyond(found, 0.0, size=1) is None
     assert two_sided_p(found, size=1) is None
@@ -131,8 +131,8 @@ def test_equal_means_of_unequal_tails_are_seldom_answered_wrongly(units: int) ->
     for _ in range(1000):
         waits = 40 + rng.exponential(200, (units, 240)) * (rng.random((units, 240)) < 0.1)
         numbers = np.repeat(np.arange(units), 240)
-        reference = Side(Units.of(waits.ravel(), numbers), Design(Tail.SKEWED, 0.01))
-        other = Side(Units.of(60 + rng.normal(0, 1, (units, 240)).ravel(), numbers), LIGHT)
+        reference = Side(Repetitions.of(waits.ravel(), numbers), Design(Tail.SKEWED, 0.01))
+        other = Side(Repetitions.of(60 + rng.normal(0, 1, (units, 240)).ravel(), numbers), LIGHT)
         found = beyond(difference(reference, other), 0.0, size=60)
         assert found is not None
         assert found.of_most

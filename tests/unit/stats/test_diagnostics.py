@@ -5,21 +5,21 @@ import pytest
 from scipy import stats
 
 from crosswind.findings.pipeline import analyse
-from crosswind.stats import Units
+from crosswind.stats import Repetitions
 from crosswind.stats.diagnostics import diagnostics_of, intraclass_correlation
 from records import echoes, record, runs
 
 
 def test_drift_is_spearmans_correlation_with_the_order() -> None:
     means = np.random.default_rng(1).normal(0, 1, 12) + np.arange(12) / 4
-    found = diagnostics_of(Units.of(means))
+    found = diagnostics_of(Repetitions.of(means))
     expected = stats.spearmanr(means, np.arange(12))
     assert (found.drift, found.drift_p) == pytest.approx((expected.statistic, expected.pvalue))
 
 
 def test_neighbours_that_alternate_and_neighbours_that_are_alike() -> None:
-    alternating = diagnostics_of(Units.of([float(at % 2 * 10 + at * 7 % 20 / 100) for at in range(20)]))
-    slow = diagnostics_of(Units.of(np.sin(np.arange(40) / 6)))
+    alternating = diagnostics_of(Repetitions.of([float(at % 2 * 10 + at * 7 % 20 / 100) for at in range(20)]))
+    slow = diagnostics_of(Repetitions.of(np.sin(np.arange(40) / 6)))
     assert alternating.lag1 < -0.7
     assert alternating.lag1_p < 0.01
     assert slow.lag1 > 0.8
@@ -29,22 +29,22 @@ def test_neighbours_that_alternate_and_neighbours_that_are_alike() -> None:
 def test_the_intraclass_correlation_of_a_textbook() -> None:
     # Shrout & Fleiss (1979), table 2: four judges of six targets; ICC(1,1) = .17.
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
-    units = Units.of(np.ravel(ratings).astype(float), np.repeat(range(6), 4))
+    units = Repetitions.of(np.ravel(ratings).astype(float), np.repeat(range(6), 4))
     assert intraclass_correlation(units) == pytest.approx(0.166, abs=5e-4)
 
 
 def test_copies_of_a_value_are_worth_one() -> None:
     values = np.random.default_rng(2).normal(0, 1, 20)
-    found = diagnostics_of(Units.of(np.repeat(values, 50), np.repeat(range(20), 50)))
+    found = diagnostics_of(Repetitions.of(np.repeat(values, 50), np.repeat(range(20), 50)))
     assert found.icc == pytest.approx(1)
     assert found.effective_n == pytest.approx(19)  # n - 1 of n: the variance of n values divides by n
-    assert intraclass_correlation(Units.of(values)) is None
+    assert intraclass_correlation(Repetitions.of(values)) is None
 
 
 def test_constant_and_few_values_say_nothing() -> None:
-    constant = diagnostics_of(Units.of([1.0] * 30, np.repeat(range(10), 3)))
+    constant = diagnostics_of(Repetitions.of([1.0] * 30, np.repeat(range(10), 3)))
     assert (constant.drift, constant.lag1, constant.icc, constant.effective_n) == (None, None, None, None)
-    assert diagnostics_of(Units.of([1.0, 2.0])).drift is None
+    assert diagnostics_of(Repetitions.of([1.0, 2.0])).drift is None
 
 
 def test_a_run_that_drifts_is_warned_of_and_one_that_does_not_is_not() -> None:

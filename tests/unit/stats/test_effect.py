@@ -8,10 +8,10 @@ from scipy import stats
 
 from crosswind.stats import (
     Design,
+    Repetitions,
     Side,
     Tail,
     TooFewSamples,
-    Units,
     benjamini_hochberg,
     cliffs_delta,
     difference,
@@ -36,27 +36,27 @@ SECOND = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
 
 def sides(a: np.ndarray, b: np.ndarray, *, design: Design | None = None) -> tuple[Side, Side]:
     """Cells of repetitions of one value each, with the same seeds where they have as many."""
-    return Side(Units.of(a), design or Design()), Side(Units.of(b), design or Design())
+    return Side(Repetitions.of(a), design or Design()), Side(Repetitions.of(b), design or Design())
 
 
 def apart(b: np.ndarray) -> Side:
     """A cell with other seeds."""
-    return Side(Units.of(b, 1000 + np.arange(len(b))))
+    return Side(Repetitions.of(b, 1000 + np.arange(len(b))))
 
 
 def test_a_repetition_without_an_answer_is_never_paired_with_another_repetition() -> None:
     keys = [(0, 1), (1, 1), (2, 1), (3, 1)]
-    a = Units.of([10, 20, 30], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
-    b = Units.of([11, 22, 33], [0, 2, 3], keys=keys, censored=[0, 2, 0, 0], limit=99)
+    a = Repetitions.of([10, 20, 30], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
+    b = Repetitions.of([11, 22, 33], [0, 2, 3], keys=keys, censored=[0, 2, 0, 0], limit=99)
     with pytest.raises(TooFewSamples, match="in a repetition of one of the cells no exchange succeeded"):
         difference(Side(a), Side(b))
-    c = Units.of([12, 21, 33], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
+    c = Repetitions.of([12, 21, 33], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
     found = difference(Side(a), Side(c))
     assert (found.value, found.units) == (2, 3)
     with pytest.raises(TooFewSamples, match="in a repetition no exchange succeeded"):
         difference(Side(a), Side(c), "trimmed")
     with pytest.raises(TooFewSamples, match="in a repetition no exchange succeeded"):
-        difference(Side(a), Side(Units.of([5.0] * 4), exact=True), "trimmed")
+        difference(Side(a), Side(Repetitions.of([5.0] * 4), exact=True), "trimmed")
 
 
 def test_pairs_get_the_paired_t() -> None:
@@ -126,9 +126,9 @@ def test_many_repetitions_with_other_seeds_are_tested_by_welch() -> None:
 
 def test_cells_pair_where_one_has_no_other_repetitions() -> None:
     keys = [(at, 100 + at) for at in range(6)]
-    whole = Units.of(np.arange(6.0), range(6), keys=keys)
-    part = Units.of(np.arange(4.0), range(4), keys=keys[:4])
-    other_seeds = Units.of(np.arange(6.0), range(6), keys=[(at, at) for at in range(6)])
+    whole = Repetitions.of(np.arange(6.0), range(6), keys=keys)
+    part = Repetitions.of(np.arange(4.0), range(4), keys=keys[:4])
+    other_seeds = Repetitions.of(np.arange(6.0), range(6), keys=[(at, at) for at in range(6)])
     assert pairs_of(whole, part) == keys[:4]
     assert pairs_of(whole, other_seeds) is None
     assert difference(Side(whole), Side(part)).units == 4
@@ -162,7 +162,9 @@ def test_other_statistics_of_repetitions_can_be_compared(statistic: object) -> N
     rng = np.random.default_rng(2)
     a, b = rng.exponential(1, (6, 200)), rng.exponential(2, (6, 200))
     repetitions = np.repeat(range(6), 200)
-    made = difference(Side(Units.of(a.ravel(), repetitions)), Side(Units.of(b.ravel(), repetitions)), statistic)
+    made = difference(
+        Side(Repetitions.of(a.ravel(), repetitions)), Side(Repetitions.of(b.ravel(), repetitions)), statistic
+    )
     low, high = made.limits(0.95)
     assert low < made.value < high
     if statistic != "trimmed":
@@ -191,7 +193,7 @@ def test_the_quantiles_of_a_cell_take_repetitions_where_losses_delay(
 ) -> None:
     needed = repetitions + 1
     values = np.random.default_rng(1).exponential(1, (repetitions, 20))
-    units = Units.of(values.ravel(), np.repeat(range(repetitions), 20))
+    units = Repetitions.of(values.ravel(), np.repeat(range(repetitions), 20))
     made = repetition_quantile_interval(units, 0.5, unit="ns", design=design)
     assert (made.low is not None) == has_one
     assert has_one or made.reason == (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Design, Tail, Units, mean_interval, trimmed_mean_interval
+from crosswind.stats import Design, Repetitions, Tail, mean_interval, trimmed_mean_interval
 from crosswind.stats.linearised import UNBOUNDED, limits, mean_of
 from crosswind.stats.mean import TRIMMED, trimmed_mean_of
 
@@ -16,7 +16,7 @@ SKEWED = Design(Tail.SKEWED, 0.1)
 
 def test_repetitions_of_one_value_get_students_t() -> None:
     samples = [9.8, 10.2, 10.4, 9.9]
-    found = mean_interval(Units.of(samples), unit="ns")
+    found = mean_interval(Repetitions.of(samples), unit="ns")
     expected = stats.ttest_1samp(samples, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.method, found.n, found.units) == ("Student's t over repetitions", 4, 4)
@@ -25,7 +25,7 @@ def test_repetitions_of_one_value_get_students_t() -> None:
 def test_messages_of_a_repetition_are_not_independent() -> None:
     # Every repetition repeats one value ten times: the information is that of 6 values, not 60.
     values = np.random.default_rng(7).normal(0, 1, 6)
-    found = mean_interval(Units.of(np.repeat(values, 10), np.repeat(range(6), 10)), unit="ns")
+    found = mean_interval(Repetitions.of(np.repeat(values, 10), np.repeat(range(6), 10)), unit="ns")
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.n, found.units) == (60, 6)
@@ -33,7 +33,7 @@ def test_messages_of_a_repetition_are_not_independent() -> None:
 
 def test_repetitions_of_unequal_size_weigh_by_their_messages() -> None:
     # Cochran 1977, eq. 6.13, by hand: mean 23/7; residuals s - m n of 3, 11 and 9 with 1, 4 and 2 messages.
-    units = Units.of([3.0, 1.0, 2.0, 3.0, 5.0, 4.0, 5.0], [0, 1, 1, 1, 1, 2, 2])
+    units = Repetitions.of([3.0, 1.0, 2.0, 3.0, 5.0, 4.0, 5.0], [0, 1, 1, 1, 1, 2, 2])
     found = mean_of(units)
     mean = 23 / 7
     residuals = np.array([3 - mean, 11 - 4 * mean, 9 - 2 * mean])
@@ -43,12 +43,12 @@ def test_repetitions_of_unequal_size_weigh_by_their_messages() -> None:
 
 def test_a_large_offset_costs_no_digits() -> None:
     values = np.array([1.0, 2.0, 3.0, 4.0])
-    near, far = mean_of(Units.of(values)), mean_of(Units.of(values + 1e12))
+    near, far = mean_of(Repetitions.of(values)), mean_of(Repetitions.of(values + 1e12))
     assert far.error == pytest.approx(near.error, rel=1e-3)
 
 
 def test_a_skewed_design_takes_the_wider_limit_at_each_end() -> None:
-    units = Units.of(np.random.default_rng(5).exponential(1, 4000), np.repeat(range(40), 100))
+    units = Repetitions.of(np.random.default_rng(5).exponential(1, 4000), np.repeat(range(40), 100))
     mean = mean_of(units)
     t = stats.t.ppf(0.975, 39) * mean.error
     below, above = np.quantile(mean.resampled_t, [0.025, 0.975], method="inverted_cdf")
@@ -61,7 +61,7 @@ def test_a_skewed_design_takes_the_wider_limit_at_each_end() -> None:
 
 
 def test_resamples_are_the_same_every_time_and_near_students_t_for_normal_values() -> None:
-    normal = mean_of(Units.of(np.random.default_rng(1).normal(0, 1, 400)))
+    normal = mean_of(Repetitions.of(np.random.default_rng(1).normal(0, 1, 400)))
     t = normal.resampled_t
     assert np.array_equal(t, replace(normal).resampled_t)
     # 1999 resamples leave a standard error of 0.06 in the 2.5 % point; four of them.
@@ -77,7 +77,9 @@ def test_what_a_few_repetitions_alone_show_is_bounded_below_alone(unusual: int, 
     """
     connects = np.random.default_rng(1).normal(60e6, 1e3, (20, 10))
     connects[:unusual, 0] += 1e9
-    found = mean_interval(Units.of(connects.ravel(), np.repeat(range(20), 10)), unit="ns", design=Design(Tail.SKEWED))
+    found = mean_interval(
+        Repetitions.of(connects.ravel(), np.repeat(range(20), 10)), unit="ns", design=Design(Tail.SKEWED)
+    )
     assert found.low is not None
     assert (found.high is not None) == is_bounded
     assert found.reason == (None if is_bounded else UNBOUNDED)
@@ -88,7 +90,7 @@ def test_what_a_few_repetitions_alone_show_is_bounded_below_alone(unusual: int, 
 def test_the_design_decides_and_not_the_values() -> None:
     rng = np.random.default_rng(2)
     for values in (rng.normal(100, 1, 900), rng.pareto(1.1, 900)):
-        found = mean_interval(Units.of(values, np.repeat(range(9), 100)), unit="ns", design=SKEWED)
+        found = mean_interval(Repetitions.of(values, np.repeat(range(9), 100)), unit="ns", design=SKEWED)
         assert found.high is None
         assert found.low is not None
         assert found.reason.endswith("needs 10 repetitions, there are 9: 1 more")
@@ -109,12 +111,12 @@ def test_the_design_decides_and_not_the_values() -> None:
 )
 def test_how_many_more_repetitions_it_takes(design: Design, repetitions: int, messages: int, needed: int) -> None:
     values = np.random.default_rng(1).exponential(1, repetitions * messages)
-    found = mean_interval(Units.of(values, np.repeat(range(repetitions), messages)), unit="ns", design=design)
+    found = mean_interval(Repetitions.of(values, np.repeat(range(repetitions), messages)), unit="ns", design=design)
     assert f"needs {needed} repetitions, there are {repetitions}: {needed - repetitions} more" in found.reason
 
 
 def test_without_a_variance_there_is_no_mean() -> None:
-    found = mean_interval(Units.of(np.arange(500.0)), unit="ns", design=Design(Tail.INFINITE))
+    found = mean_interval(Repetitions.of(np.arange(500.0)), unit="ns", design=Design(Tail.INFINITE))
     assert (found.value, found.low, found.high) == (None, None, None)
     assert "without a finite variance" in found.reason
 
@@ -122,13 +124,13 @@ def test_without_a_variance_there_is_no_mean() -> None:
 def test_a_rate_under_loss_has_no_one_sided_limit() -> None:
     # Its slow transfers are the small ones: a lower limit would not hold.
     design = Design(Tail.SKEWED, 0.1, is_wait=False)
-    found = mean_interval(Units.of([1.0, 2.0, 3.0, 4.0]), unit="bit/s", design=design)
+    found = mean_interval(Repetitions.of([1.0, 2.0, 3.0, 4.0]), unit="bit/s", design=design)
     assert (found.value, found.low, found.high) == (2.5, None, None)
 
 
 def test_a_trimmed_mean_is_scipys_with_the_winsorised_error() -> None:
     samples = np.random.default_rng(4).lognormal(0, 1, 50)
-    found = trimmed_mean_of(Units.of(samples))
+    found = trimmed_mean_of(Repetitions.of(samples))
     assert found.value == pytest.approx(stats.trim_mean(samples, TRIMMED))
     # Wilcox, section 3.3.2: winsorised standard deviation over (1 - 2 share) sqrt(n), n - 2g - 1 degrees of freedom.
     winsorised = stats.mstats.winsorize(samples, (TRIMMED, TRIMMED))
@@ -137,11 +139,11 @@ def test_a_trimmed_mean_is_scipys_with_the_winsorised_error() -> None:
 
 
 def test_a_trimmed_mean_ignores_what_timed_out() -> None:
-    timed_out = Units.of(np.arange(90.0), np.repeat(range(10), 9), keys=[(at, 0) for at in range(10)],
+    timed_out = Repetitions.of(np.arange(90.0), np.repeat(range(10), 9), keys=[(at, 0) for at in range(10)],
                          censored=[1] * 10, limit=1e6)  # fmt: skip
     found = trimmed_mean_interval(timed_out, unit="ns")
     assert found.value == pytest.approx(np.arange(20.0, 80.0).mean())
-    many = Units.of([1.0, 2.0, 3.0], [0, 1, 2], keys=[(at, 0) for at in range(3)], censored=[1, 1, 1], limit=9.0)
+    many = Repetitions.of([1.0, 2.0, 3.0], [0, 1, 2], keys=[(at, 0) for at in range(3)], censored=[1, 1, 1], limit=9.0)
     assert trimmed_mean_interval(many, unit="ns").reason == "more exchanges timed out than are trimmed"
 
 
@@ -150,7 +152,7 @@ def test_a_trimmed_mean_without_an_interval_has_the_range_of_the_repetitions_own
     repetitions = [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1000.0 + at] for at in range(4)]
     repetitions[0][:5] = [3.0] * 5
     values = [value for own in repetitions for value in own]
-    found = trimmed_mean_interval(Units.of(values, np.repeat(range(4), 10)), unit="ns")
+    found = trimmed_mean_interval(Repetitions.of(values, np.repeat(range(4), 10)), unit="ns")
     assert found.low is None
     # Two of ten values are left out at each end: 1 and 1, 3 and 1000.
     assert found.spread == (1.0, (2 * 1 + 4 * 3) / 6)

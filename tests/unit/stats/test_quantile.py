@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Units, quantile_interval, quantile_of, quantile_size
+from crosswind.stats import Repetitions, quantile_interval, quantile_of, quantile_size
 from crosswind.stats.quantile import interpolated_ranks, woodruff_shares
 
 
 @pytest.mark.parametrize(("q", "size"), [(0.5, 6), (0.95, 72), (0.99, 368), (0.999, 3688)])
 def test_fewest_independent_values(q: float, size: int) -> None:
     assert quantile_size(q) == size
-    enough, too_few = (quantile_interval(Units.of(np.arange(float(n))), q, unit="ns") for n in (size, size - 1))
+    enough, too_few = (quantile_interval(Repetitions.of(np.arange(float(n))), q, unit="ns") for n in (size, size - 1))
     assert enough.high is not None
     assert too_few.high is None
     assert f"needs {size} repetitions, there are {size - 1}: 1 more" in too_few.reason
@@ -42,45 +42,45 @@ def test_the_ranks_of_an_upper_quantile_lie_between_the_exact_ones() -> None:
 def test_woodruffs_shares_by_hand() -> None:
     # Four repetitions of ten, of which 3, 5, 5 and 7 are at most the median: shares .3, .5, .5, .7.
     values = np.concatenate([[0.0] * low + [2.0] * (10 - low) for low in (3, 5, 5, 7)])
-    units = Units.of(values, np.repeat(range(4), 10))
+    units = Repetitions.of(values, np.repeat(range(4), 10))
     half = stats.t.ppf(0.975, 3) * math.sqrt(0.08 / 3 / 4)
     assert woodruff_shares(units, 1.0, 0.5, 0.95) == pytest.approx((0.5 - half, 0.5 + half))
 
 
 def test_alike_messages_widen_the_interval() -> None:
     values = np.sort(np.random.default_rng(3).normal(0, 1, 1000))
-    alike = quantile_interval(Units.of(values, np.repeat(range(10), 100)), 0.5, unit="ns")
-    dealt = quantile_interval(Units.of(values, np.tile(np.arange(10), 100)), 0.5, unit="ns")
+    alike = quantile_interval(Repetitions.of(values, np.repeat(range(10), 100)), 0.5, unit="ns")
+    dealt = quantile_interval(Repetitions.of(values, np.tile(np.arange(10), 100)), 0.5, unit="ns")
     assert alike.value == dealt.value
     assert alike.low < dealt.low < dealt.high < alike.high
 
 
 def test_an_upper_quantile_of_few_repetitions_has_a_lower_limit() -> None:
     values = np.random.default_rng(3).exponential(1, 500)
-    found = quantile_interval(Units.of(values, np.repeat(range(5), 100)), 0.95, unit="ns")
+    found = quantile_interval(Repetitions.of(values, np.repeat(range(5), 100)), 0.95, unit="ns")
     assert found.low < found.value
     assert (found.high, found.reason) == (None, "an interval of p95 needs 20 repetitions, there are 5: 15 more")
 
 
 def test_a_quantile_of_all_exchanges_is_over_the_timeout() -> None:
     answered = np.repeat(np.arange(10.0), 9)
-    units = Units.of(answered, np.tile(np.arange(10), 9), keys=[(at, None) for at in range(10)],
+    units = Repetitions.of(answered, np.tile(np.arange(10), 9), keys=[(at, None) for at in range(10)],
                      censored=[1] * 10, limit=50.0)  # fmt: skip
     assert quantile_of(units, 0.5) == 5.0
     beyond = quantile_interval(units, 0.95, unit="ns")
     assert (beyond.value, beyond.low, beyond.high) == (None, 50.0, None)
     near = quantile_interval(
-        Units.of(np.arange(95.0), np.zeros(95), keys=[(0, 1)], censored=[5], limit=94.5), 0.9, unit="ns"
+        Repetitions.of(np.arange(95.0), np.zeros(95), keys=[(0, 1)], censored=[5], limit=94.5), 0.9, unit="ns"
     )
     assert near.value == pytest.approx(89.1)
 
 
 def test_rank_zero_does_not_wrap_round() -> None:
     # The lowest quantile of few values has no lower order statistic: no interval, not the largest value.
-    found = quantile_interval(Units.of(np.arange(100.0)), 0.01, unit="ns")
+    found = quantile_interval(Repetitions.of(np.arange(100.0)), 0.01, unit="ns")
     assert (found.low, found.high) == (None, None)
 
 
 def test_a_quantile_is_inside_0_and_1() -> None:
     with pytest.raises(ValueError, match="not between"):
-        quantile_interval(Units.of([1.0] * 100), 1.0, unit="ns")
+        quantile_interval(Repetitions.of([1.0] * 100), 1.0, unit="ns")

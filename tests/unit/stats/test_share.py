@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Share, Side, TooFewSamples, Units, clopper_pearson, difference, share_interval
+from crosswind.stats import Repetitions, Share, Side, TooFewSamples, clopper_pearson, difference, share_interval
 from crosswind.stats.differences import independent_at_best
 from crosswind.stats.share import difference_limits
 
@@ -65,7 +65,7 @@ def test_none_against_none_still_has_an_interval() -> None:
 def flags(events: int, trials: int, repetitions: int, first: int = 0) -> Side:
     """Repetitions of so many trials, each with as many events."""
     own = [1.0] * events + [0.0] * (trials - events)
-    units = Units.of(own * repetitions, first + np.repeat(range(repetitions), trials))
+    units = Repetitions.of(own * repetitions, first + np.repeat(range(repetitions), trials))
     return Side(units, is_share=True)
 
 
@@ -73,7 +73,7 @@ def test_shares_that_differ_between_repetitions_are_compared_as_means() -> None:
     rng = np.random.default_rng(9)
     # Events come together: repetitions differ by more than independent exchanges would.
     a, b = (rng.random((10, 200)) < rng.beta(6, 24, (10, 1)) for _ in range(2))
-    sides = [Side(Units.of(events.ravel(), np.repeat(range(10), 200)), is_share=True) for events in (a, b)]
+    sides = [Side(Repetitions.of(events.ravel(), np.repeat(range(10), 200)), is_share=True) for events in (a, b)]
     expected = stats.ttest_rel(b.mean(axis=1), a.mean(axis=1)).confidence_interval(0.90)
     assert difference(*sides).limits(0.90) == pytest.approx((expected.low, expected.high))
 

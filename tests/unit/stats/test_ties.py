@@ -9,7 +9,7 @@ from scipy import stats
 
 from crosswind.findings.judge import OfEffect
 from crosswind.findings.statement import Range
-from crosswind.stats import Side, Units, benjamini_hochberg, difference, holm
+from crosswind.stats import Repetitions, Side, benjamini_hochberg, difference, holm
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, sign_flip_p
 
 ALPHA, ALLOWED = 0.05, 0.07
@@ -22,7 +22,7 @@ def pair(differences: list[float]) -> tuple[Side, Side]:
     numbers = range(len(differences))
     reference = [100.0 + number for number in numbers]
     other = [value + of for value, of in zip(reference, differences, strict=True)]
-    return Side(Units.of(reference, list(numbers))), Side(Units.of(other, list(numbers)))
+    return Side(Repetitions.of(reference, list(numbers))), Side(Repetitions.of(other, list(numbers)))
 
 
 def test_the_p_value_counts_signs() -> None:

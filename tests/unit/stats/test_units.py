@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from crosswind.stats import TooFewSamples, Units, mean_interval, quantile_interval, trimmed_mean_interval
+from crosswind.stats import Repetitions, TooFewSamples, mean_interval, quantile_interval, trimmed_mean_interval
 
 
 def test_values_are_put_in_the_order_of_their_repetitions() -> None:
-    units = Units.of([5.0, 1.0, 3.0, 2.0], [7, 2, 7, 2])
+    units = Repetitions.of([5.0, 1.0, 3.0, 2.0], [7, 2, 7, 2])
     assert units.keys == ((2, None), (7, None))
     assert units.values.tolist() == [1.0, 2.0, 5.0, 3.0]
     assert units.repetitions.tolist() == [2, 2, 7, 7]
@@ -18,14 +18,14 @@ def test_values_are_put_in_the_order_of_their_repetitions() -> None:
 
 
 def test_repetitions_without_an_answer_count_in_quantiles_alone() -> None:
-    units = Units.of([1.0, 2.0], [1, 1], keys=[(0, 5), (1, 6)], censored=[3, 0], limit=10.0)
+    units = Repetitions.of([1.0, 2.0], [1, 1], keys=[(0, 5), (1, 6)], censored=[3, 0], limit=10.0)
     assert (units.count, units.n) == (2, 5)
     assert units.means.tolist() == [1.5]
     assert units.quantiles(0.5).tolist() == [np.inf, 1.5]
 
 
 def test_some_repetitions_in_another_order() -> None:
-    units = Units.of([1, 2, 3, 4, 5, 6.0], [0, 0, 1, 1, 2, 2], keys=[(0, 9), (1, 8), (2, 7)], censored=[1, 2, 3])
+    units = Repetitions.of([1, 2, 3, 4, 5, 6.0], [0, 0, 1, 1, 2, 2], keys=[(0, 9), (1, 8), (2, 7)], censored=[1, 2, 3])
     chosen = units.chosen([(2, 7), (0, 9)])
     assert chosen.values.tolist() == [5, 6, 1, 2]
     assert (chosen.keys, chosen.censored.tolist()) == (((2, 7), (0, 9)), [3, 1])
@@ -42,16 +42,16 @@ def test_some_repetitions_in_another_order() -> None:
 )
 def test_what_is_no_set_of_values(values: list[float], repetitions: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Units.of(values, repetitions)
+        Repetitions.of(values, repetitions)
 
 
 def test_a_value_of_an_unknown_repetition() -> None:
     with pytest.raises(ValueError, match="has no key"):
-        Units.of([1.0], [3], keys=[(0, None)])
+        Repetitions.of([1.0], [3], keys=[(0, None)])
 
 
 def test_no_values_at_all() -> None:
-    nothing = Units.of([])
+    nothing = Repetitions.of([])
     with pytest.raises(TooFewSamples, match="no exchange succeeded"):
         mean_interval(nothing, unit="ns")
     with pytest.raises(TooFewSamples, match="no exchange succeeded"):
@@ -60,20 +60,23 @@ def test_no_values_at_all() -> None:
 
 
 def test_all_timed_out() -> None:
-    lost = Units.of([], [], keys=[(0, 1), (1, 2)], censored=[5, 5], limit=7.0)
+    lost = Repetitions.of([], [], keys=[(0, 1), (1, 2)], censored=[5, 5], limit=7.0)
     found = quantile_interval(lost, 0.5, unit="ns")
     assert (found.value, found.low, found.high) == (None, 7.0, None)
 
 
 @pytest.mark.parametrize("values", [[4.0], [4.0, 4.0]])
 def test_one_or_two_repetitions_have_a_value_and_no_interval(values: list[float]) -> None:
-    for made in (mean_interval(Units.of(values), unit="ns"), quantile_interval(Units.of(values), 0.5, unit="ns")):
+    for made in (
+        mean_interval(Repetitions.of(values), unit="ns"),
+        quantile_interval(Repetitions.of(values), 0.5, unit="ns"),
+    ):
         assert (made.value, made.low, made.high) == (4.0, None, None)
         assert made.reason
         assert made.units == len(values)
 
 
 def test_constant_repetitions_have_a_mean_and_no_interval() -> None:
-    found = mean_interval(Units.of([7.0] * 50, np.repeat(range(10), 5)), unit="ns")
+    found = mean_interval(Repetitions.of([7.0] * 50, np.repeat(range(10), 5)), unit="ns")
     assert (found.value, found.low, found.high) == (7.0, None, None)
     assert "do not differ at all" in found.reason

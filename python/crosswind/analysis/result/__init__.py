@@ -9,19 +9,19 @@ Result -> CellResult -> MetricEstimates -> Interval
 from crosswind.analysis.result.cells import (
     CellResult,
     Clock,
+    CpuProfile,
     DelayError,
-    Direction,
+    DirectionPackets,
     Dropped,
     FailureCount,
     Fidelity,
     HopPackets,
-    HostProfile,
+    HostCpuProfile,
     Ledger,
     ModelPrediction,
-    Profile,
 )
 from crosswind.analysis.result.comparisons import LevelComparison, StatisticComparison
-from crosswind.analysis.result.conditions import ChangeConditions, Condition, Conditions, PathConditions
+from crosswind.analysis.result.conditions import ChangeConditions, Conditions, PathConditions, SettingValues
 from crosswind.analysis.result.ends import End, Ends
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates, ResultModel
 from crosswind.analysis.result.model_errors import ModelErrors
@@ -35,11 +35,11 @@ __all__ = [
     "ChangeConditions",
     "ClientProgram",
     "Clock",
-    "Condition",
     "Conditions",
+    "CpuProfile",
     "DelayError",
     "Diagnostics",
-    "Direction",
+    "DirectionPackets",
     "Dropped",
     "End",
     "Ends",
@@ -47,7 +47,7 @@ __all__ = [
     "Fidelity",
     "Found",
     "HopPackets",
-    "HostProfile",
+    "HostCpuProfile",
     "Interval",
     "Ledger",
     "LevelComparison",
@@ -56,12 +56,12 @@ __all__ = [
     "ModelPrediction",
     "NetworkConditions",
     "PathConditions",
-    "Profile",
     "ProgramFunction",
     "ProgramProblem",
     "Result",
     "ResultModel",
     "Retransmitted",
     "ServerClock",
+    "SettingValues",
     "StatisticComparison",
 ]

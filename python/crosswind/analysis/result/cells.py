@@ -41,7 +41,7 @@ class HopPackets(ResultModel):
     marked: int
 
 
-class Direction(ResultModel):
+class DirectionPackets(ResultModel):
     """Packets of one direction, summed over repetitions: in + duplicated = delivered + dropped + queued.
 
     `corrupted`: of those delivered, the ones in which the path flipped a bit. The receiving host drops them.
@@ -64,8 +64,8 @@ class Direction(ResultModel):
 class Ledger(ResultModel):
     """Where every packet went. `closed` is whether it adds up in every repetition."""
 
-    forward: Direction
-    reverse: Direction
+    forward: DirectionPackets
+    reverse: DirectionPackets
     closed: bool
 
 
@@ -95,7 +95,7 @@ class Fidelity(ResultModel):
     kernel_drops: int | None = None
 
 
-class HostProfile(ResultModel):
+class HostCpuProfile(ResultModel):
     """Where one host's processor time went: how many of `samples` fell into each part; `cpu_ns` is all of it."""
 
     samples: int
@@ -103,11 +103,11 @@ class HostProfile(ResultModel):
     parts: dict[str, int]
 
 
-class Profile(ResultModel):
+class CpuProfile(ResultModel):
     """Where processor time went, summed over repetitions."""
 
-    client: HostProfile
-    server: HostProfile
+    client: HostCpuProfile
+    server: HostCpuProfile
 
 
 class FailureCount(ResultModel):
@@ -175,5 +175,5 @@ class CellResult(ResultModel):
     retransmitted: dict[Literal["forward", "reverse"], Retransmitted] = Field(default={})
     fidelity: Fidelity | None
     models: list[ModelPrediction]
-    profile: Profile | None = None
+    profile: CpuProfile | None = None
     ends: Ends | None = None

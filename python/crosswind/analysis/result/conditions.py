@@ -8,7 +8,7 @@ from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.network import NetworkConditions
 
 
-class Condition(ResultModel):
+class SettingValues(ResultModel):
     """A setting and the values that it had, as a study writes them: numbers by size, others in the order of the cells.
 
     `is_factor`: whether cells differ in it.
@@ -19,7 +19,7 @@ class Condition(ResultModel):
     is_factor: bool
 
 
-Way = Literal["each way", "client to server", "server to client"]
+PathDirections = Literal["each way", "client to server", "server to client"]
 
 
 class PathConditions(ResultModel):
@@ -28,8 +28,8 @@ class PathConditions(ResultModel):
     `hop`: its name; empty where the path has only one.
     """
 
-    direction: Way
-    settings: list[Condition]
+    direction: PathDirections
+    settings: list[SettingValues]
     hop: str = ""
 
 
@@ -37,9 +37,9 @@ class ChangeConditions(ResultModel):
     """What of the path changes over time. `when`: from when on, for how long, how often. `direction`: of the values."""
 
     name: str
-    when: list[Condition]
-    direction: Way
-    settings: list[Condition]
+    when: list[SettingValues]
+    direction: PathDirections
+    settings: list[SettingValues]
 
 
 class Conditions(ResultModel):
@@ -53,12 +53,12 @@ class Conditions(ResultModel):
 
     path: list[PathConditions]
     changes: list[ChangeConditions] = Field(default=[])
-    hosts: list[Condition]
-    workload: list[Condition]
+    hosts: list[SettingValues]
+    workload: list[SettingValues]
     clocks: list[Literal["real", "virtual"]]
     kernels: list[str]
     repetitions: tuple[int, int]
     started: str | None
     machine: str | None
-    ends: list[Condition] = Field(default=[])
+    ends: list[SettingValues] = Field(default=[])
     network: NetworkConditions | None = None

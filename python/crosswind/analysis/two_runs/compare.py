@@ -9,29 +9,29 @@ from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,
-    Measured,
+    MeasuredPair,
     failed_of,
     larger_is_worse,
-    measure,
+    measure_pair,
     no_change,
 )
 from crosswind.analysis.two_runs.matching import Matching, Pair, differing_settings, match_cells
 from crosswind.analysis.two_runs.result import (
-    Answer,
     AskedCondition,
+    ChangeVerdict,
     CommonCell,
+    ConditionAnswer,
     ConditionInCell,
     MetricChange,
     RunComparison,
     RunSide,
-    Verdict,
 )
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
-from crosswind.analysis.two_runs.why import NotPairedError, Packets, why
+from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
 from crosswind.damage import damage_sentences
 from crosswind.findings.families import ALPHA, CONDITIONS
 from crosswind.findings.judge import Judged, OfEffect, judge
-from crosswind.findings.statement import Verdict as YesOrNo
+from crosswind.findings.statement import Verdict
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, holm
@@ -42,7 +42,7 @@ from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.sample_size import repetitions_needed
 
-_ANSWERS: dict[YesOrNo, Answer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
+_ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a condition, by the verdict on the statement that the change is no larger."""
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
@@ -128,7 +128,7 @@ def _with_reasons(
     problems: list[NotPairedError] = []
     for cell, pair in zip(common, pairs, strict=True):
         try:
-            found.append(cell.model_copy(update={"why": why(pair, packets, level=LEVEL)}))
+            found.append(cell.model_copy(update={"why": explain_change(pair, packets, level=LEVEL)}))
         except NotPairedError as error:
             problems.append(error)
             found.append(cell)
@@ -161,7 +161,7 @@ def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]
 
 def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     try:
-        measured = measure(pair, metric, statistic)
+        measured = measure_pair(pair, metric, statistic)
     except TooFewSamples as error:
         return _without(metric, statistic, error.message)
     effect, unit = measured.shown, metric.unit.name
@@ -170,7 +170,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     reason = made.reason if measured.is_short(effect) and not is_same else None
     if measured.is_constant(effect) and not is_same:
         reason = made.reason
-    verdict: Verdict = "no difference shown" if reason is None else "cannot tell"
+    verdict: ChangeVerdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
     elif effect.how == EXACT:
@@ -218,7 +218,7 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
 
 
-def _pairs_needed(measured: Measured, effect: Effect) -> int | None:
+def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
     """Pairs that would probably show a difference as large as the observed one."""
     if measured.is_of_most(effect):
         agreeing = agreeing_at(effect, 0.0, size=measured.size(effect))
@@ -285,7 +285,7 @@ def _asked(condition: Condition, pair: Pair) -> _Asked:
         return ConditionInCell.model_validate({**cells, **nothing, **known})
 
     try:
-        measured = measure(pair, condition.metric, condition.statistic)
+        measured = measure_pair(pair, condition.metric, condition.statistic)
     except TooFewSamples as error:
         return _Asked(answer(change=no_change(error.message, LEVEL), reason=error.message))
     effect = condition.effect(measured)
@@ -311,7 +311,7 @@ def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> Condition
 
 def _judged(condition: Condition, cells: list[ConditionInCell]) -> AskedCondition:
     answers = {cell.answer for cell in cells}
-    answer: Answer = "inconclusive"
+    answer: ConditionAnswer = "inconclusive"
     if "fail" in answers:
         answer = "fail"
     elif answers == {"pass"}:

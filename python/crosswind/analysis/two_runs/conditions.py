@@ -9,7 +9,7 @@ times. Of a share, 10 % are 10 percentage points. What the judge rules on is the
 from dataclasses import dataclass
 from math import log
 
-from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
+from crosswind.analysis.two_runs.effects import MeasuredPair, larger_is_worse
 from crosswind.errors import did_you_mean
 from crosswind.findings.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
 from crosswind.findings.judge import OfEffect
@@ -52,7 +52,7 @@ class Condition:
         is_upward = larger_is_worse(self.metric) == (self.direction == "worse")
         return Range(None, most) if is_upward else Range(least, None)
 
-    def effect(self, measured: Measured) -> Effect | None:
+    def effect(self, measured: MeasuredPair) -> Effect | None:
         """The effect that it is about; None where the ratio that it asks for does not exist."""
         return measured.ratio if self.is_ratio else measured.difference
 

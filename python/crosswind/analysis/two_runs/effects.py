@@ -19,21 +19,21 @@ from crosswind.quantities import RATE
 from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of
 from crosswind.stats.differences import independent_at_best, statistic_of
-from crosswind.stats.effect import Effect, Statistic, is_constant
+from crosswind.stats.effect import ComparedStatistic, Effect, is_constant
 from crosswind.stats.majority import MOST
 
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredPair:
     """A statistic of a metric in a pair of cells; of paired ones in the repetitions that both have.
 
     Attributes: left: repetitions of each that have no partner. pooled: of a quantile that of all exchanges of each.
     """
 
     metric: Metric
-    statistic: Statistic
+    statistic: ComparedStatistic
     a: Side
     b: Side
     paired: bool
@@ -98,24 +98,24 @@ class Measured:
         return effect_estimate(effect, size=self.size(effect), unit=unit, level=level)
 
 
-def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
+def measure_pair(pair: Pair, metric: Metric, statistic: str) -> MeasuredPair:
     """A statistic in both cells of a pair; paired where one run has every repetition, with its seed, of the other.
 
     Raises: TooFewSamples where one of the cells does not have it.
     """
-    compared: Statistic = "mean" if statistic == SHARE_STATISTIC else compared_statistic(statistic)
+    compared: ComparedStatistic = "mean" if statistic == SHARE_STATISTIC else compared_statistic(statistic)
     a, b = (_side(cell, metric) for cell in (pair.a, pair.b))
     common = None if a.exact or b.exact else pairs_of(a.units, b.units)
     left, pooled = (0, 0), (_pooled(a, compared), _pooled(b, compared))
     if common is not None:
         left = a.units.count - len(common), b.units.count - len(common)
         a, b = (replace(side, units=side.units.chosen(common)) for side in (a, b))
-    measured = Measured(metric, compared, a, b, common is not None, left, pooled)
+    measured = MeasuredPair(metric, compared, a, b, common is not None, left, pooled)
     _ = measured.difference
     return measured
 
 
-def _pooled(side: Side, statistic: Statistic) -> float | None:
+def _pooled(side: Side, statistic: ComparedStatistic) -> float | None:
     """A quantile of all exchanges of a cell; None of other statistics, and where it is one that failed."""
     return None if isinstance(statistic, str) else quantile_of(side.units, statistic)
 

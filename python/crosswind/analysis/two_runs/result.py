@@ -12,10 +12,10 @@ from crosswind.analysis.result.estimates import ResultModel
 
 SCHEMA = "crosswind.comparison/2"
 
-Answer = Literal["fail", "pass", "inconclusive"]
+ConditionAnswer = Literal["fail", "pass", "inconclusive"]
 """What is known of a condition: it is shown to be met, shown not to be met, or neither."""
 
-Verdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
+ChangeVerdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
 """What is known of a change: it is shown, not shown, cannot be tested, or there is none and nothing that varies."""
 
 
@@ -91,7 +91,7 @@ class MetricChange(ResultModel):
     ratio: Change
     p: float | None
     p_holm: float | None
-    verdict: Verdict
+    verdict: ChangeVerdict
     reason: str | None
     needed: int | None
 
@@ -195,7 +195,7 @@ class ConditionInCell(ResultModel):
     cell_a: int
     cell_b: int
     levels: dict[str, str]
-    answer: Answer
+    answer: ConditionAnswer
     change: Change
     p: float | None
     p_holm: float | None
@@ -214,7 +214,7 @@ class AskedCondition(ResultModel):
     statistic: str
     is_ratio: bool
     unit: str
-    answer: Answer
+    answer: ConditionAnswer
     cells: list[ConditionInCell]
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from crosswind.analysis.comparisons import mean_difference
 from crosswind.analysis.result import Interval
-from crosswind.analysis.samples import key_of
+from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.spent import part_side
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, PacketAt, Parting, PartOfChange, Why
@@ -30,7 +30,7 @@ PROMPT_NS = {"virtual": 2_000, "real": 500_000}
 """How long a host takes at most to do something at once, by clock: times that differ by less are the same."""
 
 
-def why(pair: Pair, packets: tuple[Packets, Packets], *, level: float) -> Why:
+def explain_change(pair: Pair, packets: tuple[Packets, Packets], *, level: float) -> Why:
     """What the change in a cell is made of. Raises: NotPairedError."""
     runs = _paired_runs(pair)
     sides = {part: _chosen(pair, part, runs) for part in PARTS}
@@ -78,15 +78,17 @@ def _paired_runs(pair: Pair) -> list[tuple[CellRun, CellRun]]:
     for cell, name in ((pair.a, "A"), (pair.b, "B")):
         if not any(run.spent.height for run in cell.runs):
             raise NotPairedError(f"nothing tells what the time of exchanges of {name} was spent on", TAKES)
-    theirs = {key_of(run): run for run in pair.b.runs if run.spent.height}
-    runs = [(run, theirs[key_of(run)]) for run in pair.a.runs if run.spent.height and key_of(run) in theirs]
+    theirs = {repetition_key(run): run for run in pair.b.runs if run.spent.height}
+    runs = [
+        (run, theirs[repetition_key(run)]) for run in pair.a.runs if run.spent.height and repetition_key(run) in theirs
+    ]
     if not runs:
         raise NotPairedError("no repetition has the same seed in A and B", "run both with the same --seed")
     return runs
 
 
 def _chosen(pair: Pair, part: str, runs: Sequence[tuple[CellRun, CellRun]]) -> tuple[Side, Side]:
-    keys = [key_of(a) for a, _ in runs]
+    keys = [repetition_key(a) for a, _ in runs]
     a, b = (part_side(cell, part) for cell in (pair.a, pair.b))
     return replace(a, units=a.units.chosen(keys)), replace(b, units=b.units.chosen(keys))
 

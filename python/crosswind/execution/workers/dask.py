@@ -16,7 +16,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import IO, Any
 
-from crosswind.cell.events import Event
+from crosswind.cell.events import CellEvent
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.errors import EngineError
@@ -174,7 +174,7 @@ class _Task:
         if self._outcome is not None:
             self._write_files(self._outcome)
             end = self._outcome.cell_end()
-            event: Event | None = end.finished
+            event: CellEvent | None = end.finished
             if event is not None:
                 self._asked.on_event(event)
 

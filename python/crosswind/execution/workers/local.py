@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.cell.events import Event, Progress
+from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
-from crosswind.execution.concurrency import Budget, Concurrency, ConcurrencyControl, Counters
+from crosswind.execution.concurrency import Concurrency, ConcurrencyControl, Counters, WaitingBudget
 from crosswind.execution.processors import Processors
 from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
 from crosswind.store.cells import CellsFolder
@@ -39,7 +39,7 @@ class LocalWorker(Worker):
         processors = len(self._processors.usable)
         self._admission = Admission(real, processors=processors, jobs=jobs)
         self._note_earlier_sessions(real)
-        budget = Budget.strictest(planned.budget for planned in store.plan if self.takes(planned))
+        budget = WaitingBudget.strictest(planned.budget for planned in store.plan if self.takes(planned))
         self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(real), jobs=jobs)
         self._next_start = 0.0
 
@@ -79,7 +79,7 @@ class LocalWorker(Worker):
         process = CellProcess(cell, binary=self._binary, on_event=asked.on_event)
         return Launched(process, placement, self._admission.attempts(asked.planned) + 1)
 
-    def handle_event(self, planned: PlannedCell, event: Event) -> None:
+    def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:
         """Takes what it says of its fidelity."""
         if isinstance(event, Progress) and event.fidelity is not None:
             self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crosswind.cell.events import Event
+from crosswind.cell.events import CellEvent
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
@@ -64,7 +64,7 @@ class Start:
 
     admitted: Admitted
     directory: Path
-    on_event: Callable[[Event], None]
+    on_event: Callable[[CellEvent], None]
     output: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -118,7 +118,7 @@ class Worker(ABC):
     def start(self, asked: Start) -> Launched:
         """Starts a repetition. Raises: EngineError when nothing can be started."""
 
-    def handle_event(self, planned: PlannedCell, event: Event) -> None:  # noqa: B027
+    def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:  # noqa: B027
         """One of its repetitions reported something."""
 
     def handle_end(self, cell: "RunningCell") -> None:  # noqa: B027
@@ -236,7 +236,7 @@ def followed(execution: Execution, stops: StopRequests | None = None) -> CellEnd
 
 
 def run_alone(
-    cell: Mapping[str, Any], *, binary: Path, on_event: Callable[[Event], None] = lambda _event: None
+    cell: Mapping[str, Any], *, binary: Path, on_event: Callable[[CellEvent], None] = lambda _event: None
 ) -> Finished:
     """Runs a cell that belongs to no run, to its end. Raises: EngineError when it has no result."""
     process = CellProcess(cell, binary=binary, on_event=on_event)

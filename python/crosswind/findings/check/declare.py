@@ -17,11 +17,10 @@ from pydantic import Field
 from crosswind.errors import did_you_mean
 from crosswind.findings.check.arithmetic import FUNCTIONS, MOST_ROWS, FormulaError, Number, value_of
 from crosswind.findings.declared import Declaration, FindingError, Reading, of_its_network
-from crosswind.findings.published.declare import Published, published_of
+from crosswind.findings.published.declare import Published, declare_published
 from crosswind.study.cells import Cell, where_of
 from crosswind.study.parts import Part
-from crosswind.study.tables import Level, Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -34,12 +33,12 @@ _ROUNDING = 1e-9
 """By which share a number may miss a bound, since decimal fractions are rounded."""
 
 
-class CheckTable(Table):
+class CheckTable(TomlTable):
     """One statement that a document's own numbers decide, by arithmetic and without a run."""
 
     says: str = Field(description="the statement, as one sentence")
     source: str = Field(description="the document and the place of the statement and its numbers")
-    given: dict[str, int | float | list[int | float] | Levels] = Field(
+    given: dict[str, int | float | list[int | float] | WhereTable] = Field(
         description="the numbers by name: a number, a list, or the levels of published numbers, whose `source` and "
         "`field` (mean, sd, ci, n) may be named too"
     )
@@ -127,9 +126,9 @@ class Check:
         return f" {self.table.unit}" if self.table.unit else ""
 
 
-def checks_of(reading: Reading) -> tuple[Check, ...]:
+def declare_checks(reading: Reading) -> tuple[Check, ...]:
     """The checks of a study. Raises: FindingError, CellError."""
-    published = published_of(reading)
+    published = declare_published(reading)
     return tuple(_check(table, place, published, reading.parts) for place, table in reading.of(CheckTable, "check"))
 
 
@@ -175,7 +174,7 @@ def _check_given(name: str, number: Number, formula: str, place: Location) -> No
 
 
 def _chosen(
-    raw: Mapping[str, Level], place: Location, published: Sequence[Published], parts: Sequence[Part]
+    raw: Mapping[str, TomlValue], place: Location, published: Sequence[Published], parts: Sequence[Part]
 ) -> Iterator[tuple[Mapping[str, str], float]]:
     """The published numbers with these levels, each with the levels that it has. Raises: FindingError, CellError."""
     own = str(raw.get("field", "mean"))
@@ -216,7 +215,7 @@ DECLARATION = Declaration(
     "check",
     CheckTable,
     ("check of a document", "checks of documents"),
-    checks_of,
+    declare_checks,
     is_about_cells=False,
     over_network=of_its_network,
 )

@@ -33,9 +33,9 @@ class CheckResult(ResultModel):
     note: str
 
 
-def checks_of(context: Context) -> list[CheckResult]:
+def judge_checks(context: Context) -> list[CheckResult]:
     """Those of the study."""
     return [CheckResult.model_validate(check) for check in context.record.asked.get("check", ())]
 
 
-JUDGING = Judging("check", "checks", CheckResult, checks_of)
+JUDGING = Judging("check", "checks", CheckResult, judge_checks)

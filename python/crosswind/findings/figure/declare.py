@@ -16,13 +16,12 @@ from crosswind.findings.declared import (
     measured_metric,
 )
 from crosswind.study.cells import Cell, Where, where_of
-from crosswind.study.tables import StatisticName, Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import StatisticName, TomlTable, WhereTable
 from crosswind.study.titles import check_title
 from crosswind.study.toml_text import Location
 
 
-class FigureTable(Table):
+class FigureTable(TomlTable):
     """One figure of the report: a metric over the levels of a factor."""
 
     title: str = Field(description="shown above the figure; {workload.size} stands for the sizes of its cells")
@@ -32,7 +31,7 @@ class FigureTable(Table):
     )
     x: str = Field(description="dotted key of the factor along the axis")
     series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
-    where: Levels = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are drawn"
     )
     models: list[str] = Field(default_factory=list, description="models to draw beside the measurement")
@@ -43,7 +42,7 @@ class FigureTable(Table):
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureDeclaration:
     """One figure to draw: a metric over the levels of `x`, a line for each level of `series`, in some of the cells."""
 
     x: str
@@ -62,12 +61,12 @@ class Figure:
         return about(self.table, self.table.title, self.where, self.where.among(cells))
 
 
-def figures_of(reading: Reading) -> tuple[Figure, ...]:
+def declare_figures(reading: Reading) -> tuple[FigureDeclaration, ...]:
     """The figures of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
     return tuple(_figure(table, place, reading) for place, table in reading.of(FigureTable, "figure"))
 
 
-def _figure(table: FigureTable, place: Location, reading: Reading) -> Figure:
+def _figure(table: FigureTable, place: Location, reading: Reading) -> FigureDeclaration:
     metric = measured_metric(table.metric, place)
     check_title(table.title, (*place, "title"))
     if table.statistic is not None:
@@ -80,7 +79,7 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> Figure:
         )
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
     check_factors(keys, place, reading.parts)
-    return Figure(
+    return FigureDeclaration(
         x=table.x,
         series=table.series,
         where=where_of(table.where, (*place, "where"), reading.parts),
@@ -95,5 +94,5 @@ def _without_models(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 DECLARATION = Declaration(
-    "figure", FigureTable, ("figure", "figures"), figures_of, may_be_left_out=True, over_network=_without_models
+    "figure", FigureTable, ("figure", "figures"), declare_figures, may_be_left_out=True, over_network=_without_models
 )

@@ -90,7 +90,7 @@ class Figure(ResultModel):
     absent: list[int]
 
 
-def figures_of(context: Context) -> list[Figure]:
+def judge_figures(context: Context) -> list[Figure]:
     """The figures of a run. One in which x does not vary, as in a quick variant, is left out."""
     results = {cell.cell: cell for cell in context.cells}
     published = [each for each in context.found.get("published", ()) if isinstance(each, PublishedComparison)]
@@ -214,4 +214,4 @@ def _curves(
     ]
 
 
-JUDGING = Judging("figure", "figures", Figure, figures_of)
+JUDGING = Judging("figure", "figures", Figure, judge_figures)

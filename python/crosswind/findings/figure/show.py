@@ -6,7 +6,7 @@ from crosswind.analysis.result import Result
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.question.result import Answer
 from crosswind.findings.showing import Showing
-from crosswind.report.page import Panels, Place, Section
+from crosswind.report.page import Panels, Section, SectionPlace
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -17,7 +17,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
 
     beside = {answer.figure for answer in result.of(Answer) if answer.cases and not answer.source}
     charts = [figure_chart(figure, result) for figure in result.of(Figure) if figure.title not in beside]
-    yield Section("Figures", charts=[Panels(charts, len(charts))], place=Place.FIGURES)
+    yield Section("Figures", charts=[Panels(charts, len(charts))], place=SectionPlace.FIGURES)
 
 
 def _metrics(result: Result) -> Iterable[str]:

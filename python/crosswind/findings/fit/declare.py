@@ -18,13 +18,12 @@ from crosswind.findings.declared import (
 )
 from crosswind.quantities import TIME
 from crosswind.study.cells import Cell, Where, where_of
-from crosswind.study.tables import Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.titles import check_title
 from crosswind.study.toml_text import Location
 
 
-class FitPublishedTable(Table):
+class FitPublishedTable(TomlTable):
     """The published coefficients of one fitted curve."""
 
     source: str = Field(description="the document and its table")
@@ -35,7 +34,7 @@ class FitPublishedTable(Table):
     note: str = ""
 
 
-class FitTable(Table):
+class FitTable(TomlTable):
     """One curve that is fitted to the cells, with a result for each level of a factor."""
 
     title: str = Field(description="shown above the results")
@@ -44,7 +43,7 @@ class FitTable(Table):
     x: str = Field(description="dotted key of the factor along the curve: path.loss, or that of one direction")
     by: str = Field(description="dotted key of the factor that has a result for each level")
     over: str = Field(description="dotted key of the factor whose levels are fitted one by one, and then averaged")
-    where: Levels = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are fitted"
     )
     note: str = ""
@@ -52,7 +51,7 @@ class FitTable(Table):
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitDeclaration:
     """One curve to fit to some of the cells: over `x`, once for each level of `over`, a result for each level of `by`.
 
     `levels` are those that published coefficients belong to, in their order.
@@ -81,12 +80,12 @@ class Fit:
         return {**plain, "published": published}
 
 
-def fits_of(reading: Reading) -> tuple[Fit, ...]:
+def declare_fits(reading: Reading) -> tuple[FitDeclaration, ...]:
     """The curves of a study, those too whose factors do not vary in it. Raises: FindingError, CellError."""
     return tuple(_fit(table, place, reading) for place, table in reading.of(FitTable, "fit"))
 
 
-def _fit(table: FitTable, place: Location, reading: Reading) -> Fit:
+def _fit(table: FitTable, place: Location, reading: Reading) -> FitDeclaration:
     check_title(table.title, (*place, "title"))
     if measured_metric(table.metric, place).unit is not TIME:
         raise FindingError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential fits times only")
@@ -98,7 +97,7 @@ def _fit(table: FitTable, place: Location, reading: Reading) -> Fit:
         for number, entry in enumerate(table.published)
     )
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=levels, table=table)
+    return FitDeclaration(x=table.x, by=table.by, over=table.over, where=where, levels=levels, table=table)
 
 
 def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any]:
@@ -108,4 +107,4 @@ def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str])
     return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in levels]}
 
 
-DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), fits_of, with_levels=_with_levels)
+DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), declare_fits, with_levels=_with_levels)

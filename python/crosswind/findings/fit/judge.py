@@ -18,7 +18,7 @@ from crosswind.findings.fit.curves import (
 )
 from crosswind.findings.fit.result import Fit, FitRow, PublishedFit
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.statement import Level, Note, Stored
+from crosswind.findings.statement import LevelText, Note, Stored
 from crosswind.metrics import METRICS
 from crosswind.models import caia
 from crosswind.quantities import TIME
@@ -28,7 +28,7 @@ class AskedFitLevel(Stored):
     """Published coefficients for a level of a fit's `by`."""
 
     source: str
-    level: Level
+    level: LevelText
     a: float | None = None
     b: float | None = None
     c: float | None = None
@@ -50,7 +50,7 @@ class AskedFit(Stored):
     cells: frozenset[int]
 
 
-def fits_of(context: Context) -> list[Fit]:
+def judge_fits(context: Context) -> list[Fit]:
     """The fits of a run; refused coefficients are null with a reason."""
     asked = map(AskedFit.model_validate, context.record.asked.get("fit", ()))
     return [_fit(fit, context.data, context.level) for fit in asked]
@@ -158,4 +158,4 @@ def _inside(ours: Interval, theirs: float | None) -> bool | None:
     return ours.low <= theirs <= ours.high
 
 
-JUDGING = Judging("fit", "fits", Fit, fits_of)
+JUDGING = Judging("fit", "fits", Fit, judge_fits)

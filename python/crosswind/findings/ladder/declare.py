@@ -9,25 +9,24 @@ from pydantic import Field
 from crosswind.findings.declared import Declaration, FindingError, Reading, check_factors, indices_of
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.precision import main_metric
-from crosswind.study.tables import Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
 
 
-class LadderTable(Table):
+class LadderTable(TomlTable):
     """Levels of a factor as the rungs of a ladder: where exchanges fail, thresholds are missed and answers turn."""
 
     factor: str = Field(
         default="path.network", description="dotted key of the factor whose levels are the rungs, the best first"
     )
-    where: Levels = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are meant"
     )
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Ladder:
+class LadderDeclaration:
     """A ladder as it was declared. `rungs`: the levels of its factor, in their order."""
 
     factor: str
@@ -53,19 +52,21 @@ class Ladder:
         }
 
 
-def ladders_of(reading: Reading) -> tuple[Ladder, ...]:
+def declare_ladders(reading: Reading) -> tuple[LadderDeclaration, ...]:
     """The ladders of a study. Raises: FindingError, CellError."""
     return tuple(_ladder(table, place, reading) for place, table in reading.of(LadderTable, "ladder"))
 
 
-def _ladder(table: LadderTable, place: Location, reading: Reading) -> Ladder:
+def _ladder(table: LadderTable, place: Location, reading: Reading) -> LadderDeclaration:
     check_factors({"factor": table.factor}, place, reading.parts)
     rungs = dict.fromkeys(level for part in reading.parts for level in part.factors.get(table.factor, ()))
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return Ladder(table.factor, tuple(rungs), where, table)
+    return LadderDeclaration(table.factor, tuple(rungs), where, table)
 
 
-def _check(ladders: Sequence[Ladder], cells: Callable[[], Sequence[Cell]], options: Collection[Location]) -> None:
+def _check(
+    ladders: Sequence[LadderDeclaration], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
+) -> None:
     """Refuses a ladder without rungs, unless levels were set anew. Raises: FindingError."""
     del cells
     for number, ladder in enumerate(ladders):
@@ -75,4 +76,4 @@ def _check(ladders: Sequence[Ladder], cells: Callable[[], Sequence[Cell]], optio
             raise FindingError(("ladder", number, "factor"), message, hint)
 
 
-DECLARATION = Declaration("ladder", LadderTable, ("ladder", "ladders"), ladders_of, _check)
+DECLARATION = Declaration("ladder", LadderTable, ("ladder", "ladders"), declare_ladders, _check)

@@ -23,7 +23,7 @@ class AskedLadder(Stored):
     metrics: Mapping[str, str]
 
 
-def ladders_of(context: Context) -> list[Ladder]:
+def judge_ladders(context: Context) -> list[Ladder]:
     """The ladders of a run. One of which a run has a single rung is left out."""
     asked = map(AskedLadder.model_validate, context.record.asked.get("ladder", ()))
     made = (_ladder(ladder, context) for ladder in asked)
@@ -135,4 +135,4 @@ def _turns(answer: Answer, factor: str, rungs: Sequence[str]) -> Iterator[Ladder
             )
 
 
-JUDGING = Judging("ladder", "ladders", Ladder, ladders_of)
+JUDGING = Judging("ladder", "ladders", Ladder, judge_ladders)

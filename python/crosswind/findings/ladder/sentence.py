@@ -6,7 +6,7 @@ from crosswind.findings.ladder.result import LadderClimb, LadderRung
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import effect_text
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult
-from crosswind.findings.threshold.sentence import value_text
+from crosswind.findings.threshold.sentence import threshold_value_text
 from crosswind.metrics import METRICS
 from crosswind.report.text.format import NOTHING, count, interval, named_levels, percent, scale_of, with_unit
 
@@ -42,9 +42,9 @@ def threshold_text(
     """From which rung on a threshold is missed, with the number there and on the rung before."""
     cell, before = cells[first], cells[first - 1] if first else None
     assert cell is not None  # It has failed.
-    there = f"{value_text(cell.value, threshold.unit)} on {rungs[first].rung}"
+    there = f"{threshold_value_text(cell.value, threshold.unit)} on {rungs[first].rung}"
     if before is not None:
-        there += f", {value_text(before.value, threshold.unit)} on {rungs[first - 1].rung}"
+        there += f", {threshold_value_text(before.value, threshold.unit)} on {rungs[first - 1].rung}"
     where = "the first rung already" if first == 0 else f"{rungs[first].rung}"
     return f"“{threshold.fail_if}” fails from {where} on ({there})"
 

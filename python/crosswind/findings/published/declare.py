@@ -13,10 +13,9 @@ from crosswind.errors import did_you_mean
 from crosswind.findings.declared import Declaration, FindingError, Reading, indices_of, measured_metric, of_its_network
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of
-from crosswind.study.keys import KINDS, renamed
+from crosswind.study.keys import VALUE_TYPES, renamed
 from crosswind.study.levels import text_of
-from crosswind.study.tables import Level, Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -36,7 +35,7 @@ _NOTHING = ""
 """Stands in a row where the document has no value."""
 
 
-class NumberTable(Table):
+class NumberTable(TomlTable):
     """A number in a row, with what the document or the study says of it alone."""
 
     mean: float
@@ -51,23 +50,23 @@ class NumberTable(Table):
 
 
 InRow = Annotated[
-    Annotated[Level, Tag("value")] | Annotated[NumberTable, Tag("table")],
+    Annotated[TomlValue, Tag("value")] | Annotated[NumberTable, Tag("table")],
     Discriminator(lambda value: "table" if isinstance(value, dict | NumberTable) else "value"),
 ]
 """What stands in a row: a level, a number, a number with more, or "" where the document has none."""
 
 
-class PublishedTable(Table):
+class PublishedTable(TomlTable):
     """Published numbers, each shown beside the measured one: one with its mean, or many in rows."""
 
     source: str = Field(description="the document and its table")
     metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
     unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s")
-    levels: Levels = Field(
+    levels: WhereTable = Field(
         default_factory=dict,
         description="dotted keys (or part) and the value each has in the cells that all numbers belong to",
     )
-    columns: list[str | dict[str, list[Level]]] = Field(
+    columns: list[str | dict[str, list[TomlValue]]] = Field(
         default_factory=list,
         description="what stands in each row: dotted keys (or part), whose levels it names, and mean, sd, ci, n, "
         'inferred, note; { "workload.size" = [1, 100] } in place of mean: a column of means for each of these levels',
@@ -147,7 +146,7 @@ class Published:
         }
 
 
-def published_of(reading: Reading) -> tuple[Published, ...]:
+def declare_published(reading: Reading) -> tuple[Published, ...]:
     """The published numbers of a study. Raises: FindingError, CellError."""
     tables = reading.of(PublishedTable, "published")
     return tuple(number for place, table in tables for number in _published(table, place, reading))
@@ -183,7 +182,7 @@ def _published(table: PublishedTable, place: Location, reading: Reading) -> Iter
 class _Number:
     """A number as it stands there: its levels, where each of them stands, and what is said of it."""
 
-    levels: Mapping[str, Level]
+    levels: Mapping[str, TomlValue]
     places: Mapping[str, Location]
     said: Mapping[str, Any]
 
@@ -194,7 +193,7 @@ class _Column:
 
     name: str
     place: Location
-    level: Level | None = None
+    level: TomlValue | None = None
 
     @property
     def has_means(self) -> bool:
@@ -204,7 +203,7 @@ class _Column:
 
 def _numbers_of(table: Mapping[str, Any], place: Location) -> Iterator[_Number]:
     """Every number of a table as written. Raises: FindingError."""
-    levels: Mapping[str, Level] = table.get("levels", {})
+    levels: Mapping[str, TomlValue] = table.get("levels", {})
     places: dict[str, Location] = {key: (*place, "levels", key) for key in levels}
     rows, columns = table.get("rows", ()), list(_columns(table, place))
     if not rows and not columns:
@@ -261,8 +260,8 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
     for column in columns:
         name = column.name
         of_level = column.level is not None
-        if name not in KINDS and name != "part" and (of_level or name not in _OF_NUMBERS):
-            known = [*([] if of_level else _OF_NUMBERS), "part", *KINDS]
+        if name not in VALUE_TYPES and name != "part" and (of_level or name not in _OF_NUMBERS):
+            known = [*([] if of_level else _OF_NUMBERS), "part", *VALUE_TYPES]
             hint = renamed(name) or did_you_mean(name, known)
             raise FindingError(column.place, f"{shown(name)} is not a column", hint)
         if name in table.get("levels", {}):
@@ -303,7 +302,7 @@ DECLARATION = Declaration(
     "published",
     PublishedTable,
     ("table of published numbers", "tables of published numbers"),
-    published_of,
+    declare_published,
     over_network=of_its_network,
     split=_one_by_one,
 )

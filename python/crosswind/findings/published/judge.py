@@ -7,7 +7,7 @@ from pydantic import Field
 
 from crosswind.analysis.result import CellResult, Interval, ResultModel
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.statement import Level, Stored
+from crosswind.findings.statement import LevelText, Stored
 from crosswind.metrics import METRICS
 from crosswind.quantities import UNITS, Unit
 
@@ -22,7 +22,7 @@ class AskedNumber(Stored):
     metric: str
     statistic: str = "mean"
     unit: str
-    levels: dict[str, Level]
+    levels: dict[str, LevelText]
     mean: float
     sd: float | None = None
     ci: float | None = None
@@ -59,7 +59,7 @@ class PublishedComparison(ResultModel):
 _BELOW_ZERO = "their interval reaches below 0, where no such number is"
 
 
-def published_of(context: Context) -> list[PublishedComparison]:
+def judge_published(context: Context) -> list[PublishedComparison]:
     """Every published number beside every cell that it belongs to; alone when there is none.
 
     Raises: ValueError when a number's unit is unknown.
@@ -164,4 +164,4 @@ def _times(ratio: float) -> str:
     return f"{ratio:.3g} times theirs" if not 0 < ratio < 0.1 else f"1/{1 / ratio:.0f} of theirs"
 
 
-JUDGING = Judging("published", "published", PublishedComparison, published_of)
+JUDGING = Judging("published", "published", PublishedComparison, judge_published)

@@ -6,7 +6,7 @@ from crosswind.analysis.result import Result
 from crosswind.findings.published.judge import PublishedComparison
 from crosswind.findings.showing import Showing
 from crosswind.metrics import METRICS
-from crosswind.report.page import Place, Section
+from crosswind.report.page import Section, SectionPlace
 from crosswind.report.tables.table import Table, names, numbers, sentences
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 
@@ -54,7 +54,7 @@ def _row(published: PublishedComparison, by_cell: dict[int, dict[str, str]]) -> 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     del has_charts
     if table := published_table(result):
-        yield Section(table.title, tables=[table], place=Place.AFTER_METRICS)
+        yield Section(table.title, tables=[table], place=SectionPlace.AFTER_METRICS)
 
 
 SHOWING = Showing(_sections)

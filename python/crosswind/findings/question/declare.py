@@ -30,8 +30,7 @@ from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.quantities import RATE
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.errors import DesignError
-from crosswind.study.tables import Bound, Level, Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.tables import BoundValue, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -41,7 +40,7 @@ MOST_CHARACTERS = 200
 _OF_MODELS: tuple[Scale, ...] = ("model", "model-error")
 
 
-class QuestionTable(Table):
+class QuestionTable(TomlTable):
     """A question that the study is run for, or a statement of a document: yes, no, or that the run cannot tell.
 
     A question has `asks`; a statement has `source` and `says`.
@@ -55,7 +54,7 @@ class QuestionTable(Table):
         default="mean", description="what is compared of it; of a share of exchanges, share"
     )
     factor: str | None = Field(default=None, description="dotted key of the factor whose levels are compared, or part")
-    compare: list[Level] = Field(
+    compare: list[TomlValue] = Field(
         default_factory=list,
         description="levels of the factor: the reference first, then what is compared with it; where it may be left "
         "out, all levels",
@@ -75,10 +74,10 @@ class QuestionTable(Table):
         description="the smallest difference that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, and of a "
         "share 25 percentage points; same needs one",
     )
-    at_least: Bound | None = Field(default=None, description="the least that the number may be")
-    at_most: Bound | None = Field(default=None, description="the most that the number may be")
+    at_least: BoundValue | None = Field(default=None, description="the least that the number may be")
+    at_most: BoundValue | None = Field(default=None, description="the most that the number may be")
     model: str | None = Field(default=None, description="of the scales model and model-error: the model that predicts")
-    where: Levels = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are compared"
     )
     figure: str | None = Field(
@@ -88,7 +87,7 @@ class QuestionTable(Table):
 
 
 @dataclass(frozen=True)
-class Question:
+class QuestionDeclaration:
     """A question or a statement, and the cells that decide it.
 
     Attributes: compare: the levels of the factor, the reference first; empty for all. range: where the number has to
@@ -151,7 +150,7 @@ class Question:
         }
 
 
-def questions_of(reading: Reading) -> tuple[Question, ...]:
+def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     """The questions of a study. Raises: FindingError, CellError."""
     titles = [str(getattr(figure, "title", "")) for figure in reading.tables.get("figure", ())]
     found = tuple(_question(table, place, reading, titles) for place, table in reading.of(QuestionTable, "question"))
@@ -164,7 +163,7 @@ def questions_of(reading: Reading) -> tuple[Question, ...]:
 
 
 def check_cells(
-    questions: Sequence[Question], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
+    questions: Sequence[QuestionDeclaration], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
 ) -> None:
     """Refuses a question that no run of these cells could answer; of a statement, the report says so.
 
@@ -194,7 +193,7 @@ def _levels_of(factor: str, cells: Iterable[Cell]) -> Iterator[str]:
         yield f"levels there: {', '.join(found)}"
 
 
-def _question(table: QuestionTable, place: Location, reading: Reading, figures: Sequence[str]) -> Question:
+def _question(table: QuestionTable, place: Location, reading: Reading, figures: Sequence[str]) -> QuestionDeclaration:
     _check_sentence(table, place)
     metric = metric_of(table.metric, place)
     check_statistic(table.statistic, metric, place)
@@ -215,7 +214,7 @@ def _question(table: QuestionTable, place: Location, reading: Reading, figures: 
         takes_all = yes in ("same", "different", "rises", "falls") or scale in OF_NEIGHBOURS
         _check_factor(table, scale, where, place, reading)
         compare = _compared(table, place, reading, takes_all=takes_all)
-    return Question(
+    return QuestionDeclaration(
         where=where,
         compare=compare,
         scale=scale,
@@ -340,7 +339,7 @@ def _within(table: QuestionTable, metric: Metric, scale: Scale, place: Location)
     return Range(low, high)
 
 
-def _bound(raw: Bound, scales: Mapping[str, float], place: Location) -> float:
+def _bound(raw: BoundValue, scales: Mapping[str, float], place: Location) -> float:
     """A bound in the unit of results. Args: scales: units it may be written in, "1" for a plain number."""
     found = quantity_of(raw)
     # Zero is zero in every unit.

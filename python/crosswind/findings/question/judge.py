@@ -44,7 +44,7 @@ from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, difference_limits
 
 
-class Question(Statement):
+class QuestionStatement(Statement):
     """A statement about levels, cells or models. bound: of the margin; of a ratio what is above 1."""
 
     bound: float | None = None
@@ -53,7 +53,7 @@ class Question(Statement):
 def answers_of(context: Context) -> list[Answer]:
     """The answer to every question of a run, and the verdict on every statement. One about cells that the run does not
     have says so."""
-    asked = [Question.model_validate(each) for each in context.record.asked.get("question", ())]
+    asked = [QuestionStatement.model_validate(each) for each in context.record.asked.get("question", ())]
     found = [_cases_of(question, context.data) for question in asked]
     documents: dict[str, list[int]] = {}
     for at, question in enumerate(asked):
@@ -73,7 +73,7 @@ class _Case:
     number: Number
 
 
-def _cases_of(question: Question, data: Sequence[CellData]) -> list[_Case]:
+def _cases_of(question: QuestionStatement, data: Sequence[CellData]) -> list[_Case]:
     """Every case of a question, in the order of the levels that it names."""
     metric = _metric(question)
     own = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
@@ -87,7 +87,9 @@ def _cases_of(question: Question, data: Sequence[CellData]) -> list[_Case]:
 _Places = tuple[float, float]
 
 
-def _pairs(question: Question, cells: Sequence[CellData]) -> Iterator[tuple[CellData, CellData, _Places | None]]:
+def _pairs(
+    question: QuestionStatement, cells: Sequence[CellData]
+) -> Iterator[tuple[CellData, CellData, _Places | None]]:
     """The cells that are compared; those of a law about numbers with both places along the factor."""
     groups = _groups(question, cells)
     if question.scale in OF_NEIGHBOURS or question.yes in ("rises", "falls"):
@@ -105,7 +107,7 @@ def _pairs(question: Question, cells: Sequence[CellData]) -> Iterator[tuple[Cell
             yield from ((group[0], other, None) for other in group[1:])
 
 
-def _groups(question: Question, cells: Sequence[CellData]) -> list[list[CellData]]:
+def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list[CellData]]:
     """Cells that differ in the factor alone, in the order of `compare` where the question names levels."""
     factor = str(question.factor)
     orders = {cell: order for order, level in enumerate(question.compare) for cell in level.cells}
@@ -116,7 +118,7 @@ def _groups(question: Question, cells: Sequence[CellData]) -> list[list[CellData
     return [sorted(group, key=lambda cell: orders.get(cell.cell, 0)) for group in groups.values()]
 
 
-def _of_pair(question: Question, reference: CellData, other: CellData, places: _Places | None) -> _Case:
+def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, places: _Places | None) -> _Case:
     metric, factor = _metric(question), str(question.factor)
     is_ratio = question.scale in ("ratio", "exponent")
     unit = "1" if is_ratio else metric.unit.name
@@ -202,7 +204,7 @@ def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
     return lambda bound: bound
 
 
-def _of_cell(question: Question, cell: CellData) -> _Case | None:
+def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
     """The statistic of a cell, or what it is beside a model's; None where the model says nothing."""
     prediction = _prediction(question, cell) if question.scale == "model" else None
     if question.scale == "model" and (prediction is None or not prediction.value):
@@ -217,7 +219,7 @@ def _of_cell(question: Question, cell: CellData) -> _Case | None:
     return _of_interval(OfInterval(make, question.range), dict(cell.levels), [cell], violated)
 
 
-def _of_model_error(question: Question, cells: Sequence[CellData]) -> Iterator[_Case]:
+def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
     """One case: how far the model is off on average over the cells that it says something of."""
     made = [(cell, _prediction(question, cell)) for cell in cells]
     found = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
@@ -251,12 +253,12 @@ def _common(cells: Iterable[CellData]) -> dict[str, str]:
     return {key: level for key, level in first.items() if all(other.get(key) == level for other in others)}
 
 
-def _prediction(question: Question, cell: CellData) -> ModelPrediction | None:
+def _prediction(question: QuestionStatement, cell: CellData) -> ModelPrediction | None:
     made = predictions_of([str(question.model)], {}, cell)
     return next((prediction for prediction in made if prediction.metric == question.metric), None)
 
 
-def _side(question: Question, cell: CellData) -> AnswerSide:
+def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
     """What is compared of a cell, with its interval, or why there is none."""
     metric = _metric(question)
     try:
@@ -289,7 +291,7 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
     return Interval.of(within_nature(made, metric))
 
 
-def _answer(question: Question, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
+def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:
     absent = question.absence({cell.cell for cell in data})
     # One case that contradicts a statement is enough; a question is about all of its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
@@ -323,7 +325,7 @@ def _judged(case: AnswerCase, judged: Judged) -> AnswerCase:
     return case.model_copy(update=update)
 
 
-def _absence(question: Question, data: Sequence[CellData]) -> str:
+def _absence(question: QuestionStatement, data: Sequence[CellData]) -> str:
     """Why a question has no cases in a run."""
     where = "".join(f", {key} {level}" for key, level in question.where.items())
     missing = [level.level for level in question.compare if not level.cells]
@@ -334,7 +336,7 @@ def _absence(question: Question, data: Sequence[CellData]) -> str:
     return _absence_of_data(question, data)
 
 
-def _absence_of_data(question: Question, data: Sequence[CellData]) -> str:
+def _absence_of_data(question: QuestionStatement, data: Sequence[CellData]) -> str:
     """The same where the plan has its cells."""
     executed = {cell.cell for cell in data}
     own = [cell for cell in data if cell.cell in question.cells]
@@ -349,7 +351,7 @@ def _absence_of_data(question: Question, data: Sequence[CellData]) -> str:
     return f"this run has no two cells that differ in {question.factor} alone"
 
 
-def _metric(question: Question) -> Metric:
+def _metric(question: QuestionStatement) -> Metric:
     metric = metric_named(question.metric)
     assert metric is not None  # The study was checked.
     return metric

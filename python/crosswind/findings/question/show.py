@@ -10,14 +10,14 @@ from crosswind.findings.question.statement import (
     OF_QUESTION,
     OF_STATEMENT,
     compared,
-    decisive,
+    decisive_case,
     needed,
     number_text,
     verdict_of,
 )
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.findings.showing import Showing
-from crosswind.report.page import Panels, Place, Section, Sentence, Tone
+from crosswind.report.page import Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 
@@ -124,7 +124,7 @@ def statement_tables(result: Result) -> list[Table]:
 
 
 def _comparisons(statement: Answer) -> list[list[str]]:
-    first = decisive(statement)
+    first = decisive_case(statement)
     return [
         [
             statement.asks,
@@ -151,7 +151,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
             charts=_charts(answer, result) if has_charts else [],
             tables=[table] if table else [],
             note=answer.note or "",
-            place=Place.ANSWERS,
+            place=SectionPlace.ANSWERS,
         )
     if tables := statement_tables(result):
         yield Section(tables[0].title, tables=tables)

@@ -43,7 +43,7 @@ def statement_sentence(answer: Answer) -> str:
     says = f"{verdict_of(answer)}: "
     if answer.source:
         says += f"“{answer.asks.rstrip('.')}”: "
-    case = decisive(answer)
+    case = decisive_case(answer)
     if case is None:
         return f"{says}{answer.reason}."
     reasons = (answer.reason, case.effect.reason) if answer.verdict == "cannot tell" else ()
@@ -58,7 +58,7 @@ def statement_sentence(answer: Answer) -> str:
     return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."
 
 
-def decisive(answer: Answer) -> AnswerCase | None:
+def decisive_case(answer: Answer) -> AnswerCase | None:
     """The case that decides: of those with the answer's verdict, the one that is deepest outside the range, or that is
     nearest to its end."""
     cases = [case for case in answer.cases if case.verdict == answer.verdict] or answer.cases

@@ -18,9 +18,8 @@ from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_boun
 from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.errors import DesignError
-from crosswind.study.keys import KINDS
-from crosswind.study.tables import Table
-from crosswind.study.tables import Where as Levels
+from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -28,13 +27,13 @@ _SECTIONS = ("path", "workload", "host")
 """Where a key is looked for that is written by its last word."""
 
 
-class ThresholdTable(Table):
+class ThresholdTable(TomlTable):
     """When the study fails: a number that is beyond a bound in some cell."""
 
     fail_if: str = Field(
         description='STATISTIC(METRIC) > BOUND, or <: "p95(rtt) > 200ms", "share(lost) > 1% where loss = 2%"'
     )
-    where: Levels = Field(
+    where: WhereTable = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
     )
     note: str = ""
@@ -80,7 +79,7 @@ class Threshold:
         }
 
 
-def thresholds_of(reading: Reading) -> tuple[Threshold, ...]:
+def declare_thresholds(reading: Reading) -> tuple[Threshold, ...]:
     """The thresholds of a study. Raises: FindingError, CellError."""
     return tuple(_threshold(table, place, reading) for place, table in reading.of(ThresholdTable, "threshold"))
 
@@ -146,9 +145,11 @@ def _where(written: Written, table: ThresholdTable, place: Location, reading: Re
 def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
     """Its levels by dotted key: `loss` is `path.loss`. Raises: FindingError."""
     for word, level in written.where:
-        found = next((key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in KINDS), None)
+        found = next(
+            (key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in VALUE_TYPES), None
+        )
         if found is None and word != "part":
-            last_words = {key.partition(".")[2] for key in KINDS}
+            last_words = {key.partition(".")[2] for key in VALUE_TYPES}
             raise FindingError(place, f"there is no key {shown(word)}", did_you_mean(word, last_words))
         yield found or word, level
 
@@ -163,7 +164,7 @@ DECLARATION = Declaration(
     "threshold",
     ThresholdTable,
     ("threshold", "thresholds"),
-    thresholds_of,
+    declare_thresholds,
     check_cells,
     is_bound_to_levels=True,
     metric_key="fail_if",

@@ -17,7 +17,7 @@ VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "canno
 """Of a threshold, by that of the statement that its bound is kept."""
 
 
-def thresholds_of(context: Context) -> list[ThresholdResult]:
+def judge_thresholds(context: Context) -> list[ThresholdResult]:
     """What became of every threshold of a run."""
     return judged([Statement.model_validate(each) for each in context.record.asked.get("threshold", ())], context.data)
 
@@ -79,4 +79,4 @@ def _result(
     return found.model_copy(update={"sentence": threshold_sentence(found)})
 
 
-JUDGING = Judging("threshold", "thresholds", ThresholdResult, thresholds_of)
+JUDGING = Judging("threshold", "thresholds", ThresholdResult, judge_thresholds)

@@ -14,20 +14,20 @@ WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 def threshold_sentence(threshold: ThresholdResult) -> str:
     """The verdict, the threshold, and the cell that decides it."""
     says = f"{WORDS[threshold.verdict]}: fail if {threshold.fail_if}"
-    cell = decisive(threshold)
+    cell = decisive_cell(threshold)
     if cell is None:
         return f"{says}: {threshold.reason}."
     where = f" ({named_levels(cell.levels)})" if cell.levels else ""
     absent = f"; {threshold.reason}" if threshold.verdict == "inconclusive" and threshold.reason else ""
-    return f"{says}: {measured(threshold, cell)}{where}{why(cell)}{_rest(threshold)}{absent}."
+    return f"{says}: {measured(threshold, cell)}{where}{undecided_text(cell)}{_rest(threshold)}{absent}."
 
 
 def cell_sentence(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     """The verdict on one cell, and what decides it."""
-    return f"{WORDS[cell.verdict]}: {measured(threshold, cell)}{why(cell)}."
+    return f"{WORDS[cell.verdict]}: {measured(threshold, cell)}{undecided_text(cell)}."
 
 
-def decisive(threshold: ThresholdResult) -> ThresholdCell | None:
+def decisive_cell(threshold: ThresholdResult) -> ThresholdCell | None:
     """Of the cells with the threshold's verdict, the one that reaches farthest beyond the bound, or nearest to it."""
     own = [cell for cell in threshold.cells if cell.verdict == threshold.verdict] or threshold.cells
     return max(own, key=lambda cell: _beyond(threshold, cell), default=None)
@@ -40,7 +40,7 @@ def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     name = metric.title[0].lower() + metric.title[1:]
     heading = STATISTICS[threshold.statistic].heading
     what = f"the share of {name}" if metric.is_share else f"{heading} {name}"
-    text = value_text(cell.value, threshold.unit)
+    text = threshold_value_text(cell.value, threshold.unit)
     if text == NOTHING:
         return f"{what} has no number"
     text = f"exactly {text.replace(f' {EXACT}', '')}" if cell.value.is_exact else text
@@ -49,7 +49,7 @@ def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     return f"{what} is {text}, {_size(cell)}"
 
 
-def value_text(value: Interval, unit: str) -> str:
+def threshold_value_text(value: Interval, unit: str) -> str:
     """A number with its interval and its unit: "182 [171, 195] ms". Args: unit: of results."""
     middle = value.value if value.value is not None else value.low
     if middle is None:
@@ -62,7 +62,7 @@ def _size(cell: ThresholdCell) -> str:
     return count_of(max(cell.value.units, 1), "repetition")
 
 
-def why(cell: ThresholdCell) -> str:
+def undecided_text(cell: ThresholdCell) -> str:
     """Why a cell is not decided, and what would decide it."""
     if cell.verdict != "inconclusive":
         return ""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from crosswind.analysis.result import Result
 from crosswind.findings.showing import Showing
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.findings.threshold.sentence import WORDS, value_text
+from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.report.page import Section, Sentence, Tone
 from crosswind.report.tables.table import Shown, Table, names, numbers
 from crosswind.report.text.format import NOTHING, count, count_of, named_levels
@@ -27,7 +27,7 @@ def threshold_table(result: Result) -> Table | None:
             WORDS[cell.verdict],
             threshold.fail_if,
             named_levels(cell.levels) or NOTHING,
-            value_text(cell.value, threshold.unit),
+            threshold_value_text(cell.value, threshold.unit),
             str(cell.value.units or NOTHING),
             NOTHING if cell.needed is None else count(cell.needed),
         ]

@@ -7,9 +7,9 @@ from typing import Any
 
 from crosswind.live.expectations import Expectation
 from crosswind.live.probes import Slice
-from crosswind.live.report.history import History, Outage, Period, outages_of, periods_of
+from crosswind.live.report.history import History, Outage, WindowPeriod, outages_of, periods_of
 from crosswind.live.summary import Summary
-from crosswind.live.thresholds import Judged
+from crosswind.live.thresholds import JudgedThreshold
 from crosswind.live.views import Subject, expectations
 from crosswind.live.watch import Watch
 
@@ -26,7 +26,7 @@ class Account:
     watch: Watch
     subject: Subject
     history: History
-    judged: list[Judged]
+    judged: list[JudgedThreshold]
     time_ns: int
     origin: Mapping[str, Any]
     facts: Sequence[tuple[str, str]] = ()
@@ -47,7 +47,7 @@ class Account:
         return expectations(self.watch, self.subject)
 
     @property
-    def periods(self) -> list[Period]:
+    def periods(self) -> list[WindowPeriod]:
         """Its windows, or several together."""
         return self._periods[0]
 
@@ -62,5 +62,5 @@ class Account:
         return outages_of(self.history, self.watch)
 
     @cached_property
-    def _periods(self) -> tuple[list[Period], int]:
+    def _periods(self) -> tuple[list[WindowPeriod], int]:
         return periods_of(self.history, self.watch)

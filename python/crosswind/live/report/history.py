@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from crosswind.live.events import Event
+from crosswind.live.events import LiveEvent
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, Watch, WindowReport
 
@@ -15,18 +15,18 @@ class History:
     """Collects the windows and events of a session."""
 
     windows: list[WindowReport] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[LiveEvent] = field(default_factory=list)
 
     def handle_news(self, news: News) -> None:
         """Keeps what is no single probe."""
         if isinstance(news, WindowReport):
             self.windows.append(news)
-        elif isinstance(news, Event):
+        elif isinstance(news, LiveEvent):
             self.events.append(news)
 
 
 @dataclass(frozen=True)
-class Period:
+class WindowPeriod:
     """A window, or several in a row. start_ns, end_ns: since the start of the session."""
 
     start_ns: int
@@ -42,7 +42,7 @@ class Outage:
     end_ns: int | None
 
 
-def periods_of(history: History, watch: Watch) -> tuple[list[Period], int]:
+def periods_of(history: History, watch: Watch) -> tuple[list[WindowPeriod], int]:
     """The windows of a session; of more than MOST_PERIODS, as many in a row are taken together as it takes.
 
     Returns: (periods, windows in each but the last).
@@ -64,11 +64,11 @@ def outages_of(history: History, watch: Watch) -> list[Outage]:
     return outages
 
 
-def _period(group: list[WindowReport], watch: Watch) -> Period:
+def _period(group: list[WindowReport], watch: Watch) -> WindowPeriod:
     first, last = group[0], group[-1]
     # The jitter is that at the end of the period, which the last window has.
     jitter_ns = last.summary.jitter_ns or 0.0
     summary = first.summary
     if len(group) > 1:
         summary = watch.summary(first.window.first, last.window.last, jitter_ns=jitter_ns)
-    return Period(first.window.start_ns - watch.start_ns, last.window.end_ns - watch.start_ns, summary)
+    return WindowPeriod(first.window.start_ns - watch.start_ns, last.window.end_ns - watch.start_ns, summary)

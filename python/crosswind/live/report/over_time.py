@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.live.lines import estimate_text
 from crosswind.live.report.account import Account
-from crosswind.live.report.history import Period
+from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
 from crosswind.quantities import TIME
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, is_log, scale_type, specification
@@ -144,7 +144,7 @@ def moments(account: Account) -> list[Span]:
     return [Span(at, at, event.text) for at, event in placed if event.kind in ("route change", "latency step")]
 
 
-def _place(account: Account, period: Period, beside: float = 0.0) -> tuple[float, str]:
+def _place(account: Account, period: WindowPeriod, beside: float = 0.0) -> tuple[float, str]:
     """Where a period stands on the time axis, and from when to when it goes, in words."""
     scale, unit = time_scale(account)
     begin, end = period.start_ns / scale, period.end_ns / scale

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Interval
-from crosswind.findings.threshold.sentence import WORDS, value_text
+from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
-from crosswind.live.report.history import Period
+from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.format import NOTHING, count, interval, number, quantity, scale_of
@@ -108,7 +108,7 @@ def thresholds_table(account: Account) -> Table | None:
         [
             WORDS[judged.verdict],
             judged.threshold.text,
-            value_text(judged.cell.value, judged.threshold.unit.name),
+            threshold_value_text(judged.cell.value, judged.threshold.unit.name),
             count(judged.cell.value.n),
             judged.cell.value.method,
             NOTHING if judged.cell.needed is None else count(judged.cell.needed),
@@ -161,7 +161,7 @@ def _numbers(summary: Summary) -> Iterator[list[str]]:
             yield [name, count(known), count(summary.sent), "none: counted"]
 
 
-def _window_row(period: Period, divisor: float) -> list[str]:
+def _window_row(period: WindowPeriod, divisor: float) -> list[str]:
     summary = period.summary
     times = (summary.smallest_ns, summary.largest_ns, summary.jitter_ns)
     minimum, maximum, jitter = (number(each, divisor) for each in times)

@@ -1,9 +1,20 @@
 """Fits of models to the transfers of a run: bounded, on the logarithm of times, judged by cells that were left out."""
 
-from crosswind.models.fitting.compare import Comparison, LeftOut, compare
+from crosswind.models.fitting.compare import FormComparison, LeftOut, compare
 from crosswind.models.fitting.fit import Fitted, fit
 from crosswind.models.fitting.forms import FORMS, Cells, Coefficient, Form
-from crosswind.models.fitting.measured import Measured
+from crosswind.models.fitting.measured import MeasuredCells
 
-__all__ = ["FORMS", "Cells", "Coefficient", "Comparison", "Fitted", "Form", "LeftOut", "Measured", "compare", "fit"]
+__all__ = [
+    "FORMS",
+    "Cells",
+    "Coefficient",
+    "Fitted",
+    "Form",
+    "FormComparison",
+    "LeftOut",
+    "MeasuredCells",
+    "compare",
+    "fit",
+]
 """What `crosswind fit` uses. It imports scipy, which takes a while."""

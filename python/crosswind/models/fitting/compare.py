@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crosswind.models.fitting.fit import Fitted, fit
 from crosswind.models.fitting.forms import Form
-from crosswind.models.fitting.measured import Measured
+from crosswind.models.fitting.measured import MeasuredCells
 from crosswind.models.numbers import Array
 
 FOLDS = 10
@@ -31,7 +31,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FormComparison:
     """One form: its fit, and the relative errors of each cell when it was left out of the fit, shape (n,)."""
 
     fitted: Fitted
@@ -42,13 +42,13 @@ class Comparison:
 
 def compare(
     form: Form,
-    measured: Measured,
+    measured: MeasuredCells,
     factors: Mapping[str, Sequence[str]],
     *,
     seed: int = 1,
     intervals: bool = True,
     alone: bool = False,
-) -> Comparison:
+) -> FormComparison:
     """Fits a form, and again without each tenth of the cells and without each level of each factor.
 
     Args:   factors: for each factor the level of each cell; a factor of one level is passed over. seed: of the tenths.
@@ -67,7 +67,7 @@ def compare(
         for level in sorted(set(owns), key=_magnitude)
         if len(set(owns)) > 1
     ]
-    return Comparison(whole, errors, held_out, tuple(levels))
+    return FormComparison(whole, errors, held_out, tuple(levels))
 
 
 def _magnitude(level: str) -> float:
@@ -78,7 +78,7 @@ def _magnitude(level: str) -> float:
 
 
 def _level(
-    whole: Fitted, measured: Measured, own: npt.NDArray[np.bool_], name: tuple[str, str], alone: bool
+    whole: Fitted, measured: MeasuredCells, own: npt.NDArray[np.bool_], name: tuple[str, str], alone: bool
 ) -> LeftOut:
     fitted = float(np.median(np.abs(_relative(whole, measured)[own])))
     held_out = None
@@ -87,11 +87,11 @@ def _level(
     return LeftOut(*name, int(own.sum()), fitted, held_out)
 
 
-def _left_out(form: Form, measured: Measured, own: npt.NDArray[np.bool_], alone: bool) -> Array:
+def _left_out(form: Form, measured: MeasuredCells, own: npt.NDArray[np.bool_], alone: bool) -> Array:
     """Errors of some cells under a fit to the others."""
     others = fit(form, measured.chosen(np.flatnonzero(~own)), intervals=False, alone=alone)
     return _relative(others, measured.chosen(np.flatnonzero(own)))
 
 
-def _relative(fitted: Fitted, measured: Measured) -> Array:
+def _relative(fitted: Fitted, measured: MeasuredCells) -> Array:
     return np.asarray(fitted.times(measured.cells) / measured.means - 1)

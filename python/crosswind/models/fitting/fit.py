@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from crosswind.models.fitting.forms import Cells, Form
-from crosswind.models.fitting.measured import Measured
+from crosswind.models.fitting.measured import MeasuredCells
 from crosswind.models.numbers import Array
 from crosswind.stats.design import Design, Tail
 from crosswind.stats.linearised import Linearised, limits, student
@@ -61,7 +61,7 @@ class Fitted:
         return self.form.times(cells, self.values)
 
 
-def fit(form: Form, measured: Measured, *, intervals: bool = True, alone: bool = False) -> Fitted:
+def fit(form: Form, measured: MeasuredCells, *, intervals: bool = True, alone: bool = False) -> Fitted:
     """Fits a form.
 
     Args:   measured: more cells than the form has coefficients. alone: to the cells alone, whatever is expected.
@@ -93,7 +93,7 @@ def _untold(form: Form, cells: Cells, values: Array) -> tuple[str, ...]:
     return tuple(c.name for c, part in zip(form.coefficients, free, strict=True) if part > _NO_PART)
 
 
-def _solve(form: Form, measured: Measured, weights: Array, expected: Array | None) -> Array:
+def _solve(form: Form, measured: MeasuredCells, weights: Array, expected: Array | None) -> Array:
     logs = np.log(measured.means)
 
     def residuals(values: Array) -> Array:
@@ -132,7 +132,7 @@ def changes_of_logs(form: Form, cells: Cells, values: Array) -> tuple[Array, Arr
 
 
 def coefficient_limits(
-    form: Form, measured: Measured, weights: Array, values: Array, *, expected: Array | None, level: float
+    form: Form, measured: MeasuredCells, weights: Array, values: Array, *, expected: Array | None, level: float
 ) -> Array:
     """The two-sided limits of the coefficients of a fit, shape (2, k), within their bounds.
 
@@ -161,7 +161,7 @@ class _Moved:
     by_cell: Array
 
     @classmethod
-    def of(cls, form: Form, measured: Measured, weights: Array, values: Array, expected: Array | None) -> "_Moved":
+    def of(cls, form: Form, measured: MeasuredCells, weights: Array, values: Array, expected: Array | None) -> "_Moved":
         changes, steps = changes_of_logs(form, measured.cells, values)
         # On its own scale, each step of a coefficient counts as 1.
         scale = steps / np.where(form.lows > 0, values, 1.0)

@@ -13,7 +13,7 @@ _FEWEST_FOR_USUAL = 20  # cells
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCells:
     """Cells to fit to.
 
     Attributes: cells: transfers of a size with loss. seconds: of each, the mean transfer time of each repetition.
@@ -54,6 +54,6 @@ class Measured:
         rows = np.column_stack([np.ones(len(self)), *(np.log(column) for column in known)])
         return np.asarray(np.exp(rows @ np.linalg.lstsq(rows, own)[0]))
 
-    def chosen(self, index: npt.NDArray[np.int64]) -> "Measured":
+    def chosen(self, index: npt.NDArray[np.int64]) -> "MeasuredCells":
         """Some of the cells, in any order and as often as wanted."""
-        return Measured(self.cells.chosen(index), tuple(self.seconds[i] for i in index))
+        return MeasuredCells(self.cells.chosen(index), tuple(self.seconds[i] for i in index))

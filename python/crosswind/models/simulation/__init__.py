@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from crosswind.models.numbers import Array
-from crosswind.models.simulation.path import ACK_BYTES, Path, PathSettings
+from crosswind.models.simulation.path import ACK_BYTES, PathSettings, SimulatedPath
 from crosswind.models.simulation.sender import Sender, SenderSettings
 from crosswind.models.situation import Situation
 
@@ -66,7 +66,7 @@ def simulate(cell: Situation, *, runs: int, seed: int) -> Simulated:
     random = Random(seed)
     times, waits, losses = np.empty(runs), np.empty(runs), np.empty((runs, 2))
     for run in range(runs):
-        way = Path(path, segments, random.random)
+        way = SimulatedPath(path, segments, random.random)
         flow = Sender(sender, way)
         flow.run()
         times[run] = way.last_arrival_s - way.first_arrival_s

@@ -32,7 +32,7 @@ class PathSettings:
     tuned: bool = False
 
 
-class Path:
+class SimulatedPath:
     """A link with a queue, loss before it, and a receiver behind it.
 
     `received` are the segments in the order in which they arrived for the first time. `acks` are on their way back:

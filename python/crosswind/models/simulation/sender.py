@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from crosswind.models.simulation.congestion import TICK_S, Cubic, Reno
-from crosswind.models.simulation.path import Path
+from crosswind.models.simulation.path import SimulatedPath
 
 _DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
@@ -38,7 +38,7 @@ class Sender:
     in the mean over all transfers.
     """
 
-    def __init__(self, settings: SenderSettings, path: Path) -> None:
+    def __init__(self, settings: SenderSettings, path: SimulatedPath) -> None:
         self._settings = settings
         self._path = path
         self._control: Reno = (Cubic if settings.cubic else Reno)(settings.initial_window)

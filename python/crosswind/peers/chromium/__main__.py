@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from crosswind.errors import CrosswindError
 from crosswind.peers.chromium.browser import Browser, browser
-from crosswind.peers.chromium.events import Event, events, ready, say
+from crosswind.peers.chromium.events import DevtoolsEvent, events, ready, say
 from crosswind.peers.chromium.job import Job, read_job, read_text, warnings
 from crosswind.peers.chromium.navigation import Navigation
 from crosswind.peers.chromium.page import load_page
@@ -38,14 +38,14 @@ def main() -> int:
     return 0
 
 
-def _measured(running: Browser, job: Job) -> Iterable[Event]:
+def _measured(running: Browser, job: Job) -> Iterable[DevtoolsEvent]:
     """What a page measures by itself."""
     page = load_page(running, job)
     say(ready(running.version, page.clock))
     return events(page.run(), page.said, job.transport)
 
 
-def _navigated(running: Browser, job: Job) -> Iterable[Event]:
+def _navigated(running: Browser, job: Job) -> Iterable[DevtoolsEvent]:
     """What DevTools tells of the pages that the browser navigates to."""
     navigation = Navigation(running, job)
     say(ready(running.version, navigation.clock))

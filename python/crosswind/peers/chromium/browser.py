@@ -17,7 +17,7 @@ from typing import IO
 from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
 from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.job import SECURE, Job
-from crosswind.peers.programs import CHROMIUM, find_program
+from crosswind.peers.find_program import CHROMIUM, find_program
 from crosswind.temporary import temporary_directory
 
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"

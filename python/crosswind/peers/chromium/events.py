@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-Event = Mapping[str, Any]
+DevtoolsEvent = Mapping[str, Any]
 
 _COLUMNS = (
     "exchange",
@@ -22,7 +22,7 @@ _COLUMNS = (
     "error",
 )
 
-NETWORK = "network"
+UNKNOWN_OUTCOME = "network"
 """The outcome by which a page says that it does not know."""
 
 _CODE = re.compile(r"net::(ERR_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)")
@@ -51,14 +51,14 @@ _OUTCOMES = (
 )
 
 
-def say(event: Event) -> None:
+def say(event: DevtoolsEvent) -> None:
     """Prints one event."""
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()
 
 
 @dataclass(frozen=True)
-class Clock:
+class BrowserClock:
     """What times are of. Attributes: monotonic_ns: CLOCK_MONOTONIC when it showed 0."""
 
     name: str
@@ -66,12 +66,12 @@ class Clock:
     monotonic_ns: int
 
 
-def ready(version: str, clock: Clock) -> Event:
+def ready(version: str, clock: BrowserClock) -> DevtoolsEvent:
     """The event that says that the browser has started."""
     return {"event": "ready", "implementation": f"Chromium {version}", "clock": asdict(clock)}
 
 
-def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> Iterator[Event]:
+def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> Iterator[DevtoolsEvent]:
     """The events of a report.
 
     Args: said: what the browser told developers of failed requests, in order. transport: of the cell.
@@ -90,7 +90,7 @@ def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str], trans
     Args: rows: samples. said: the messages; where there are fewer than failures, the last one holds for the rest.
     """
     codes = [found[1] for found in map(_CODE.search, said) if found]
-    unknown = [row for row in rows if row["outcome"] == NETWORK]
+    unknown = [row for row in rows if row["outcome"] == UNKNOWN_OUTCOME]
     for index, row in enumerate(unknown):
         code = codes[min(index, len(codes) - 1)] if codes else None
         row["outcome"] = outcome(code)

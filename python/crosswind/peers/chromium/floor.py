@@ -44,7 +44,7 @@ class Floor:
             getattr(self, name).extend(values)
 
 
-def measure(transport: str, messages: int) -> tuple[str, Floor]:
+def measure_repetition(transport: str, messages: int) -> tuple[str, Floor]:
     """One repetition. Returns the browser's name too. Raises: CrosswindError when an exchange did not succeed."""
     settings = json.dumps({"transport": transport, "address": "127.0.0.1:0"})
     server = subprocess.Popen([find_binary(), "--serve", settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -133,7 +133,7 @@ def main() -> None:
             # Another order each time, so that drift is no difference.
             order = TRANSPORTS[repetition:] + TRANSPORTS[:repetition]
             for transport in order:
-                name, found = measure(transport, asked.messages)
+                name, found = measure_repetition(transport, asked.messages)
                 floors[transport].extend(found)
             print(f"{repetition + 1} of {asked.repetitions}", file=sys.stderr)
     except CrosswindError as error:

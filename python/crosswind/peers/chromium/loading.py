@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.peers.chromium.events import Event, outcome
+from crosswind.peers.chromium.events import DevtoolsEvent, outcome
 from crosswind.peers.chromium.job import HTTP_VERSIONS, SECURE
 
 _NAMED = re.compile(r"\?(script|image)=(\d+)$")
@@ -126,7 +126,7 @@ class Loading:
         """Whether something of it was shown."""
         return MILESTONES["firstContentfulPaint"] in self.milestones_ms
 
-    def events(self, page: int, connections: int, *, timeout_ns: int) -> Iterator[Event]:
+    def events(self, page: int, connections: int, *, timeout_ns: int) -> Iterator[DevtoolsEvent]:
         """The events of a page. Args: connections: how many the pages before had."""
         numbers = {request.connection: 0 for request in self.requests.values() if request.connection}
         for order, connection in enumerate(numbers):
@@ -143,7 +143,7 @@ class Loading:
         """How many it used."""
         return len({request.connection for request in self.requests.values() if request.connection})
 
-    def _sample(self, page: int, connection: int, *, timeout_ns: int) -> Event:
+    def _sample(self, page: int, connection: int, *, timeout_ns: int) -> DevtoolsEvent:
         objects = list(self.requests.values())
         failed = next((request for request in objects if request.outcome != "ok"), None)
         how, error = "ok", None
@@ -166,7 +166,7 @@ class Loading:
         }
 
 
-def _connected(request: Loaded, number: int) -> Event:
+def _connected(request: Loaded, number: int) -> DevtoolsEvent:
     timing, response = request.timing, request.response or {}
     scheme = request.url.partition(":")[0]
     has_tls = timing["sslStart"] >= 0
@@ -184,7 +184,7 @@ def _connected(request: Loaded, number: int) -> Event:
     }
 
 
-def _object(request: Loaded, page: int, connection: int) -> Event:
+def _object(request: Loaded, page: int, connection: int) -> DevtoolsEvent:
     timing = request.timing
     began_s = timing.get("requestTime")
     sent_s = None if began_s is None else began_s + timing["sendStart"] / 1e3

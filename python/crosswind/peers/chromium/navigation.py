@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosswind.peers.chromium.browser import Browser
 from crosswind.peers.chromium.connections import Connections
 from crosswind.peers.chromium.devtools import DevTools, NoAnswerError
-from crosswind.peers.chromium.events import Clock, Event
+from crosswind.peers.chromium.events import BrowserClock, DevtoolsEvent
 from crosswind.peers.chromium.job import Job
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.page import attach, page_crashed
@@ -22,10 +22,10 @@ _EVENTS = (
     "Page.lifecycleEvent",
     "Page.loadEventFired",
 )
-METRICS = "load-metrics.jsonl"
+METRICS_FILE = "load-metrics.jsonl"
 """The file in the peer's directory that has the browser's own load metrics, a line for each page."""
 _PAINT_TIMEOUT_S = 1.0
-_CLOCK = Clock("CLOCK_MONOTONIC", 1_000, 0)
+_CLOCK = BrowserClock("CLOCK_MONOTONIC", 1_000, 0)
 """Of the times of DevTools, which are microseconds."""
 
 
@@ -46,9 +46,9 @@ class Navigation:
         # Every page is loaded from the server.
         self._devtools.call("Network.setCacheDisabled", session=self._session, cacheDisabled=True)
 
-    def run(self) -> Sequence[Event]:
+    def run(self) -> Sequence[DevtoolsEvent]:
         """Loads the pages, and keeps the browser's own load metrics. Returns the events of all (docs/peers.md)."""
-        events: list[Event] = []
+        events: list[DevtoolsEvent] = []
         metrics: list[str] = []
         connections = 0
         timeout_ns: int = self._job.workload["timeout_ns"]
@@ -58,7 +58,7 @@ class Navigation:
             connections += max(1, loading.connections)
             metrics.append(json.dumps({"page": page, **loading.milestones_ms}))
         if self._job.directory is not None:
-            (self._job.directory / METRICS).write_text("\n".join([*metrics, ""]), encoding="ascii")
+            (self._job.directory / METRICS_FILE).write_text("\n".join([*metrics, ""]), encoding="ascii")
         return events
 
     def _load(self) -> Loading:

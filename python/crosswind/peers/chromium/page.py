@@ -12,7 +12,7 @@ from crosswind.peers.chromium.browser import Browser
 from crosswind.peers.chromium.connections import Connections, wants_new_connections
 from crosswind.peers.chromium.devtools import LOAD_TIMEOUT_S, DevTools, Message, evaluate
 from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.events import Clock
+from crosswind.peers.chromium.events import BrowserClock
 from crosswind.peers.chromium.job import Job
 from crosswind.peers.node.install import socketio_bundle
 
@@ -31,7 +31,7 @@ HEADERS = (
 
 
 @dataclass
-class Page:
+class LoadedPage:
     """A page that is loaded.
 
     Attributes: clock: of its times. said: what the browser tells
@@ -40,7 +40,7 @@ class Page:
 
     devtools: DevTools
     session: str
-    clock: Clock
+    clock: BrowserClock
     said: list[str]
 
     def run(self) -> Mapping[str, Any]:
@@ -49,14 +49,14 @@ class Page:
         return report
 
 
-def load_page(browser: Browser, job: Job) -> Page:
+def load_page(browser: Browser, job: Job) -> LoadedPage:
     """Loads the page for a job. Raises: ChromiumError when it does not load."""
     devtools, html = browser.devtools, document(job)
     session = attach(devtools)
     said: list[str] = []
     devtools.on("Log.entryAdded", lambda event: said.append(str(event["entry"]["text"])))
     devtools.on("Inspector.targetCrashed", page_crashed)
-    for domain in ("Inspector", "Log", "Page", "Performance"):
+    for domain in ("Inspector", "Log", "LoadedPage", "Performance"):
         devtools.call(f"{domain}.enable", session=session)
     _navigate(devtools, session, job, html)
     if wants_new_connections(job):
@@ -70,8 +70,8 @@ def load_page(browser: Browser, job: Job) -> Page:
     state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
     if state != {"isolated": True, "secure": True}:
         raise ChromiumError(f"the page is not isolated, so its clock is too coarse: {state}")
-    clock = Clock("performance.now", CLOCK_RESOLUTION_NS, _origin_ns(devtools, session))
-    return Page(devtools, session, clock, said)
+    clock = BrowserClock("performance.now", CLOCK_RESOLUTION_NS, _origin_ns(devtools, session))
+    return LoadedPage(devtools, session, clock, said)
 
 
 def attach(devtools: DevTools) -> str:

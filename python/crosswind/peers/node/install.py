@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosswind.cache import cache_directory
 from crosswind.errors import DiskError, EngineError
-from crosswind.peers.programs import find_program
+from crosswind.peers.find_program import find_program
 
 HINT = "`crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600

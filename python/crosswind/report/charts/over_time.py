@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis import CellData
-from crosswind.metrics import Axis
+from crosswind.metrics import MetricScale
 from crosswind.quantities import TIME
 from crosswind.record import CellRun
 from crosswind.report.charts.colours import Colours
@@ -75,7 +75,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Period:
+class ChangePeriod:
     """A period in which a change holds for certain, or may hold where it begins at random."""
 
     name: str
@@ -104,7 +104,7 @@ def _exchanges(run: CellRun, colour: str) -> Iterator[Exchange]:
         yield Exchange(colour, run.repetition + 1, due - first, None if received is None else received - due)
 
 
-def periods_of(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[Period]:
+def change_periods(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[ChangePeriod]:
     """When changes hold until some time, in ns: what is certain, and around it what a random begin leaves open."""
     periods = []
     for at, change in enumerate(changes):
@@ -116,8 +116,8 @@ def periods_of(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[Peri
         for start in starts:
             stop = end_ns if lasts is None else start + lasts
             if spread:
-                periods.append(Period(name, start, min(end_ns, stop + spread), certain=False))
-            periods.append(Period(name, start + spread, min(end_ns, stop), certain=True))
+                periods.append(ChangePeriod(name, start, min(end_ns, stop + spread), certain=False))
+            periods.append(ChangePeriod(name, start + spread, min(end_ns, stop), certain=True))
     return [period for period in periods if period.begin < period.end]
 
 
@@ -143,7 +143,7 @@ def _chart(cells: Sequence[CellData], roles: Roles, colours: Colours) -> Chart:
     exchanges = [each for own in by_cell for each in thinned(own)]
     total, kept = sum(map(len, by_cell)), len(exchanges)
     end_ns = max((each.due for own in by_cell for each in own), default=0.0) or 1.0
-    periods = periods_of(cells[0].parameters["path"].get("changes") or [], end_ns)
+    periods = change_periods(cells[0].parameters["path"].get("changes") or [], end_ns)
     notes = []
     if kept < total:
         notes.append(f"{count(kept)} of {count(total)} exchanges are drawn, the slowest among them.")
@@ -158,12 +158,12 @@ def _chart(cells: Sequence[CellData], roles: Roles, colours: Colours) -> Chart:
 
 
 def _drawing(
-    exchanges: Sequence[Exchange], periods: Sequence[Period], end_ns: float, colour: alt.Color
+    exchanges: Sequence[Exchange], periods: Sequence[ChangePeriod], end_ns: float, colour: alt.Color
 ) -> Specification:
     along_divisor, along_unit = TIME.scale_for([end_ns])
     times = [max(each.time, LEAST_TIME_NS) for each in exchanges if each.time is not None]
     divisor, unit = TIME.scale_for(times or [LEAST_TIME_NS])
-    log = bool(times) and is_log(times, TIME, Axis.AUTOMATIC)
+    log = bool(times) and is_log(times, TIME, MetricScale.AUTOMATIC)
     marks = [
         Exchange(
             each.colour,
@@ -173,7 +173,9 @@ def _drawing(
         )
         for each in exchanges
     ]
-    shades = [Period(each.name, each.begin / along_divisor, each.end / along_divisor, each.certain) for each in periods]
+    shades = [
+        ChangePeriod(each.name, each.begin / along_divisor, each.end / along_divisor, each.certain) for each in periods
+    ]
     scale = alt.Scale(domain=[0, end_ns / along_divisor], nice=False, padding=6)
     due = f"due, {along_unit} after the first packet"
 

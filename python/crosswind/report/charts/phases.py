@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
-from crosswind.metrics import phases_of as phases_of_metric
-from crosswind.report.charts.stacked import Kind, Stratum, stacked
+from crosswind.metrics import phases_of
+from crosswind.report.charts.stacked import BarKind, Stratum, stacked
 from crosswind.report.charts.style import PALETTE
 from crosswind.report.page import Panels
 
@@ -17,18 +17,18 @@ def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
 
     Connections alone, or a connection and the exchange on it.
     """
-    titles = [*(metric.title for metric in phases_of_metric("connect")), _EXCHANGE]
+    titles = [*(metric.title for metric in phases_of("connect")), _EXCHANGE]
     note = "Means of n = {n} connections a cell; the tables have their intervals. QUIC has no TCP handshake."
-    kind = Kind(dict(zip(titles, PALETTE, strict=False)), note)
-    return stacked(result.cells, {cell.cell: phases_of(cell) for cell in data}, kind)
+    kind = BarKind(dict(zip(titles, PALETTE, strict=False)), note)
+    return stacked(result.cells, {cell.cell: cell_phases(cell) for cell in data}, kind)
 
 
-def phases_of(cell: CellData) -> list[Stratum]:
+def cell_phases(cell: CellData) -> list[Stratum]:
     """The phases that a cell's connections have; none where they are not known or connections are kept."""
     kind = cell.settings.kind
     if kind not in ("connect", "echo") or not cell.settings.opens_for_each:
         return []
-    wanted = {metric.title: metric.name for metric in phases_of_metric("connect")}
+    wanted = {metric.title: metric.name for metric in phases_of("connect")}
     phases = [(title, name) for title, name in wanted.items() if name in cell.samples]
     if phases and kind == "echo":
         phases += [(_EXCHANGE, name) for name in ("rtt", "exchange_time") if name in cell.samples]

@@ -13,7 +13,7 @@ from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
-from crosswind.report.tables.profiles import hosts_of, parts_of
+from crosswind.report.tables.profiles import hosts_of, profile_parts
 from crosswind.report.text.format import count_range, percent
 
 
@@ -27,7 +27,7 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
     divisor, unit = TIME.scale_for(spent)
     factors = panel_factors([cell.levels for cell in cells], MAX_BARS // 2)
     panels = into_panels(cells, factors)
-    parts = parts_of(result)
+    parts = profile_parts(result)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
         levels = row_levels(members, factors)

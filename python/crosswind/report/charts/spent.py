@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
-from crosswind.report.charts.stacked import Kind, Stratum, stacked
+from crosswind.report.charts.stacked import BarKind, Stratum, stacked
 from crosswind.report.charts.style import GREY, PALETTE
 from crosswind.report.page import Panels
 from crosswind.spent import GROUPS
@@ -15,7 +15,7 @@ _NOTE = "Means of n = {n} exchanges a cell; the table has their intervals."
 
 def spent_charts(result: Result, data: Sequence[CellData]) -> Panels:
     """A bar for each cell whose packets tell, of the means of its groups; those that would not be seen are left out."""
-    return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, Kind(COLOURS, _NOTE))
+    return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, BarKind(COLOURS, _NOTE))
 
 
 def _strata(cell: CellData) -> list[Stratum]:

@@ -27,7 +27,7 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class Kind:
+class BarKind:
     """A kind of stacked bars.
 
     Attributes: colours: of every title, in their order. note: what stands below, with `{n}` for the values of a cell.
@@ -37,7 +37,7 @@ class Kind:
     note: str
 
 
-def stacked(cells: Sequence[CellResult], strata: Mapping[int, Sequence[Stratum]], kind: Kind) -> Panels:
+def stacked(cells: Sequence[CellResult], strata: Mapping[int, Sequence[Stratum]], kind: BarKind) -> Panels:
     """A bar for each cell that has strata.
 
     Cells that are many, or whose times are far apart, are divided into panels; these have one scale where their times
@@ -64,7 +64,7 @@ def _chart(
     own: Mapping[int, Mapping[str, str]],
     *,
     strata: Mapping[int, Sequence[Stratum]],
-    kind: Kind,
+    kind: BarKind,
     end_ns: float,
 ) -> Chart:
     """One panel. Args: own: the levels that name each cell. end_ns: where its axis ends."""

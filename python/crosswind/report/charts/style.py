@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from crosswind.metrics import Axis, Metric, are_far_apart
+from crosswind.metrics import Metric, MetricScale, are_far_apart
 from crosswind.quantities import TIME, Unit
 from crosswind.report.text.format import quantity
 
@@ -39,11 +39,11 @@ LOG_SPREAD = 20
 """How many times the smallest value the largest is, beyond which an axis is logarithmic."""
 
 
-def is_log(values: Iterable[float], unit: Unit, kind: Axis = Axis.AUTOMATIC) -> bool:
+def is_log(values: Iterable[float], unit: Unit, kind: MetricScale = MetricScale.AUTOMATIC) -> bool:
     """Whether an axis for some values is logarithmic."""
-    if kind is Axis.AUTOMATIC:
+    if kind is MetricScale.AUTOMATIC:
         return are_far_apart(values, LOG_SPREAD, unit)
-    return kind is Axis.LOGARITHMIC and min(values) > 0
+    return kind is MetricScale.LOGARITHMIC and min(values) > 0
 
 
 def least_drawn(metric: Metric) -> float:

@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
-from crosswind.report.tables.reasons import merged
+from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
 from crosswind.report.text.exploration import NEAR
 from crosswind.report.text.format import (
@@ -162,7 +162,7 @@ def _why_not(shown: Sequence[LevelComparison]) -> list[str]:
 
 def _without_interval(differences: Sequence[Interval], by: str = "") -> list[str]:
     """How many differences have no interval, for each reason."""
-    reasons = merged((made.reason, str(index)) for index, made in enumerate(differences) if made.reason)
+    reasons = merged_reasons((made.reason, str(index)) for index, made in enumerate(differences) if made.reason)
     return [f"{count(len(of))}{by} without an interval: {why}." for why, of in reasons.items()]
 
 

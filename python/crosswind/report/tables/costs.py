@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from crosswind.analysis.result import CellResult, Direction, HopPackets, Result
-from crosswind.metrics import Metric, Place, metrics_at
-from crosswind.report.tables.reasons import merged
+from crosswind.analysis.result import CellResult, DirectionPackets, HopPackets, Result
+from crosswind.metrics import Metric, MetricPlace, metrics_at
+from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
 from crosswind.report.text.sentences import sentence
@@ -83,7 +83,7 @@ def _marked_table(result: Result) -> list[Table]:
     return [Table(title, [*naming.columns, *columns], rows, marked, [_MARKED], small)]
 
 
-def _marked(direction: Direction) -> str:
+def _marked(direction: DirectionPackets) -> str:
     return f"{count(direction.marked)} of {count(direction.in_)}"
 
 
@@ -114,12 +114,12 @@ def _dropped_table(result: Result) -> list[Table]:
 
 def wire_tables(result: Result) -> list[Table]:
     """Bytes and packets of a message in both directions, where the path counted them."""
-    return _cost_tables(result, metrics_at(Place.WIRE), "Overhead per message", [_WIRE, _MESSAGE])
+    return _cost_tables(result, metrics_at(MetricPlace.WIRE), "Overhead per message", [_WIRE, _MESSAGE])
 
 
 def processor_tables(result: Result) -> list[Table]:
     """Processor time of a message, of client and server; beside cells that have it, also those of virtual time."""
-    return _cost_tables(result, metrics_at(Place.PROCESSOR), "CPU per message", [_PROCESSOR, _MESSAGE])
+    return _cost_tables(result, metrics_at(MetricPlace.PROCESSOR), "CPU per message", [_PROCESSOR, _MESSAGE])
 
 
 def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: list[str]) -> list[Table]:
@@ -150,7 +150,12 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     found = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
     exact = ["An exact number is the same in every repetition."] if any(mean.is_exact for mean in found) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
-    notes = [how, *exact, *map(sentence, sorted(merged((mean.reason, "") for mean in found if mean.reason))), *notes]
+    notes = [
+        how,
+        *exact,
+        *map(sentence, sorted(merged_reasons((mean.reason, "") for mean in found if mean.reason))),
+        *notes,
+    ]
     title = f"{title}, {label}" if unit.shown else title
     heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
     small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)
@@ -159,10 +164,10 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
 
 def _is_unmeasured(cell: CellResult, metrics: Sequence[Metric]) -> bool:
     """Whether a cell has none of these metrics because it ran in virtual time."""
-    return cell.clock == "virtual" and all(metric.place is Place.PROCESSOR for metric in metrics)
+    return cell.clock == "virtual" and all(metric.place is MetricPlace.PROCESSOR for metric in metrics)
 
 
-def _dropped(direction: Direction) -> str:
+def _dropped(direction: DirectionPackets) -> str:
     return f"{count(direction.dropped.total)} of {count(direction.in_)}"
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Result
 from crosswind.findings.registry import showings
-from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
-from crosswind.report.tables.reasons import merged, together
+from crosswind.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
+from crosswind.report.tables.reasons import merged_reasons, together
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, interval, levels, number
 from crosswind.report.text.scales import finest_of, scale_of_metric
@@ -33,13 +33,15 @@ def metric_tables(result: Result) -> dict[str, Table]:
     """
     present = {name for cell in result.cells for name in cell.estimates}
     order = [*asked_metrics(result), *METRICS]
-    own = [name for name in METRICS if name in present and METRICS[name].place in (Place.MAIN, Place.DETAIL)]
+    own = [
+        name for name in METRICS if name in present and METRICS[name].place in (MetricPlace.MAIN, MetricPlace.DETAIL)
+    ]
     own.sort(key=order.index)
     asked = set(asked_metrics(result))
     connection = {_CONNECTION, *(phase.name for phase in phases_of(_CONNECTION))}
     if _CONNECTION in own and connection.issuperset(own):
         asked |= connection
-    folded = {name for name in own if METRICS[name].place is Place.DETAIL and name not in asked}
+    folded = {name for name in own if METRICS[name].place is MetricPlace.DETAIL and name not in asked}
     tables = {name: metric_table(name, result) for name in own}
     return {name: replace(table, shown=Shown.FOLDED) if name in folded else table for name, table in tables.items()}
 
@@ -104,7 +106,7 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Why intervals are absent, a sentence for each reason. Args: reasons: each with the cell that it is about."""
     return [
         sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
-        for why, cells in together(merged(reasons))
+        for why, cells in together(merged_reasons(reasons))
     ]
 
 

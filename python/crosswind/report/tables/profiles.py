@@ -1,6 +1,6 @@
 """Where the processor time of client and server went: the share of each part."""
 
-from crosswind.analysis.result import CellResult, HostProfile, Result
+from crosswind.analysis.result import CellResult, HostCpuProfile, Result
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import count, levels, percent
 
@@ -13,7 +13,7 @@ _NOTE = (
 
 def profile_tables(result: Result) -> list[Table]:
     """The share of each part in the samples of each host, where profiles were taken."""
-    parts = parts_of(result)
+    parts = profile_parts(result)
     if not parts:
         return []
     rows: list[list[str]] = []
@@ -28,7 +28,7 @@ def profile_tables(result: Result) -> list[Table]:
     return [Table(TITLE, columns, rows, frozenset(marked), [_NOTE])]
 
 
-def hosts_of(cell: CellResult) -> dict[str, HostProfile]:
+def hosts_of(cell: CellResult) -> dict[str, HostCpuProfile]:
     """The hosts of a cell of which samples were taken."""
     if cell.profile is None:
         return {}
@@ -36,10 +36,10 @@ def hosts_of(cell: CellResult) -> dict[str, HostProfile]:
     return {name: host for name, host in hosts.items() if host.samples}
 
 
-def parts_of(result: Result) -> list[str]:
+def profile_parts(result: Result) -> list[str]:
     """What processor time is divided into, in the order in which cells name it."""
     return list(dict.fromkeys(part for cell in result.cells for host in hosts_of(cell).values() for part in host.parts))
 
 
-def _share(host: HostProfile, part: str) -> str:
+def _share(host: HostCpuProfile, part: str) -> str:
     return percent(host.parts.get(part, 0) / host.samples)

@@ -14,7 +14,7 @@ _INTERVAL = re.compile(
 )
 
 
-def merged(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def merged_reasons(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """For each reason, as a clause, the names of what it is about.
 
     Shortages of one kind are one: "an interval of p95 needs 20 to 110 repetitions, there are 5 to 20".

@@ -5,7 +5,7 @@ from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import interval, levels, number
 from crosswind.report.text.scales import finest_of, scale_of_metric
-from crosswind.spent import GROUPS, WHOLE, Group
+from crosswind.spent import GROUPS, WHOLE, SpentGroup
 
 SMALL = 0.001
 """Of a cell's whole time, what is less than this in all cells has no column."""
@@ -40,7 +40,7 @@ def spent_tables(result: Result) -> list[Table]:
     return [Table(title, columns, rows, marked, notes, narrow, said, shown=Shown.FOLDED)]
 
 
-def share_of(cell: CellResult, group: Group) -> float:
+def share_of(cell: CellResult, group: SpentGroup) -> float:
     """The share that a group has of a cell's whole time."""
     own, whole = (cell.estimates[name].mean.value if name in cell.estimates else None for name in (group.metric, WHOLE))
     return (own or 0.0) / whole if whole else 0.0

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.findings.question.result import Answer
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place
+from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
 from crosswind.quantities import RATE
 from crosswind.report.tables.metrics import asked_metrics, statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
@@ -29,7 +29,7 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
     # What the study asks for; else what a client program says of its exchanges, which tells more than how long it ran.
     for metric in sorted(METRICS.values(), key=lambda metric: _place_in(asked, metric)):
         has_it = [cell for cell in left if metric.name in cell.estimates]
-        if metric.compared_in and metric.place is Place.MAIN and has_it:
+        if metric.compared_in and metric.place is MetricPlace.MAIN and has_it:
             # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
             found.append((metric, has_it))
             left = [cell for cell in left if cell not in has_it]

@@ -12,7 +12,7 @@ _COUNT = re.compile(r"(?<![\w.])(\d+)(?= (?!(?:to|and) \d)[a-z])")
 """A number of things: "31 stacks", not "repetitions 3 to 5", nor "status 1: ..."."""
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column holds."""
 
     NAME = "name"
@@ -27,27 +27,27 @@ class Column:
     """A column: its heading and what it holds."""
 
     heading: str
-    kind: Kind
+    kind: ColumnKind
 
 
 def names(*headings: str) -> list[Column]:
     """Columns that say what a row is about."""
-    return [Column(heading, Kind.NAME) for heading in headings]
+    return [Column(heading, ColumnKind.NAME) for heading in headings]
 
 
 def numbers(*headings: str) -> list[Column]:
     """Columns of numbers."""
-    return [Column(heading, Kind.NUMBER) for heading in headings]
+    return [Column(heading, ColumnKind.NUMBER) for heading in headings]
 
 
 def words(*headings: str) -> list[Column]:
     """Columns of single words, such as verdicts."""
-    return [Column(heading, Kind.WORD) for heading in headings]
+    return [Column(heading, ColumnKind.WORD) for heading in headings]
 
 
 def sentences(*headings: str) -> list[Column]:
     """Columns of text that may be long."""
-    return [Column(heading, Kind.SENTENCE) for heading in headings]
+    return [Column(heading, ColumnKind.SENTENCE) for heading in headings]
 
 
 class Shown(Enum):
@@ -91,7 +91,7 @@ class Table:
     @property
     def name_columns(self) -> int:
         """How many leading columns say what a row is about."""
-        return sum(column.kind is Kind.NAME for column in self.columns)
+        return sum(column.kind is ColumnKind.NAME for column in self.columns)
 
 
 @dataclass(frozen=True)

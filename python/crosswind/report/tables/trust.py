@@ -1,6 +1,6 @@
 """Whether to trust each cell: its ledger and its fidelity."""
 
-from crosswind.analysis.result import CellResult, Direction, Fidelity, Ledger, Result
+from crosswind.analysis.result import CellResult, DirectionPackets, Fidelity, Ledger, Result
 from crosswind.report.tables.table import Shown, Table, grouped_by_wording, invalid_rows, names, numbers, words
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
 
@@ -65,7 +65,7 @@ def _ledger(ledger: Ledger | None) -> list[str]:
     return [_direction(ledger.forward), _direction(ledger.reverse), "yes" if ledger.closed else "NO"]
 
 
-def _direction(direction: Direction) -> str:
+def _direction(direction: DirectionPackets) -> str:
     parts = (direction.delivered, *direction.dropped.by_cause.values(), direction.queued)
     entered = [direction.in_, *([direction.duplicated] if direction.duplicated else [])]
     return f"{' + '.join(map(count, entered))} = {' + '.join(map(count, parts))}"

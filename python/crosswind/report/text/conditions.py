@@ -6,11 +6,11 @@ from datetime import datetime
 
 from crosswind.analysis.result import (
     ChangeConditions,
-    Condition,
     Conditions,
     NetworkConditions,
     PathConditions,
     ServerClock,
+    SettingValues,
 )
 from crosswind.report.text.format import count_of, quantity, without_middle
 
@@ -37,7 +37,7 @@ def condition_lines(conditions: Conditions) -> list[Line]:
     return [
         *network,
         *(Line(_about(way), _way_text(way)) for way in conditions.path),
-        *(Line(f"Change, {change.name}", change_text(change)) for change in conditions.changes),
+        *(Line(f"Change, {change.name}", scheduled_change_text(change)) for change in conditions.changes),
         Line("Workload", _workload_text(conditions.workload)),
         *([Line("Ends", settings_text(conditions.ends))] if conditions.ends else []),
         Line("Hosts", f"{settings_text(conditions.hosts)}; else the kernel's defaults"),
@@ -54,7 +54,7 @@ def _way_text(way: PathConditions) -> str:
     return f"{path_text(way.settings)}, each way" if way.direction == "each way" else path_text(way.settings)
 
 
-def change_text(change: ChangeConditions) -> str:
+def scheduled_change_text(change: ChangeConditions) -> str:
     """What a change does and when: "start 100ms, for 50ms: loss 100%, each way"."""
     when = settings_text(change.when) or "from the start"
     return f"{when}: {settings_text(change.settings)}, {change.direction}" if change.settings else when
@@ -98,22 +98,22 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(names) or "?"
 
 
-def _workload_text(settings: Sequence[Condition]) -> str:
+def _workload_text(settings: Sequence[SettingValues]) -> str:
     kind, *others = settings
     return ", ".join(filter(None, (values_text(kind), settings_text(others))))
 
 
-def path_text(settings: Sequence[Condition]) -> str:
+def path_text(settings: Sequence[SettingValues]) -> str:
     """One direction in words."""
     return settings_text(settings) if settings else "no loss, no delay, unlimited rate"
 
 
-def settings_text(settings: Sequence[Condition]) -> str:
+def settings_text(settings: Sequence[SettingValues]) -> str:
     """Settings with their values: "delay 10ms, loss 0%, 5% or 15%"."""
     return ", ".join(f"{setting.name} {values_text(setting)}" for setting in settings)
 
 
-def values_text(setting: Condition) -> str:
+def values_text(setting: SettingValues) -> str:
     """The values of one setting; of many, the first and the last."""
     values = [without_middle(value, LONGEST_VALUE) for value in setting.values]
     if len(values) > MOST_VALUES:

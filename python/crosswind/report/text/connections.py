@@ -44,13 +44,13 @@ _WENT = {
 _OF_BYTES = ("congestion_window", "slow_start_after_idle", "receive_window", "send_buffer")
 
 
-def of_connection(connection: Connection) -> str:
+def connection_sentence(connection: Connection) -> str:
     """One sentence on where its time went, with its name."""
     place = f"{levels(connection.levels)} · " if connection.levels else ""
-    return f"{place}{name(connection)}: {went([connection])}{_ended(connection)}"
+    return f"{place}{connection_name(connection)}: {spent_text([connection])}{_ended(connection)}"
 
 
-def name(connection: Connection) -> str:
+def connection_name(connection: Connection) -> str:
     """Which it is: "tcp to port 80"."""
     port, to = (
         (connection.server_port, "") if connection.opened_by == "client" else (connection.client_port, " of the client")
@@ -58,7 +58,7 @@ def name(connection: Connection) -> str:
     return f"{connection.protocol} to port {port}{to}"
 
 
-def went(connections: Sequence[Connection]) -> str:
+def spent_text(connections: Sequence[Connection]) -> str:
     """Where the time of some connections went: "91 % of 12.4 s waited for the receiver's window of 65 535 bytes"."""
     whole = sum(connection.whole_ns for connection in connections)
     if whole == 0:

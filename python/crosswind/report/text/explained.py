@@ -56,7 +56,7 @@ _RECOVERIES = (
 )
 
 
-def why(exchange: Explained) -> str:
+def exchange_sentence(exchange: Explained) -> str:
     """One sentence on why an exchange took as long as it did."""
     place = f"{levels(exchange.levels)}: " if exchange.levels else ""
     took = quantity(exchange.whole_ns, "ns")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Interval, LevelComparison, Result, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
-from crosswind.metrics import METRICS, STATISTICS, Metric, Place
+from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace
 from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
     count,
@@ -109,7 +109,7 @@ def main_metrics(result: Result) -> list[str]:
     names = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
     compared = [name for name in names if METRICS[name].compared_in]
     # Setting a connection up is what some workloads are about, and a detail of the others.
-    main = [name for name in compared if METRICS[name].place is Place.MAIN] or compared
+    main = [name for name in compared if METRICS[name].place is MetricPlace.MAIN] or compared
     return [name for at, name in enumerate(main) if not any(_is_same(name, other, result) for other in main[:at])]
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from crosswind.report.tables.table import Kind, Table
+from crosswind.report.tables.table import ColumnKind, Table
 from crosswind.report.text.format import without_middle
-from crosswind.terminal_table import GAP, Column, table_lines, table_width
+from crosswind.terminal_table import GAP, TextColumn, table_lines, table_width
 
-_LEFT = (Kind.NAME, Kind.SENTENCE)
+_LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE)
 _BETWEEN_LEVELS = " · "
 _SHORTEST_NAME = 24
 _SHORTEST_LEVEL = 4
@@ -48,7 +48,7 @@ def left_out(table: Table, form: Table) -> list[str]:
     kept = {_name(heading): heading for heading in form.headings}
     gone = []
     for column in table.columns:
-        if column.kind is Kind.NAME:
+        if column.kind is ColumnKind.NAME:
             continue
         name = _name(column.heading)
         if name not in kept:
@@ -60,7 +60,7 @@ def left_out(table: Table, form: Table) -> list[str]:
 
 def grid_lines(table: Table, rows: Sequence[Sequence[str]], *, marked: Iterable[int] = ()) -> Iterator[Text]:
     """The heading and the rows, aligned. Args: marked: rows of cells that must not be trusted."""
-    columns = [Column(column.heading, right=column.kind not in _LEFT) for column in table.columns]
+    columns = [TextColumn(column.heading, right=column.kind not in _LEFT) for column in table.columns]
     red = frozenset(marked)
     styled = [[Text(cell, style="red" if number in red else "") for cell in row] for number, row in enumerate(rows)]
     return table_lines(columns, styled)

@@ -58,7 +58,7 @@ def _many_failures(result: Result) -> str:
     return f"More than half of all exchanges failed in {count(len(many))} of {count_of(len(result.cells), 'cell')}. "
 
 
-def sentences(result: Result) -> list[str]:
+def headline_sentences(result: Result) -> list[str]:
     """The run in sentences: its extent and its clock, what came of what was asked.
 
     Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
@@ -102,9 +102,9 @@ def _clock(result: Result) -> list[str]:
     kernels = sorted({cell.kernel for cell in virtual if cell.kernel})
     some = f" in {count(len(virtual))} of {cells}" if len(virtual) < len(result.cells) else ""
     on = f", on Linux {' and '.join(kernels)}" if kernels else ""
-    sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured."]
+    headline_sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured."]
     exact = sum(cell.exact for cell in result.cells)
     if exact:
         which = f"{count(exact)} of {cells}" if exact < len(result.cells) else cells
-        sentences.append(f"Exact: {which}: without randomness, every repetition gives the same result.")
-    return sentences
+        headline_sentences.append(f"Exact: {which}: without randomness, every repetition gives the same result.")
+    return headline_sentences

@@ -23,7 +23,7 @@ from crosswind.report.tables.table import Table, grouped_by_wording
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import headline_sentences, verdict
 
 SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
@@ -100,7 +100,7 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
         if not each.about:
             lines += wrapped(each.text, width, _TONES[each.tone])
     listed_below = (each.text for showing in showings() for each in showing.listed(result))
-    texts = [wrapped(text, width) for text in (*sentences(result), *listed_below)]
+    texts = [wrapped(text, width) for text in (*headline_sentences(result), *listed_below)]
     for number, own in enumerate(texts):
         if number and len(lines) + len(own) > _ANSWER_LINES:
             return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]

@@ -20,7 +20,7 @@ from crosswind.analysis.two_runs.result import (
 from crosswind.metrics import metric_named
 from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
 from crosswind.report.text.two_runs_why import part_rows, why_sentences
-from crosswind.terminal_table import Column, numbers, print_table
+from crosswind.terminal_table import TextColumn, number_columns, print_table
 
 _SHOWN_DIFFERENCES = 12
 _COLOURS = {
@@ -100,7 +100,7 @@ def _print_reasons(console: Console, found: RunComparison) -> None:
             if len(found.common) > 1:
                 console.print(Text(levels(cell.levels), style="dim"))
             rows = [list(row) for row in part_rows(cell.why)]
-            print_table(console, [Column("spent on"), *numbers("A", "B", "change")], rows)
+            print_table(console, [TextColumn("spent on"), *number_columns("A", "B", "change")], rows)
 
 
 def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> None:
@@ -111,7 +111,7 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
     values = [value for _, change in rows for value in (change.a, change.b)]
     divisor, label = scale_of(values, rows[0][1].unit)
     has_levels = any(cell.levels for cell, _ in rows)
-    heads = [Column("cell")] if has_levels else []
+    heads = [TextColumn("cell")] if has_levels else []
     lines: list[list[str | Text]] = []
     for cell, change in rows:
         named = [levels(cell.levels)] if has_levels else []
@@ -122,7 +122,11 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
         lines.append([*named, change.statistic, *ends, text, units_text(change), verdict])
     console.print()
     console.print(Text(f"{metric.title if metric else name}, {label}", style="bold"))
-    print_table(console, [*heads, Column("statistic"), *numbers("A", "B", "change", "n"), Column("verdict")], lines)
+    print_table(
+        console,
+        [*heads, TextColumn("statistic"), *number_columns("A", "B", "change", "n"), TextColumn("verdict")],
+        lines,
+    )
     for note in notes_on(rows):
         _print_wrapped(console, note, style="dim")
 

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 
-class ProtocolRecord(BaseModel):
+class ProtocolObject(BaseModel):
     """An object of the protocol. Numbers and texts are taken as they are, never converted."""
 
     model_config = ConfigDict(

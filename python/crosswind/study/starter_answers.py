@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.networks import NETWORKS
 from crosswind.units import UnitError, parse_duration, parse_probability, parse_size
 
-NOTHING = "nothing"
+NO_COMPARISON = "nothing"
 _CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
 
 
@@ -64,7 +64,7 @@ class Answers:
     loss: tuple[str, ...] = ()
 
 
-def what_of(text: str) -> str:
+def read_workload(text: str) -> str:
     """A kind of workload. Raises: StudyError."""
     if text in STARTERS:
         return text
@@ -74,7 +74,7 @@ def what_of(text: str) -> str:
     raise StudyError(f'"{text}" is not a kind of workload', hint=did_you_mean(text, STARTERS))
 
 
-def networks_of(text: str) -> tuple[str, ...]:
+def read_networks(text: str) -> tuple[str, ...]:
     """Networks by name, with commas between. Raises: StudyError."""
     names = _levels(text)
     for name in names:
@@ -85,7 +85,7 @@ def networks_of(text: str) -> tuple[str, ...]:
     return names
 
 
-def losses_of(text: str, compare: Factor) -> tuple[str, ...]:
+def read_losses(text: str, compare: Factor) -> tuple[str, ...]:
     """Levels of loss, beside what is compared. Raises: StudyError."""
     if compare.key == "path.loss":
         raise StudyError(f"loss is compared already: {', '.join(compare.levels)}", hint="leave --loss away")
@@ -94,9 +94,9 @@ def losses_of(text: str, compare: Factor) -> tuple[str, ...]:
     return levels
 
 
-def factor_of(text: str) -> Factor:
+def read_factor(text: str) -> Factor:
     """What is compared: levels that say by themselves what they are, or KEY=LEVELS, or nothing. Raises: StudyError."""
-    if text.strip() in {"", NOTHING}:
+    if text.strip() in {"", NO_COMPARISON}:
         return Factor()
     key, equals, rest = text.partition("=")
     if equals:
@@ -121,13 +121,13 @@ def _levels(text: str) -> tuple[str, ...]:
 
 def _key_of(word: str) -> str:
     """A dotted key, or the only one that ends with a word."""
-    matching = [key for key in KINDS if key == word or key.split(".", 1)[1] == word]
+    matching = [key for key in VALUE_TYPES if key == word or key.split(".", 1)[1] == word]
     if len(matching) > 1:
         raise StudyError(f'"{word}" may be {" or ".join(matching)}', hint="name the key in full")
-    if not matching and (found := next((key for key in (word, f"path.{word}") if key in KINDS), None)):
+    if not matching and (found := next((key for key in (word, f"path.{word}") if key in VALUE_TYPES), None)):
         return found
     if not matching:
-        known = dict.fromkeys([*(key.split(".", 1)[1] for key in KINDS), *KINDS])
+        known = dict.fromkeys([*(key.split(".", 1)[1] for key in VALUE_TYPES), *VALUE_TYPES])
         raise StudyError(f'there is no key "{word}"', hint=did_you_mean(word, known))
     return matching[0]
 
@@ -143,7 +143,7 @@ def _check_levels(key: str, levels: tuple[str, ...]) -> None:
     """Raises: StudyError for a level that the key does not take."""
     for level in levels:
         try:
-            KINDS[key].level(level)
+            VALUE_TYPES[key].level(level)
         except UnitError as error:
             raise StudyError(f"{key}: {error.message}", hint=error.hint) from None
 

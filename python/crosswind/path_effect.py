@@ -17,7 +17,7 @@ SAME_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
-class Effect:
+class DirectionEffect:
     """What one direction does.
 
     Attributes:
@@ -70,8 +70,8 @@ class Effect:
 class PathEffect:
     """What a path does in each direction; a network that is really there has no such effect, as nobody can say."""
 
-    forward: Effect = Effect()
-    reverse: Effect = Effect()
+    forward: DirectionEffect = DirectionEffect()
+    reverse: DirectionEffect = DirectionEffect()
 
     @property
     def round_trip_ns(self) -> int:
@@ -81,7 +81,7 @@ class PathEffect:
     @classmethod
     def from_stored(cls, data: Mapping[str, Any]) -> Self:
         """Of a plan or a result. Raises: KeyError, TypeError where something is missing."""
-        return cls(**{way: Effect(**data[way]) for way in DIRECTIONS})
+        return cls(**{way: DirectionEffect(**data[way]) for way in DIRECTIONS})
 
 
 NO_EFFECT = PathEffect()

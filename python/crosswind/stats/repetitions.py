@@ -12,14 +12,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.stats.estimate import Array, Range, TooFewSamples
+from crosswind.stats.estimate import Array, Interval, TooFewSamples
 
 Integers = npt.NDArray[np.int64]
-Key = tuple[int, int | None]
+RepetitionKey = tuple[int, int | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Repetitions:
     """Values of one metric in one cell, in time order within each repetition.
 
     Attributes:
@@ -35,7 +35,7 @@ class Units:
     values: Array
     member: Integers
     connections: Integers
-    keys: tuple[Key, ...]
+    keys: tuple[RepetitionKey, ...]
     censored: Integers
     limit: float | None = None
 
@@ -46,10 +46,10 @@ class Units:
         repetitions: npt.ArrayLike | None = None,
         *,
         connections: npt.ArrayLike | None = None,
-        keys: Sequence[Key] | None = None,
+        keys: Sequence[RepetitionKey] | None = None,
         censored: Sequence[int] | None = None,
         limit: float | None = None,
-    ) -> "Units":
+    ) -> "Repetitions":
         """Values with the repetition of each; None: each is a repetition of its own.
 
         Args:   keys: of every repetition, ascending; None: the repetitions that have values, their seeds not known.
@@ -146,12 +146,12 @@ class Units:
         """The largest absolute value; 0 without a value."""
         return float(max(self.values.max(), -self.values.min())) if self.values.size else 0.0
 
-    def spread(self) -> Range | None:
+    def spread(self) -> Interval | None:
         """The smallest and the largest mean of a unit; None with a single unit."""
         means = self.means
         return (float(means.min()), float(means.max())) if means.size > 1 else None
 
-    def chosen(self, keys: Sequence[Key]) -> "Units":
+    def chosen(self, keys: Sequence[RepetitionKey]) -> "Repetitions":
         """Some of the units, in the order of `keys`; with the values of each in their order."""
         if tuple(keys) == self.keys:
             return self
