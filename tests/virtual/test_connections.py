@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import crosswind
 from conftest import requires
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
@@ -98,14 +99,19 @@ def test_a_request_takes_two_round_trips_and_the_servers_time(connections: Conne
     assert in_ms(slept) == {**SETUP, "server_host": 300}
 
 
-def test_a_small_receive_buffer_is_what_a_transfer_waits_for(connections: Connections) -> None:
-    (found,) = connections(*server(), *client(0.0, 400_000, buffer=20_000))
+def test_a_small_receive_buffer_is_what_a_transfer_waits_for(connections: Connections, tmp_path: Path) -> None:
+    (found,) = connections("--output", str(tmp_path / "run"), *server(), *client(0.0, 400_000, buffer=20_000))
     (window,) = [part for part in found["parts"] if part["part"] == "receive_window"]
     assert (window["data"], window["times"]) == ("reverse", 16)
     assert round(window["time_ns"] / MS) == window["times"] * RTT_MS
     # The kernel doubles what is asked for, and more than half of that is window.
     assert 20_000 < window["window_bytes"] < 25_000
     assert found["sentence"].startswith("tcp to port 8000: 82 % of 780 ms waited for the receiver's window of at most ")
+    # A report has the same, of the program as a whole.
+    result = crosswind.analyse(crosswind.load(tmp_path / "run"))
+    means = {name: estimates.mean.value for name, estimates in result.cells[0].estimates.items()}
+    assert means["spent_receive_window"] == window["time_ns"]
+    assert means["spent"] == means["program_time"]
 
 
 def test_a_full_link_is_what_a_transfer_waits_for(connections: Connections) -> None:

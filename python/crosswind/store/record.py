@@ -5,6 +5,8 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.record import (
+    CONNECTION_PIECES_SCHEMA,
+    CONNECTION_SCHEMA,
     OBJECT_SCHEMA,
     PACKET_SCHEMA,
     SAMPLE_SCHEMA,
@@ -18,6 +20,7 @@ from crosswind.record import (
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.result import RepetitionResult
+from crosswind.store.spent import with_connections
 from crosswind.store.tables import read_table
 
 SAMPLES = "samples.parquet"
@@ -71,6 +74,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
     planned = result.planned
+    samples = _samples(place / SAMPLES, result) if whole else empty_samples()
     return CellRun(
         key=planned.key,
         cell=planned.cell,
@@ -85,12 +89,24 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
         machine=result.machine,
-        samples=_samples(place / SAMPLES, result) if whole else empty_samples(),
-        # Of a part that an earlier version did not know, no exchange had any.
-        spent=read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)).fill_null(0) if whole else empty_spent(),
+        samples=samples,
+        spent=_spent(place, result, samples) if whole else empty_spent(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )
+
+
+def _spent(place: Path, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
+    """What the time of its exchanges was spent on. Raises: DamagedFileError."""
+    # Of a part that an earlier version did not know, no exchange had any.
+    spent = read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)).fill_null(0)
+    if CONNECTIONS not in result.files:
+        return spent
+    connections, pieces = (
+        read_table(place / name, schema, result.files.get(name))
+        for name, schema in ((CONNECTIONS, CONNECTION_SCHEMA), (CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA))
+    )
+    return with_connections(spent, samples, connections, pieces)
 
 
 def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:

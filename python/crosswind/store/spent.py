@@ -1,0 +1,96 @@
+"""What exchanges spent their time on that are more than one connection tells: those of programs, browsers and pages.
+
+An exchange takes from `sent_ns` to `received_ns` of its sample. What a moment of it counts for is the first of TIERS
+that a connection of the repetition is at then; where several are, they have equal shares. Where no connection is open,
+it is the client's.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from crosswind.record import SPENT_SCHEMA, whole_table
+
+_LINK = ("serialisation_forward", "serialisation_reverse")
+_HOSTS = ("client_host", "server_host")
+_CLOSING = ("closing",)
+_UNKNOWN = ("unknown",)
+_NAMES = [name.removesuffix("_ns") for name in SPENT_SCHEMA if name not in ("exchange", "whole_ns")]
+TIERS = (
+    _LINK,
+    tuple(name for name in _NAMES if name not in (*_LINK, *_HOSTS, *_CLOSING, *_UNKNOWN)),
+    _HOSTS,
+    _CLOSING,
+    _UNKNOWN,
+)
+"""A link that carries the exchange's bytes holds all of them up; what a host does while another connection waits for
+the network, and closing a connection, hold up nothing."""
+
+_Numbers = npt.NDArray[np.float64]
+_Times = npt.NDArray[np.int64]
+
+
+def with_connections(
+    spent: pl.DataFrame, samples: pl.DataFrame, connections: pl.DataFrame, pieces: pl.DataFrame
+) -> pl.DataFrame:
+    """What the time of exchanges was spent on; of those of which it tells nothing, what their connections tell.
+
+    Args:
+        spent: shape of SPENT_SCHEMA. samples: of the same repetition. connections, pieces: its connections, and the
+            pieces of those of which they were kept; the time of the others is unknown.
+    """
+    told = spent.filter(pl.col("unknown_ns") < pl.col("whole_ns"))
+    asked = samples.filter(
+        pl.col("outcome") == "ok",
+        pl.col("received_ns") > pl.col("sent_ns"),
+        ~pl.col("exchange").is_in(told["exchange"].implode()),
+    )
+    if connections.is_empty() or asked.is_empty():
+        return spent
+    without = connections.filter(~pl.col("connection").is_in(pieces["connection"].implode()))
+    every = pl.concat(
+        [
+            pieces.select("from_ns", "to_ns", "part"),
+            without.select("from_ns", "to_ns", pl.lit(_UNKNOWN[0]).alias("part")),
+        ]
+    )
+    began, ended = asked["sent_ns"].to_numpy(), asked["received_ns"].to_numpy()
+    at = np.unique(np.concatenate([began, ended, every["from_ns"].to_numpy(), every["to_ns"].to_numpy()]))
+    at_begin, at_end = np.searchsorted(at, began), np.searchsorted(at, ended)
+    until = _until(at, every)
+    times = np.rint([sums[at_end] - sums[at_begin] for sums in until.values()]).astype(np.int64)
+    # Shares are rounded: the largest part takes what is left, so that all sum to the whole exactly.
+    whole = ended - began
+    times[times.argmax(axis=0), np.arange(whole.size)] += whole - times.sum(axis=0)
+    named = {f"{part}_ns": row for part, row in zip(until, times, strict=True)}
+    found = pl.DataFrame({"exchange": asked["exchange"], "whole_ns": whole, **named})
+    return pl.concat([told, whole_table(found, SPENT_SCHEMA).fill_null(0).cast(told.schema)]).sort("exchange")
+
+
+def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:
+    """Of each part how long it has taken from the first of some moments until each of them, ns, shape (moments,).
+
+    Args: at: all moments at which something may change, in order. pieces: of all connections, in any order.
+    """
+    counts = {
+        str(part): _how_many(at, own["from_ns"].to_numpy(), own["to_ns"].to_numpy())
+        for (part,), own in pieces.group_by("part")
+    }
+    lengths = np.diff(at).astype(np.float64)
+    free = np.ones(lengths.size, dtype=np.bool_)
+    shares = {part: np.zeros(lengths.size) for part in (*counts, _HOSTS[0])}
+    for tier in TIERS:
+        parts = [part for part in tier if part in counts]
+        together = np.sum([counts[part] for part in parts], axis=0) if parts else np.zeros(lengths.size)
+        holds = free & (together > 0)
+        for part in parts:
+            shares[part][holds] = counts[part][holds] / together[holds]
+        free &= ~holds
+    shares[_HOSTS[0]][free] = 1
+    return {part: np.concatenate([[0.0], np.cumsum(share * lengths)]) for part, share in shares.items()}
+
+
+def _how_many(at: _Times, begins: _Times, ends: _Times) -> _Times:
+    """How many pieces there are between each moment and the next, shape (moments - 1,)."""
+    begun, over = (np.bincount(np.searchsorted(at, times), minlength=at.size) for times in (begins, ends))
+    return np.cumsum(begun - over)[:-1]
