@@ -3,9 +3,13 @@
 Both run over any path, so that what became of each packet can be compared.
 """
 
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 import crosswind
 from crosswind.cell.result import Finished
@@ -13,15 +17,19 @@ from crosswind.cell.result import Finished
 # Packets of several flows at times of their own; those of odd flows take marks. Between two packets there is no time,
 # the time that one takes at the load, or twice that.
 CLIENT = """
-import random, socket, sys, time
-server, payload, flows, phases = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+import random, socket, subprocess, sys, time
+server, payload, flows, phases = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[6:]
+codepoints, hosts = [int(codepoint) for codepoint in sys.argv[4].split(",")], int(sys.argv[5])
+for host in range(1, hosts):
+    subprocess.run(["ip", "address", "add", f"192.0.2.{host}", "dev", "lo"], check=True)
 draws = random.Random(1)
 sockets = []
 for flow in range(flows):
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)  # SO_SNDBUFFORCE
-    sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if flow % 2 else 0)
-    sender.bind(("", 6000 + flow))
+    codepoint = codepoints[flow % len(codepoints)]
+    sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, codepoint << 2 | (2 if flow % 2 else 0))
+    sender.bind((f"192.0.2.{flow % hosts}" if flow % hosts else "", 6000 + flow))
     sender.connect((server, 5001))
     sockets.append(sender)
 at, number = time.monotonic_ns() + 100_000_000, 0
@@ -67,15 +75,22 @@ PHASES = ((3000, 150), (300, 20), (2000, 105), (1000, 300))
 
 @dataclass(frozen=True)
 class Traffic:
-    """So many flows, and how many packets they send together at which load."""
+    """So many flows, how many packets they send together at which load, and their codepoints and sources in turn."""
 
     flows: int = 1
     phases: tuple[tuple[int, int], ...] = PHASES
+    codepoints: tuple[int, ...] = (0,)
+    hosts: int = 1
 
     @property
     def packets(self) -> int:
         """All packets."""
         return sum(count for count, _ in self.phases)
+
+    def flow_of(self) -> npt.NDArray[np.int64]:
+        """The flow of each packet, as the client draws it."""
+        draws = random.Random(1)
+        return np.array([(draws.randrange(self.flows), draws.randrange(3))[0] for _ in range(self.packets)])
 
 
 @dataclass(frozen=True)
@@ -102,7 +117,9 @@ class Paced:
 
     def arguments(self, traffic: Traffic, size: int) -> list[str]:
         """Of the client, behind the server's address: packets of `size` bytes."""
-        return [str(size - HEADERS), str(traffic.flows), *(f"{count}:{load}" for count, load in traffic.phases)]
+        phases = (f"{count}:{load}" for count, load in traffic.phases)
+        codepoints = ",".join(map(str, traffic.codepoints))
+        return [str(size - HEADERS), str(traffic.flows), codepoints, str(traffic.hosts), *phases]
 
     def over(self, path: dict[str, Any], traffic: Traffic, *, seed: int = 1) -> tuple[Fates, Finished]:
         """What becomes of the packets over a path, whose cell has to be valid."""

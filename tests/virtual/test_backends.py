@@ -159,9 +159,10 @@ def test_a_queue_drops_as_many_of_the_same_packets(paced: Paced, link: dict[str,
     assert netem[0].took_ns[-1] == pytest.approx(ours[0].took_ns[-1], abs=3_000_000)
 
 
-@pytest.mark.parametrize("discipline", ["codel", "fq_codel", "pie"])
+@pytest.mark.parametrize("discipline", ["codel", "fq_codel", "pie", "cake"])
 def test_disciplines_drop_and_mark_alike(paced: Paced, discipline: str) -> None:
-    path = {"forward": {"rate": "8mbit", "queue": "10000p", "discipline": discipline}}
+    queue = {} if discipline == "cake" else {"queue": "10000p"}
+    path = {"forward": {"rate": "8mbit", "discipline": discipline, **queue}}
     ours, netem = (paced.over({**path, "backend": backend}, Traffic(4)) for backend in BACKENDS)
     for fates, result in (ours, netem):
         ledger = result.ledger.forward  # type: ignore[union-attr]

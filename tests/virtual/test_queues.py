@@ -4,7 +4,8 @@ The kernel's discipline stands behind a token bucket (tbf), and ours before a li
 packet from the queue as soon as the one before has gone, and keep it until there are tokens for it. The kernel's timers
 are up to half a microsecond late, CoDel's clock ticks every 1.024 us, and its root is one step of Newton's method at
 each drop (50 ms in place of 70.7 ms after the second): numbers of drops and marks have to be alike, not the packets.
-PIE and RED draw from the guest's randomness.
+PIE and RED draw from the guest's randomness. CAKE has a shaper of its own and better roots: packets are compared one by
+one, and flows where the kernel draws nothing.
 
 A token bucket never asks RED for a packet while none waits. So the kernel's RED does not learn there that the link is
 idle: after an overload its mean queue falls with each arrival, and without arrivals not at all. Ours falls with time.
@@ -14,6 +15,7 @@ They are compared where the link is never idle.
 import sys
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 
@@ -31,19 +33,32 @@ ip netns exec a tc qdisc add dev v root handle 1: tbf rate 8mbit burst 2000 limi
 ip netns exec a tc qdisc add dev v parent 1: handle 2: $1
 """
 
+SHAPER = """
+ip netns exec a tc qdisc add dev v root $1
+"""
+
 OVERLOAD = Traffic(phases=((8000, 200),))
 """The queue is never empty."""
 
 
-def by_kernel(template: Template, paced: Paced, qdisc: str, traffic: Traffic, seed: int = 1) -> Fates:
-    arguments = " ".join(paced.arguments(traffic, PACKET_BYTES - ETHERNET))
+def by_kernel(
+    template: Template,
+    paced: Paced,
+    qdisc: str,
+    traffic: Traffic,
+    seed: int = 1,
+    *,
+    setup: str = QUEUE,
+    size: int = PACKET_BYTES - ETHERNET,
+) -> Fates:
+    arguments = " ".join(paced.arguments(traffic, size))
     script = f"""
     ip netns exec b {sys.executable} -u {paced.server} &
     sleep 1
     ip netns exec a {sys.executable} {paced.client} 10.0.0.2 {arguments}
     wait
     """
-    return fates(between_hosts(template, QUEUE + script, qdisc, seed=seed), traffic)
+    return fates(between_hosts(template, setup + script, qdisc, seed=seed), traffic)
 
 
 def by_path(paced: Paced, settings: Object, traffic: Traffic, seed: int = 1) -> Fates:
@@ -86,6 +101,77 @@ def test_red_keeps_the_mean_queue_where_the_kernels_does(template: Template, pac
     error_ms = np.sqrt(sum(np.var(of, ddof=1) / len(of) for of in batches))
     assert np.mean(batches[1]) == pytest.approx(np.mean(batches[0]), abs=4 * error_ms)
     assert error_ms < 3
+
+
+def by_cake(template: Template, paced: Paced, cake: str, traffic: Traffic) -> Fates:
+    # With an overhead the kernel counts the IP packet. Its limit is of memory, which we do not count.
+    cake = f"cake bandwidth 8mbit memlimit 100mb overhead 0 {cake}"
+    return by_kernel(template, paced, cake, traffic, setup=SHAPER, size=PACKET_BYTES)
+
+
+def by_our_cake(paced: Paced, settings: Object, traffic: Traffic) -> Fates:
+    path = {"forward": {"rate": "8mbit", "discipline": "cake", "queue": "100MB", **settings}}
+    return paced.over(path, traffic)[0]
+
+
+def test_cake_treats_each_packet_as_the_kernels(template: Template, paced: Paced) -> None:
+    traffic = Traffic(phases=((1000, 150), (300, 20), (200, 105)))
+    theirs = by_cake(template, paced, "besteffort flows overhead 40 atm", traffic)
+    settings: Object = {"cake_tins": "besteffort", "cake_isolation": "flows", "link_overhead": 40, "link_cells": "atm"}
+    ours = by_our_cake(paced, settings, traffic)
+    # The kernel's roots are not exact: late in an overload it drops the packet before or behind ours.
+    assert len(theirs.dropped) > 30
+    assert sorted(ours.dropped) == pytest.approx(sorted(theirs.dropped), abs=1)
+    # The kernel lets a packet go when ours begins to transmit it, which takes 22 cells of 53 us. A sleep of the sender
+    # ends up to 50 us late (its timer slack), and then the packets behind wait for so much longer.
+    took = dict(zip(theirs.arrived, theirs.took_ns, strict=True))
+    added = [
+        ours_took - took[number] for number, ours_took in zip(ours.arrived, ours.took_ns, strict=True) if number in took
+    ]
+    assert added == pytest.approx([22 * 53_000] * len(added), abs=51_000)
+    assert np.median(added) == pytest.approx(22 * 53_000, abs=10)
+
+
+def waits_ms(fates: Fates, of: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """What packets took in the mean, for each value of `of`."""
+    took = pl.DataFrame({"of": of[list(fates.arrived)], "ms": np.array(fates.took_ns) / 1e6})
+    return took.group_by("of").agg(pl.col("ms").mean()).sort("of")["ms"].to_numpy()
+
+
+@pytest.mark.parametrize("tins", ["diffserv3", "diffserv4", "diffserv8"])
+def test_cake_sorts_every_codepoint_into_the_tin_of_the_kernels(template: Template, paced: Paced, tins: str) -> None:
+    traffic = Traffic(64, ((1500, 300),), tuple(range(64)))
+    theirs = by_cake(template, paced, f"{tins} flows", traffic)
+    ours = by_our_cake(paced, {"cake_tins": tins, "cake_isolation": "flows"}, traffic)
+    assert len(ours.dropped | ours.marked) == pytest.approx(len(theirs.dropped | theirs.marked), abs=3)
+    # A drop more or less lets a flow wait for a turn less or more.
+    took = [waits_ms(fates, traffic.flow_of()) for fates in (ours, theirs)]
+    assert took[0] - 1 == pytest.approx(took[1], abs=10)
+    assert np.mean(np.abs(took[0] - 1 - took[1]) < 2) > 0.95
+
+
+@pytest.mark.parametrize("isolation", ["dual_srchost", "triple_isolate"])
+def test_cake_shares_among_hosts_as_the_kernels(template: Template, paced: Paced, isolation: str) -> None:
+    traffic = Traffic(7, ((1500, 300),), hosts=3)
+    theirs = by_cake(template, paced, f"besteffort {isolation.replace('_', '-')}", traffic)
+    ours = by_our_cake(paced, {"cake_tins": "besteffort", "cake_isolation": isolation}, traffic)
+    # The kernel rounds a host's share at random.
+    assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.02)
+    assert len(ours.marked) == pytest.approx(len(theirs.marked), rel=0.02)
+    took = [waits_ms(fates, traffic.flow_of() % traffic.hosts) for fates in (ours, theirs)]
+    assert took[0] - 1 == pytest.approx(took[1], rel=0.02)
+
+
+def test_cake_drops_at_random_what_fills_its_memory_as_the_kernels(template: Template, paced: Paced) -> None:
+    packets, traffic = 100, Traffic(4, ((3000, 300),))
+    # A packet of this size takes 2304 bytes of the kernel's memory.
+    cake = f"cake bandwidth 8mbit besteffort flows overhead 0 memlimit {packets * 2304 + 1000}"
+    theirs = by_kernel(template, paced, cake, traffic, setup=SHAPER, size=PACKET_BYTES)
+    ours = by_our_cake(paced, {"queue": f"{packets}p", "cake_tins": "besteffort", "cake_isolation": "flows"}, traffic)
+    # The link is never idle: what it takes is not random, what waits is.
+    assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.005)
+    assert len(ours.marked) == pytest.approx(len(theirs.marked), rel=0.1)
+    assert np.mean(ours.took_ns) / 1e6 - 1 == pytest.approx(np.mean(theirs.took_ns) / 1e6, rel=0.05)
 
 
 TRANSFER = {"kind": "transfer", "transport": "tcp", "size_bytes": 3_000_000}

@@ -40,9 +40,9 @@ loss: loss loss_burst loss_bad_ns loss_good_ns loss_enter loss_leave loss_in_bad
 loss_p23 loss_p14 lose lose_every loss_sequence bit_error_rate
 duplicate: duplicate
 corrupt: corrupt
-link: rate_bps queue count burst_bytes peak_rate_bps discipline queue_marks queue_target_ns queue_interval_ns \
-queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns dualpi2_coupling dualpi2_step_ns \
-red_min_bytes red_max_bytes red_probability red_weight
+link: rate_bps queue count link_overhead_bytes link_mpu_bytes link_cells burst_bytes peak_rate_bps discipline queue_marks \
+queue_target_ns queue_interval_ns queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns \
+dualpi2_coupling dualpi2_step_ns cake_tins cake_isolation red_min_bytes red_max_bytes red_probability red_weight
 slots: grant_period_ns grant_bytes grant_queue
 light_deliveries: light_deliveries
 deliveries: delivery_trace delivery_queue delivery_once

@@ -110,6 +110,34 @@ impl TcpOptions {
     }
 }
 
+/// By what a queue may tell packets apart beside their flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// The address that sent it; of IPv6 its four words, added bit by bit.
+    pub source: u32,
+    /// The address that it goes to, likewise.
+    pub destination: u32,
+    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    pub dscp: u8,
+}
+
+impl Service {
+    /// Reads an IP packet. Of one that is too short all is 0.
+    pub fn parse(packet: &[u8]) -> Self {
+        let (addresses, dscp) = match packet {
+            [0x40..=0x4f, service, ..] => (packet.get(12..20), service >> 2),
+            [class @ 0x60..=0x6f, rest, ..] => (packet.get(8..40), (class << 2 | rest >> 6) & 0x3f),
+            _ => (None, 0),
+        };
+        let Some((source, destination)) = addresses.map(|both| both.split_at(both.len() / 2)) else {
+            return Self::default();
+        };
+        let word = |part: &[u8]| part.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let folded = |address: &[u8]| address.chunks(4).fold(0, |all, part| all ^ word(part));
+        Self { source: folded(source), destination: folded(destination), dscp }
+    }
+}
+
 impl Headers {
     /// Reads an IP packet.
     pub fn parse(packet: &[u8]) -> Self {

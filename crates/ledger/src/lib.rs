@@ -27,7 +27,7 @@ pub use error::LedgerError;
 pub use fidelity::{
     Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, kernel_drops_in_words,
 };
-pub use headers::{Headers, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
+pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};

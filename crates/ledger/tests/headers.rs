@@ -5,7 +5,7 @@
 #[path = "support/oracle.rs"]
 mod oracle;
 
-use crosswind_ledger::{Headers, TcpOptions};
+use crosswind_ledger::{Headers, Service, TcpOptions};
 use crosswind_path::Ecn;
 use etherparse::{
     IpFragOffset, IpNumber, Ipv4Header, Ipv4Options, Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, TcpHeader,
@@ -342,4 +342,21 @@ fn the_bits_about_congestion_are_those_of_the_traffic_class() {
     {
         assert_eq!(ecn(class), (expected, expected));
     }
+}
+
+#[test]
+fn service_is_the_codepoint_and_the_addresses() {
+    let parsed = |class: u8, last: u8| {
+        let mut v4 = ipv4(UDP, 31, 0, &udp(11, b"abc"));
+        (v4[1], v4[15]) = (class, last);
+        let mut v6 = ipv6(UDP, &udp(11, b"abc"));
+        (v6[0], v6[1], v6[23]) = (0x60 | class >> 4, class << 4, last);
+        [v4, v6].map(|packet| Service::parse(&packet))
+    };
+    for ((one, same), other) in parsed(0xb8 | 0x03, 1).into_iter().zip(parsed(0, 1)).zip(parsed(0, 2)) {
+        assert_eq!((one.dscp, same.dscp), (46, 0));
+        assert_eq!((one.source, one.destination), (same.source, same.destination));
+        assert_eq!((one.source == other.source, one.destination == other.destination), (false, true));
+    }
+    assert_eq!(Service::parse(&[0x45]), Service::default());
 }

@@ -32,7 +32,7 @@ fn main() {
         .unwrap()
         .clone()
     };
-    for discipline in ["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2"] {
+    for discipline in ["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2", "cake"] {
         // 1500 bytes take 120 ns at this rate: half of what the link carries, and what fills its queue.
         measure(&format!("MTU, loss, link with {discipline}, delay; half a load"), &link(discipline), 240);
         measure(&format!("MTU, loss, link with {discipline}, delay; a load of 102 %"), &link(discipline), 117);
@@ -51,7 +51,8 @@ fn measure(name: &str, settings: &Map<String, Value>, gap_ns: u64) {
     for index in 0..PACKETS {
         let now = Instant::from_nanos(index * gap_ns);
         let ecn = if index % 2 == 0 { Ecn::Ect0 } else { Ecn::NotCapable };
-        direction.handle_packet(now, Arrival { size: Bytes(1500), flow: (index % 8) as u32, ecn, buffer: 0 });
+        direction
+            .handle_packet(now, Arrival { size: Bytes(1500), flow: (index % 8) as u32, ecn, ..Arrival::default() });
         while let Some(departure) = direction.poll_packet(now) {
             black_box(departure);
         }

@@ -36,6 +36,12 @@ pub struct Arrival {
     pub size: Bytes,
     /// A hash of its protocol and ports: packets of one flow have the same.
     pub flow: u32,
+    /// Tells the address that sent it from others.
+    pub source: u32,
+    /// Tells the address that it goes to from others.
+    pub destination: u32,
+    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    pub dscp: u8,
     /// Whether it may be marked.
     pub ecn: Ecn,
     /// The owner's token for the bytes.
@@ -58,6 +64,12 @@ pub struct Packet {
     pub buffer: u32,
     /// A hash of its protocol and ports: packets of one flow have the same.
     pub flow: u32,
+    /// Tells the address that sent it from others.
+    pub source: u32,
+    /// Tells the address that it goes to from others.
+    pub destination: u32,
+    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    pub dscp: u8,
     /// The bits about congestion, with the mark of an element that marked it.
     pub ecn: Ecn,
     /// The hop that has marked it, if one has.
@@ -99,7 +111,7 @@ impl TimeSpent {
 impl Packet {
     /// A packet that enters the path at `now`.
     pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
-        let Arrival { size, flow, ecn, buffer } = arrival;
+        let Arrival { size, flow, source, destination, dscp, ecn, buffer } = arrival;
         let spent = TimeSpent::default();
         Self {
             index,
@@ -108,6 +120,9 @@ impl Packet {
             at: now,
             buffer,
             flow,
+            source,
+            destination,
+            dscp,
             ecn,
             marked_in: None,
             copy: 0,

@@ -48,7 +48,7 @@ pub mod world;
 pub use compiled::CompiledStage;
 #[cfg(feature = "settings")]
 pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig, Timeline};
-pub use counting::Counting;
+pub use counting::{Cells, Counting, Frame};
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
 pub use element::{Arrival, Cause, Departure, Ecn, Element, Leaving, Outcome, Packet, TimeSpent};

@@ -73,12 +73,12 @@ pub struct LinkSettings {
     /// Size of the queue before the link, without the packet in transmission.
     #[schemars(extend(
         "kind" = "queue",
-        "default_help" = "1000 packets where there is a rate; with fq_codel 10240, with dualpi2 10000",
+        "default_help" = "1000 packets where there is a rate; with fq_codel 10240, with dualpi2 10000, with cake what is sent in four intervals, but at least 4 MiB",
         "only_with" = {"key": "rate_bps", "value": null}
     ))]
     pub queue: Option<QueueLimit>,
-    /// What occupies the link and a queue in bytes: the IP packet, or the Ethernet frame with all that surrounds it.
-    #[serde(rename = "count")]
+    #[allow(missing_docs)] // each of its keys has its own
+    #[serde(flatten)]
     pub counting: Counting,
     /// What may be sent at once after a pause: the size of a token bucket that fills at the rate.
     #[serde(rename = "burst_bytes", skip_serializing_if = "Option::is_none")]
@@ -100,6 +100,12 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
+    /// The limit that the queue has in Linux.
+    pub fn default_queue(&self) -> QueueLimit {
+        let rate = self.rate.and_then(LinkRate::moving);
+        self.queueing.default_limit(rate)
+    }
+
     /// How fast a packet is put on the wire; none where that takes no time.
     fn wire_rate(&self) -> Option<LinkRate> {
         match self.rate {
@@ -177,6 +183,9 @@ impl ElementSettings for LinkSettings {
         };
         needs_rate("queue", self.queue.is_some(), "an unlimited link has no queue")?;
         needs_rate("discipline", self.queueing != QueueSettings::default(), "an unlimited link has no queue")?;
+        needs_rate("link_overhead_bytes", self.counting.added.is_some(), "an unlimited link is not occupied")?;
+        needs_rate("link_mpu_bytes", self.counting.smallest.is_some(), "an unlimited link is not occupied")?;
+        needs_rate("link_cells", self.counting.cells.is_some(), "an unlimited link is not occupied")?;
         needs_rate("burst_bytes", self.burst.is_some(), "an unlimited link sends everything at once")?;
         if self.peak_rate.is_some() && self.burst.is_none() {
             let problem = "is set but burst_bytes is not: packets go evenly at the rate";
@@ -189,7 +198,7 @@ impl ElementSettings for LinkSettings {
             return Err(SettingError::new("peak_rate_bps", problem, "give a peak rate above the rate"));
         }
         self.queueing.complete()?;
-        let default = self.queueing.discipline.default_limit();
+        let default = self.default_queue();
         self.queue = self.rate.map(|_| self.queue.unwrap_or(default));
         Ok(())
     }

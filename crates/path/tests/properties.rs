@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-const DISCIPLINES: &[&str] = &["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2"];
+const DISCIPLINES: &[&str] = &["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2", "cake"];
 
 /// One kind of loss.
 fn losses() -> impl Strategy<Value = Value> {
@@ -61,7 +61,7 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
             add(&json!({"jitter_ns": (delay_ns as f64 * jitter) as u64}));
             if let Some((rate_bps, queue, discipline, burst)) = link {
                 add(&json!({"rate_bps": rate_bps, "queue": queue, "discipline": discipline}));
-                if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2") {
+                if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2" | "cake") {
                     // Short enough that packets are dropped.
                     add(&json!({"queue_target_ns": 100_000}));
                 }
@@ -81,7 +81,7 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
 fn arrival(index: usize, size: u64) -> Arrival {
     let flow = index % 3;
     let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][flow];
-    Arrival { size: Bytes(size), flow: flow as u32, ecn, buffer: flow as u32 }
+    Arrival { size: Bytes(size), flow: flow as u32, ecn, buffer: flow as u32, ..Arrival::default() }
 }
 
 /// Paths of one to three hops whose keys change: for good, for a time, again and again, at random.
@@ -257,7 +257,7 @@ proptest! {
         });
         let mut changed = json!({"rate_bps": rates.1, "queue": {"time_ns": limits.1 * 1_000_000}});
         match discipline {
-            "codel" | "fq_codel" | "pie" | "dualpi2" => changed["queue_target_ns"] = 1_000_000.into(),
+            "codel" | "fq_codel" | "pie" | "dualpi2" | "cake" => changed["queue_target_ns"] = 1_000_000.into(),
             "red" => changed["red_max_bytes"] = 8000.into(),
             _ => {}
         }

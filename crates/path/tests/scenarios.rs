@@ -35,7 +35,7 @@ fn delay(ms: u64) -> Box<dyn Element> {
 
 #[test]
 fn transmission_and_flight_add_up() {
-    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(10)), delay(20)]));
+    let mut world = World::new(Direction::new(vec![link(10, Counting::IP, QueueLimit::Packets(10)), delay(20)]));
     world.send_at(ms(0), 1250);
     assert_eq!(world.next_delivery(), Some(ms(21))); // 1 ms on the wire + 20 ms of flight
     assert_eq!(world.next_delivery(), None);
@@ -50,7 +50,7 @@ fn an_empty_chain_is_a_wire_of_no_length() {
 
 #[test]
 fn packets_queue_behind_one_another() {
-    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(10))]));
+    let mut world = World::new(Direction::new(vec![link(10, Counting::IP, QueueLimit::Packets(10))]));
     for _ in 0..3 {
         world.send_at(ms(0), 1250);
     }
@@ -61,7 +61,7 @@ fn packets_queue_behind_one_another() {
 
 #[test]
 fn a_queue_of_two_packets_holds_two_besides_the_one_in_transmission() {
-    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(2))]));
+    let mut world = World::new(Direction::new(vec![link(10, Counting::IP, QueueLimit::Packets(2))]));
     for _ in 0..4 {
         world.send_at(ms(0), 1250);
     }
@@ -80,7 +80,7 @@ fn a_queue_of_two_packets_holds_two_besides_the_one_in_transmission() {
 
 #[test]
 fn a_queue_in_bytes_counts_bytes() {
-    let mut world = World::new(Direction::new(vec![link(8, Counting::Ip, QueueLimit::Bytes(1500))]));
+    let mut world = World::new(Direction::new(vec![link(8, Counting::IP, QueueLimit::Bytes(1500))]));
     for size in [1000, 1000, 600, 500] {
         world.send_at(ms(0), size);
     }
@@ -98,7 +98,7 @@ fn a_queue_in_bytes_counts_bytes() {
 
 #[test]
 fn ethernet_counts_38_bytes_more_and_pads() {
-    let mut world = World::new(Direction::new(vec![link(8, Counting::Ethernet, QueueLimit::Packets(9))]));
+    let mut world = World::new(Direction::new(vec![link(8, Counting::ETHERNET, QueueLimit::Packets(9))]));
     world.send_at(ms(0), 1500);
     world.send_at(ms(10), 40);
     assert_eq!(world.next_delivery(), Some(us(1538)));
@@ -108,7 +108,7 @@ fn ethernet_counts_38_bytes_more_and_pads() {
 #[test]
 fn a_busy_link_does_not_drift() {
     // 1000 packets of 1000 bytes at 7 Mbit/s: 8/7 s, cut to whole nanoseconds once, not a thousand times.
-    let mut world = World::new(Direction::new(vec![link(7, Counting::Ip, QueueLimit::Packets(1000))]));
+    let mut world = World::new(Direction::new(vec![link(7, Counting::IP, QueueLimit::Packets(1000))]));
     for _ in 0..1000 {
         world.send_at(ms(0), 1000);
     }

@@ -56,7 +56,7 @@ fn a_discipline_has_the_parameters_of_its_specification_and_no_others() {
     let written = |discipline: &str| {
         let config = read(&json!({"rate_bps": 1_000_000, "discipline": discipline})).unwrap();
         let mut written = serde_json::to_value(&config).unwrap();
-        let own = ["queue", "pie", "red", "dualpi2"];
+        let own = ["queue", "pie", "red", "dualpi2", "cake"];
         written.as_object_mut().unwrap().retain(|key, _| own.iter().any(|word| key.starts_with(word)));
         written
     };
@@ -82,6 +82,11 @@ fn a_discipline_has_the_parameters_of_its_specification_and_no_others() {
                "queue_alpha": 0.16, "queue_beta": 3.2, "dualpi2_coupling": 2.0, "dualpi2_step_ns": 1_000_000})
     );
     assert_eq!(
+        written("cake"),
+        json!({"queue": {"bytes": 4 << 20}, "queue_target_ns": 5_000_000, "queue_interval_ns": 100_000_000,
+               "cake_tins": "diffserv3", "cake_isolation": "triple_isolate"})
+    );
+    assert_eq!(
         written("red"),
         json!({"queue": {"packets": 1000}, "queue_marks": true, "red_min_bytes": 7500, "red_max_bytes": 22_500,
                "red_probability": 0.02, "red_weight": 0.002})
@@ -98,12 +103,13 @@ fn impossible_settings_are_refused_by_key() {
         (json!({"delay_ns": -1}), "delay_ns -1 is not between 0 and 600000000000"),
         (json!({"delay_ns": 600_000_000_001_u64}), "delay_ns 600000000001 is not between 0 and 600000000000"),
         (json!({"count": "atm"}), "count atm is not one of ip, ethernet"),
+        (json!({"link_cells": "atm"}), "link_cells is set but rate_bps is not: an unlimited link is not occupied"),
         (json!({"queue": {"packets": 5}}), "queue is set but rate_bps is not: an unlimited link has no queue"),
         (json!({"rate_bps": 9, "queue": {"bytes": 0}}), "queue of 0 would drop every packet that has to wait"),
         (json!({"discipline": "codel"}), "discipline is set but rate_bps is not: an unlimited link has no queue"),
         (
             json!({"rate_bps": 9, "discipline": "sfq"}),
-            "discipline sfq is not one of fifo, head_drop, red, codel, fq_codel, pie, dualpi2",
+            "discipline sfq is not one of fifo, head_drop, red, codel, fq_codel, pie, dualpi2, cake",
         ),
         (
             json!({"rate_bps": 9, "discipline": "codel", "queue_alpha": 1}),

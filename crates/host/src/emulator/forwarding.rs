@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::guest::in_virtual_time;
 use crate::tun::Tun;
-use crosswind_ledger::{DropCause, Headers};
+use crosswind_ledger::{DropCause, Headers, Service};
 use crosswind_path::{Arrival, Departure, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 use nix::sys::eventfd::EventFd;
@@ -191,9 +191,14 @@ impl ForwardingLoop {
         let now = self.clock.now();
         let size = Bytes(length as u64);
         let headers = Headers::parse(&self.slab.space(token)[..length]);
+        let Service { source, destination, dscp } = Service::parse(&self.slab.space(token)[..length]);
         self.slab.fill(token, length, headers);
         self.accounts.handle_arrival(side, now, size);
-        self.path.handle_packet(side, now, Arrival { size, flow: headers.flow(), ecn: headers.ecn, buffer: token });
+        self.path.handle_packet(
+            side,
+            now,
+            Arrival { size, flow: headers.flow(), source, destination, dscp, ecn: headers.ecn, buffer: token },
+        );
         self.intake.handle_read(side, self.clock.now().saturating_since(start));
         self.settle(side, now, Some(token));
         Ok(true)

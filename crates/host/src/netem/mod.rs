@@ -310,7 +310,7 @@ struct SizeTable {
 impl SizeTable {
     fn new(counting: Counting, shift: u8, mtu: u32) -> Self {
         let occupied = |size| counting.occupied(Bytes(size)).0 as u16;
-        let is_itself = counting == Counting::Ip && shift == 0;
+        let is_itself = counting == Counting::IP && shift == 0;
         Self { occupied: if is_itself { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() }, shift }
     }
 
@@ -341,10 +341,10 @@ mod tests {
 
     #[test]
     fn the_kernel_is_told_what_a_packet_occupies() {
-        let packets = SizeTable::new(Counting::Ip, 0, 1500);
+        let packets = SizeTable::new(Counting::IP, 0, 1500);
         assert_eq!((packets.encode(), packets.base().len()), (packets.base(), 28));
-        assert_eq!(SizeTable::new(Counting::Ip, 3, 1500).encode()[5], 3);
-        let frames = SizeTable::new(Counting::Ethernet, 0, 1500);
+        assert_eq!(SizeTable::new(Counting::IP, 3, 1500).encode()[5], 3);
+        let frames = SizeTable::new(Counting::ETHERNET, 0, 1500);
         assert_eq!((frames.occupied[40], frames.occupied[46], frames.occupied[1500]), (84, 84, 1538));
         assert_eq!(frames.encode().len(), 28 + 4 + 1501 * 2 + 2);
     }

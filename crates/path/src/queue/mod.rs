@@ -1,6 +1,7 @@
 //! Queues before a link, one discipline a file.
 
 mod backlog;
+mod cake;
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -10,6 +11,7 @@ mod red;
 mod settings;
 
 pub(crate) use backlog::{Backlog, Limit};
+pub use cake::{Cake, Isolation, Tins};
 pub use codel::Codel;
 pub use dualpi2::DualPi2;
 pub use fifo::Fifo;
@@ -83,6 +85,7 @@ pub(crate) fn queue_of(settings: &LinkSettings, seed: Seed) -> Box<dyn Queue> {
         Discipline::Fifo | Discipline::HeadDrop => Box::new(Fifo::new(settings)),
         Discipline::Red => Box::new(Red::new(settings, seed)),
         Discipline::Codel => Box::new(Codel::new(settings)),
+        Discipline::Cake => Box::new(Cake::new(settings, seed)),
         Discipline::FqCodel => Box::new(FqCodel::new(settings, seed)),
         Discipline::Pie => Box::new(Pie::new(settings, seed)),
         Discipline::Dualpi2 => Box::new(DualPi2::new(settings, seed)),

@@ -1,5 +1,6 @@
 //! Which discipline a queue has, its parameters and its limit.
 
+use super::cake::{Isolation, Tins, default_memory};
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::format;
 use crosswind_settings::SettingError;
@@ -91,6 +92,8 @@ pub enum Discipline {
     Pie,
     /// Two queues, for senders of L4S and others (RFC 9332).
     Dualpi2,
+    /// Common applications kept enhanced: a queue for each flow, equal shares for hosts, and tins by DSCP ("Piece of CAKE", LANMAN 2018).
+    Cake,
 }
 
 impl Discipline {
@@ -101,16 +104,7 @@ impl Discipline {
 
     /// Whether it draws random numbers.
     pub const fn is_random(self) -> bool {
-        matches!(self, Self::Red | Self::Pie | Self::FqCodel | Self::Dualpi2)
-    }
-
-    /// The limit that it has in Linux.
-    pub(crate) const fn default_limit(self) -> QueueLimit {
-        QueueLimit::Packets(match self {
-            Self::FqCodel => 10_240,
-            Self::Dualpi2 => 10_000,
-            _ => 1000,
-        })
+        matches!(self, Self::Red | Self::Pie | Self::FqCodel | Self::Dualpi2 | Self::Cake)
     }
 }
 
@@ -131,15 +125,15 @@ pub struct QueueSettings {
     /// How long packets may wait before the queue begins to drop or mark.
     #[serde(rename = "queue_target_ns", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_TIME_NS), extend(
-        "default_help" = "5 ms; with pie and dualpi2 15 ms",
-        "only_with" = {"key": "discipline", "value": ["codel", "fq_codel", "pie", "dualpi2"]}
+        "default_help" = "5 ms; with pie and dualpi2 15 ms, with cake a twentieth of the interval",
+        "only_with" = {"key": "discipline", "value": ["codel", "fq_codel", "pie", "dualpi2", "cake"]}
     ))]
     pub target: Option<Duration>,
     /// How long packets have to wait longer than the target before the first is dropped or marked.
     #[serde(rename = "queue_interval_ns", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_TIME_NS), extend(
         "default_help" = "100 ms",
-        "only_with" = {"key": "discipline", "value": ["codel", "fq_codel"]}
+        "only_with" = {"key": "discipline", "value": ["codel", "fq_codel", "cake"]}
     ))]
     pub interval: Option<Duration>,
     /// Queues among which flows are divided.
@@ -198,6 +192,20 @@ pub struct QueueSettings {
         "only_with" = {"key": "discipline", "value": ["dualpi2"]}
     ))]
     pub step: Option<Duration>,
+    /// Into which tins packets are sorted by their DSCP, each with a rate of its own up to which it goes before the others.
+    #[serde(rename = "cake_tins", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "default_help" = "diffserv3",
+        "only_with" = {"key": "discipline", "value": ["cake"]}
+    ))]
+    pub tins: Option<Tins>,
+    /// Who gets an equal share of the link: flows, hosts, or both.
+    #[serde(rename = "cake_isolation", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "default_help" = "triple_isolate",
+        "only_with" = {"key": "discipline", "value": ["cake"]}
+    ))]
+    pub isolation: Option<Isolation>,
     /// Mean queue from which on packets are dropped or marked at random.
     #[serde(rename = "red_min_bytes", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_QUEUE), extend(
@@ -243,20 +251,39 @@ fn fill<T>(parameter: &mut Option<T>, default: Option<T>, key: &str, has: &str) 
 
 impl QueueSettings {
     /// Keys that are the same at all times.
-    pub(crate) const FIXED: &'static [&'static str] = &["discipline", "queue_flows"];
+    pub(crate) const FIXED: &'static [&'static str] = &["discipline", "queue_flows", "cake_tins", "cake_isolation"];
+
+    /// The limit that the discipline has in Linux.
+    pub(crate) fn default_limit(&self, rate: Option<BitRate>) -> QueueLimit {
+        match self.discipline {
+            Discipline::FqCodel => QueueLimit::Packets(10_240),
+            Discipline::Dualpi2 => QueueLimit::Packets(10_000),
+            Discipline::Cake => QueueLimit::Bytes(default_memory(rate, self.interval.unwrap_or_default())),
+            _ => QueueLimit::default(),
+        }
+    }
 
     /// Fills in the parameters of the discipline, and refuses those that it does not have.
     pub(crate) fn complete(&mut self) -> Result<(), SettingError> {
-        use Discipline::{Codel, Dualpi2, FqCodel, Pie, Red};
+        use Discipline::{Cake, Codel, Dualpi2, FqCodel, Pie, Red};
         let is = self.discipline;
         let millis = |ms: u64| Some(Duration::from_millis(ms));
         let codel = matches!(is, Codel | FqCodel);
         let marks = (is == Red || is == Pie || codel).then_some(true);
         fill(&mut self.marking, marks, "queue_marks", "red, codel, fq_codel or pie")?;
-        let target = if codel { millis(5) } else { millis(15).filter(|_| matches!(is, Pie | Dualpi2)) };
-        fill(&mut self.target, target, "queue_target_ns", "codel, fq_codel, pie or dualpi2")?;
-        fill(&mut self.interval, millis(100).filter(|_| codel), "queue_interval_ns", "codel or fq_codel")?;
         let of = |discipline: Discipline| is == discipline;
+        fill(&mut self.tins, of(Cake).then(Tins::default), "cake_tins", "cake")?;
+        fill(&mut self.isolation, of(Cake).then(Isolation::default), "cake_isolation", "cake")?;
+        let interval = millis(100).filter(|_| codel || is == Cake);
+        fill(&mut self.interval, interval, "queue_interval_ns", "codel, fq_codel or cake")?;
+        let target = match is {
+            Codel | FqCodel => millis(5),
+            Pie | Dualpi2 => millis(15),
+            // Linux takes a twentieth of the round trip that it is told.
+            Cake => self.interval.map(|interval| Duration::from_nanos((interval.as_nanos() / 20).max(1))),
+            _ => None,
+        };
+        fill(&mut self.target, target, "queue_target_ns", "codel, fq_codel, pie, dualpi2 or cake")?;
         fill(&mut self.flows, of(FqCodel).then_some(1024), "queue_flows", "fq_codel")?;
         fill(&mut self.quantum, of(FqCodel).then_some(Bytes(1514)), "queue_quantum_bytes", "fq_codel")?;
         let (update, alpha, beta) = match is {

@@ -2,6 +2,7 @@
 //! packets arrive, and the same have to be dropped and marked, at the same times.
 #![allow(clippy::unwrap_used)]
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fq_codel;
@@ -78,7 +79,7 @@ fn emulate(settings: &Value, seed: u64, arrivals: &[(u64, Pkt)]) -> BTreeMap<u64
     let config = DirectionConfig::from_object(settings.as_object().unwrap()).unwrap();
     let mut world = World::new(Direction::from_config(&config, Seed(seed)));
     for (at, pkt) in arrivals {
-        let arrival = Arrival { size: Bytes(pkt.size), flow: pkt.flow, ecn: pkt.ecn, buffer: 0 };
+        let arrival = Arrival { size: Bytes(pkt.size), flow: pkt.flow, ecn: pkt.ecn, ..Arrival::default() };
         world.arrive_at(Instant::from_nanos(*at), arrival);
     }
     std::iter::from_fn(|| world.next_fate())

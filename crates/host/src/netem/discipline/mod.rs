@@ -1,11 +1,13 @@
 //! Queueing disciplines with their settings, as rtnetlink carries them (`linux/pkt_sched.h`).
 
 mod attributes;
+mod cake;
 mod netem;
 mod queues;
 mod shapers;
 
 pub use attributes::attribute;
+pub use cake::Cake;
 pub use netem::{Jitter, Loss, Netem, parts};
 pub use queues::{Codel, Fifo, FqCodel, Pie, Red, micros};
 pub use shapers::{Htb, Tbf};
@@ -37,6 +39,8 @@ pub enum Discipline {
     FqCodel(FqCodel),
     /// Proportional integral controller enhanced.
     Pie(Pie),
+    /// A shaper with tins, queues for each flow and shares for each host.
+    Cake(Cake),
 }
 
 /// What the kernel says of a discipline and has counted in it beside packets.
@@ -62,6 +66,7 @@ impl Discipline {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Pie(_) => "pie",
+            Self::Cake(_) => "cake",
         }
     }
 
@@ -76,6 +81,7 @@ impl Discipline {
             Self::Codel(codel) => codel.encode(),
             Self::FqCodel(fq_codel) => fq_codel.encode(),
             Self::Pie(pie) => pie.encode(),
+            Self::Cake(cake) => cake.encode(),
         }
     }
 
@@ -97,6 +103,7 @@ impl Discipline {
             "codel" => Self::Codel(Codel::decode(options)?),
             "fq_codel" => Self::FqCodel(FqCodel::decode(options)?),
             "pie" => Self::Pie(Pie::decode(options)?),
+            "cake" => Self::Cake(Cake::decode(options)?),
             _ => return None,
         })
     }
@@ -136,6 +143,7 @@ impl Discipline {
             // struct tc_pie_xstats: prob (64 bits), delay, avg_dq_rate, dq_rate_estimating, packets_in, dropped, overlimit, maxq,
             // ecn_mark.
             Self::Pie(_) => Extra { overlimit: at(28), marked: at(36) },
+            Self::Cake(_) => Extra { overlimit: 0, marked: Cake::marked(statistics) },
             _ => Extra::default(),
         }
     }

@@ -238,8 +238,9 @@ pub fn micros(time: Duration) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Discipline;
+    use super::super::{Cake, Discipline};
     use super::*;
+    use crosswind_path::queue::{Isolation, Tins};
 
     #[test]
     fn what_was_encoded_is_decoded() {
@@ -253,12 +254,20 @@ mod tests {
             ecn: true,
             rate_bytes_per_s: 1_250_000,
         };
+        let cake = Cake {
+            rate_bytes_per_s: 1_250_000,
+            tins: Tins::Besteffort,
+            isolation: Isolation::DualDsthost,
+            target_us: 5000,
+            interval_us: 100_000,
+        };
         let disciplines = [
             Discipline::Pfifo(Fifo { limit: 21 }),
             Discipline::Red(red),
             Discipline::Codel(codel.clone()),
             Discipline::FqCodel(FqCodel { codel, flows: 1024, quantum_bytes: 1514 }),
             Discipline::Pie(pie),
+            Discipline::Cake(cake),
         ];
         for asked in disciplines {
             let found = Discipline::decode(asked.kind(), &asked.encode(), None).unwrap();

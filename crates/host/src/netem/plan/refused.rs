@@ -19,6 +19,9 @@ const RED_BITS: u32 = 31;
 /// How long a burst is that the kernel's pie lets through.
 const PIE_BURST: Duration = Duration::from_millis(150);
 
+/// The MTU for which the emulator's cake is made.
+const CAKE_MTU: u32 = 1500;
+
 /// The keys that netem can do, with some values at least; all others have to be at their defaults.
 const KEYS: &[&str] = &[
     "link_mtu_bytes",
@@ -39,6 +42,9 @@ const KEYS: &[&str] = &[
     "rate_bps",
     "queue",
     "count",
+    "link_overhead_bytes",
+    "link_mpu_bytes",
+    "link_cells",
     "burst_bytes",
     "peak_rate_bps",
     "discipline",
@@ -51,6 +57,8 @@ const KEYS: &[&str] = &[
     "queue_alpha",
     "queue_beta",
     "pie_burst_ns",
+    "cake_tins",
+    "cake_isolation",
     "red_min_bytes",
     "red_max_bytes",
     "red_probability",
@@ -117,6 +125,10 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
     let whole = shift(link) == 0;
     let limit = link.queue.unwrap_or_default().at_rate(Some(rate));
     let in_packets = matches!(limit, QueueLimit::Packets(_));
+    let cake = is(&[Discipline::Cake]);
+    refuse("queue", cake && limit != link.default_queue(), "cake's limit is of memory, not of bytes of packets");
+    refuse("burst_bytes", cake && link.burst.is_some(), "cake has a shaper of its own");
+    refuse("discipline", cake && mtu != CAKE_MTU, "cake's target depends on the MTU: it is 1500 here");
     refuse("discipline", is(&[Discipline::Dualpi2]), "the kernel has no dualpi2 before 6.17");
     refuse(
         "rate_bps",
@@ -164,7 +176,7 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
         "with this weight it has no such mean queue",
     );
     refuse("red_probability", queueing.red_probability == Some(Probability::ZERO), "it is more than 0");
-    if (link.counting == Counting::Ethernet || !whole) && mtu > LARGEST_TABLE {
+    if (link.counting != Counting::IP || !whole) && mtu > LARGEST_TABLE {
         let why = format!("with an MTU of {mtu}: its table of sizes ends at {LARGEST_TABLE}");
         refused.push((if whole { "count" } else { "rate_bps" }, why));
     }

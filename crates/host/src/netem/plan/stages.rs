@@ -3,7 +3,7 @@
 use super::refused::{RED_WEIGHT_ERROR, sixteenths};
 use super::{Applied, Needs, Stage, Wanted};
 use crate::netem::discipline::{
-    Codel, Discipline, Fifo, FqCodel, Htb, Jitter, Loss, Netem, Pie, Red, Tbf, micros, parts,
+    Cake, Codel, Discipline, Fifo, FqCodel, Htb, Jitter, Loss, Netem, Pie, Red, Tbf, micros, parts,
 };
 use crosswind_path::delay::{DelaySettings, Distribution};
 use crosswind_path::link::{self, LinkRate, LinkSettings};
@@ -35,13 +35,17 @@ enum Link {
     Bucket,
     /// A class of htb, which takes packets from any queue one by one; then the time on the wire.
     Class,
+    /// The shaper that a queue has of its own; then the time on the wire.
+    Shaper,
     /// A token bucket of the link's own; then the time on the wire at the peak rate.
     Burst,
 }
 
 impl Link {
     const fn of(settings: &LinkSettings, needs: Needs) -> Self {
-        if settings.burst.is_some() {
+        if matches!(settings.queueing.discipline, Queue::Cake) {
+            Self::Shaper
+        } else if settings.burst.is_some() {
             Self::Burst
         } else if needs.link_changes || !matches!(settings.queueing.discipline, Queue::Fifo) {
             Self::Class
@@ -127,7 +131,7 @@ impl Builder<'_> {
         let bucket =
             Tbf { rate_bytes_per_s: IN_ORDER, burst: Bytes(largest.into()), limit_bytes: u32::MAX, ..Tbf::default() };
         let bucket = self.applied(Discipline::Tbf(bucket), Some(mtu::MTU));
-        Some(Stage { counting: crosswind_path::Counting::Ip, shift: 0, ..self.stage(vec![bucket]) })
+        Some(Stage { counting: crosswind_path::Counting::IP, shift: 0, ..self.stage(vec![bucket]) })
     }
 
     fn loss(&self) -> Applied {
@@ -166,6 +170,7 @@ impl Builder<'_> {
                 let bucket = self.applied(Discipline::Tbf(bucket), Some(link::QUEUE_FULL));
                 (Some((vec![bucket], true)), rate_bytes_per_s)
             }
+            (Link::Shaper, _) => (Some((self.queue(limit, rate_bytes_per_s), false)), rate_bytes_per_s),
             (Link::Burst, limit) => {
                 let burst = Bytes(settings.burst.map_or(0, |burst| burst.0 << self.shift));
                 let peak = settings.peak_rate.map_or(0, |peak| self.rate(peak));
@@ -232,6 +237,16 @@ impl Builder<'_> {
                     rate_bytes_per_s,
                 };
                 vec![self.applied(Discipline::Red(red), Some(AQM)), self.applied(fifo, full)]
+            }
+            Queue::Cake => {
+                let cake = Cake {
+                    rate_bytes_per_s,
+                    tins: queueing.tins.unwrap_or_default(),
+                    isolation: queueing.isolation.unwrap_or_default(),
+                    target_us: time(queueing.target),
+                    interval_us: time(queueing.interval),
+                };
+                vec![self.applied(Discipline::Cake(cake), Some(AQM))]
             }
             Queue::Dualpi2 => Vec::new(),
         }

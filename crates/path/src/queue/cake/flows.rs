@@ -1,0 +1,179 @@
+//! The queues of a tin: which of them a packet waits in, and which host's share it takes from. Both are found in sets of eight, so that
+//! two flows share a queue only where eight others of their set are active (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-B).
+
+use super::Isolation;
+use super::cobalt::Cobalt;
+use crate::Packet;
+use crate::queue::Backlog;
+use alloc::vec::Vec;
+use core::ops::Range;
+use crosswind_units::Seed;
+
+/// Queues of a tin.
+const QUEUES: usize = 1024;
+
+/// Queues of a set.
+const WAYS: usize = 8;
+
+/// What a queue counts as.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Set {
+    /// In no list.
+    #[default]
+    None,
+    /// It has had no more than its turn since it began.
+    Sparse,
+    /// The same, but it has run empty behind those that fill the link.
+    SparseWaiting,
+    /// It fills the link.
+    Bulk,
+    /// Empty, but not forgotten yet.
+    Decaying,
+}
+
+impl Set {
+    const fn is_active(self) -> bool {
+        matches!(self, Self::Sparse | Self::SparseWaiting | Self::Bulk)
+    }
+}
+
+/// One queue.
+#[derive(Default)]
+pub struct Flow {
+    pub backlog: Backlog,
+    pub aqm: Cobalt,
+    /// What it may still send in its turn, in 65,536ths of a byte.
+    pub deficit: i64,
+    pub set: Set,
+    /// Whose packets it has, or had last.
+    tag: Option<u64>,
+    /// Where its hosts are counted: the source, and the destination.
+    hosts: [usize; 2],
+}
+
+/// Hosts at one end: how many queues of each fill the link.
+struct Hosts {
+    tags: Vec<Option<u32>>,
+    bulk: Vec<u64>,
+    seed: Seed,
+}
+
+impl Hosts {
+    fn new(seed: Seed) -> Self {
+        Self { tags: alloc::vec![None; QUEUES], bulk: alloc::vec![0; QUEUES], seed }
+    }
+
+    /// The place of a host: its own, else one at which none fills the link, else one that it shares.
+    fn place(&mut self, host: u32) -> usize {
+        let (set, first) = set_of(self.seed.word(host.into()));
+        let mut places = ways(&set, first);
+        let place = places.clone().find(|place| self.tags[*place] == Some(host));
+        place.unwrap_or_else(|| {
+            let free = places.find(|place| self.bulk[*place] == 0).unwrap_or(first);
+            self.tags[free] = Some(host);
+            free
+        })
+    }
+}
+
+/// All queues of a tin.
+pub struct Flows {
+    pub queues: Vec<Flow>,
+    hosts: [Hosts; 2],
+    isolation: Isolation,
+    seed: Seed,
+    active: usize,
+}
+
+/// The set to which a word leads, and the place in it.
+fn set_of(word: u64) -> (Range<usize>, usize) {
+    let place = ((u128::from(word) * QUEUES as u128) >> 64) as usize;
+    let begin = place - place % WAYS;
+    (begin..begin + WAYS, place)
+}
+
+/// The places of a set, from `first` on.
+fn ways(set: &Range<usize>, first: usize) -> impl Iterator<Item = usize> + Clone {
+    (first..set.end).chain(set.start..first)
+}
+
+impl Flows {
+    /// Empty queues; `seed` decides where flows and hosts go.
+    pub fn new(backlog: impl Fn() -> Backlog, isolation: Isolation, seed: Seed) -> Self {
+        let flow = || Flow { backlog: backlog(), ..Flow::default() };
+        let hosts = ["source", "destination"].map(|end| Hosts::new(seed.child(end)));
+        Self { queues: (0..QUEUES).map(|_| flow()).collect(), hosts, isolation, seed, active: 0 }
+    }
+
+    /// The queue of a packet.
+    pub fn place(&mut self, packet: &Packet) -> usize {
+        let tag = self.isolation.tag(packet);
+        let (set, first) = set_of(self.seed.word(tag));
+        let mut places = ways(&set, first);
+        let own = places.clone().find(|place| self.queues[*place].tag == Some(tag));
+        if let Some(place) = own.filter(|place| self.queues[*place].set != Set::None) {
+            return place;
+        }
+        let place = own.or_else(|| places.find(|place| self.queues[*place].set == Set::None)).unwrap_or(first);
+        // Where all eight are taken, this flow joins another one, and its hosts take the place of that one's.
+        let is_bulk = self.queues[place].set == Set::Bulk;
+        if is_bulk {
+            self.count(place, |bulk| bulk - 1);
+        }
+        self.queues[place].tag = Some(tag);
+        for (end, host) in [packet.source, packet.destination].into_iter().enumerate() {
+            self.queues[place].hosts[end] = self.hosts[end].place(host);
+        }
+        if is_bulk {
+            self.count(place, |bulk| bulk + 1);
+        }
+        place
+    }
+
+    /// Queues that are in the rotation, and not only remembered.
+    pub const fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Lets a queue begin with a turn of `quantum` bytes.
+    pub fn begin(&mut self, place: usize, quantum: u64) {
+        self.set(place, Set::Sparse);
+        self.queues[place].deficit = 0;
+        self.credit(place, quantum);
+    }
+
+    /// Lets a queue wait for its next turn of `quantum` bytes.
+    pub fn end_turn(&mut self, place: usize, quantum: u64) {
+        let flow = &self.queues[place];
+        if flow.set == Set::Sparse {
+            self.set(place, if flow.backlog.len() > 0 { Set::Bulk } else { Set::SparseWaiting });
+        }
+        self.credit(place, quantum);
+    }
+
+    /// Lets a queue count as another kind than before.
+    pub fn set(&mut self, place: usize, set: Set) {
+        let before = core::mem::replace(&mut self.queues[place].set, set);
+        self.active += usize::from(set.is_active());
+        self.active -= usize::from(before.is_active());
+        match (before == Set::Bulk, set == Set::Bulk) {
+            (false, true) => self.count(place, |bulk| bulk + 1),
+            (true, false) => self.count(place, |bulk| bulk - 1),
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, place: usize, change: impl Fn(u64) -> u64) {
+        for (end, host) in self.queues[place].hosts.into_iter().enumerate() {
+            self.hosts[end].bulk[host] = change(self.hosts[end].bulk[host]);
+        }
+    }
+
+    /// Lets a queue send more: the `quantum` in bytes over the number of queues that fill the link, of its host that has more of them.
+    fn credit(&mut self, place: usize, quantum: u64) {
+        let flow = &mut self.queues[place];
+        let bulk = self.hosts.iter().zip(flow.hosts).map(|(hosts, host)| hosts.bulk[host]);
+        let shared = bulk.zip(self.isolation.shares()).filter(|(_, shares)| *shares).map(|(bulk, _)| bulk);
+        flow.deficit += ((quantum << 16) / shared.max().unwrap_or_default().max(1)) as i64;
+    }
+}
