@@ -160,6 +160,7 @@ class RunRecord:
         provenance: versions, machine, seeds, command line.
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
         damaged: repetitions that were executed and are left out, because a file of theirs is damaged.
+        keeps_parts: whether it was to keep what time was spent on.
     """
 
     study: dict[str, Any]
@@ -175,3 +176,4 @@ class RunRecord:
     limits: list[dict[str, Any]] = field(default_factory=list)
     compare_by: tuple[str, ...] = ("median",)
     damaged: list[Damage] = field(default_factory=list)
+    keeps_parts: bool = True

@@ -36,6 +36,7 @@ def run(
     quick: bool = False,
     jobs: int | None = None,
     packets: bool = False,
+    parts: bool = True,
     capture: bool = False,
     qlog: bool = False,
     profile: bool = False,
@@ -51,7 +52,8 @@ def run(
         output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
         quick: its variant for a first look.
         jobs: cells at a time; None for as many as the fidelity budget allows.
-        packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
+        packets, capture, qlog: files to keep of every cell. parts: keep what its time was spent on, too.
+        profile: sample where processor time goes.
         to: HOST[:PORT] of a `crosswind serve`, to which it runs over the network; the token is in CROSSWIND_TOKEN.
         on: the Dask cluster that runs the cells, as `--on` (docs/clusters.md); None for this machine.
         progress: sees the run go by.
@@ -67,7 +69,7 @@ def run(
         design, _ = over_network(design, to)
     options = RunOptions(
         output=Path(output) if output else None,
-        files=Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
+        files=Options(packets=packets, spent=parts, capture=capture, qlog=qlog, profile=profile),
         jobs=jobs,
         on=on,
         observers=[progress] if progress else [],

@@ -63,8 +63,11 @@ GROUPS = (
 )  # fmt: skip
 """Every group, in the order of charts. Each part of the catalogue is in one of them."""
 
-TAKES = "that takes the emulator, exchanges that succeed, and a cell of at most a million packets"
+TAKES = "that takes the emulator, exchanges that succeed, a cell of at most a million packets, and no --no-parts"
 """What to tell those whose cells do not tell."""
+
+NOT_KEPT = "the run was started with --no-parts: run it again without"
+"""The same where nobody wanted to know."""
 
 _PROPER = {
     "tcp": "TCP's",

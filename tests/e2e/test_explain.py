@@ -1,6 +1,5 @@
 """`crosswind explain`: exchanges whose packets are lost by index, in virtual time, so that every word is known."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,9 @@ def run(crosswind: Cli) -> Path:
     (crosswind.cwd / "study.toml").write_text(STUDY, encoding="utf-8")
     (crosswind.cwd / "lost").write_text("7 9\n", encoding="utf-8")
     place = crosswind.cwd / "run"
-    assert crosswind("run", "study.toml", "--output", str(place)).status == 0
+    ended = crosswind("run", "study.toml", "--output", str(place))
+    assert ended.status == 0
+    assert "kept:   parts " in ended.err
     return place
 
 
@@ -78,8 +79,13 @@ def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
     ):
         ended = crosswind("explain", str(run), *asked)
         assert (ended.status, ended.out, ended.err) == (2, "", f"error: {said}\n")
-    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["options"]["spent"] is True
+    without = str(crosswind.cwd / "without")
+    kept = crosswind("run", "study.toml", "--no-parts", "--output", without)
+    assert "kept:   no parts (--no-parts)\n" in kept.err
+    ended = crosswind("explain", without)
+    said = "nothing tells what the time of these exchanges was spent on\nhint: the run was started with --no-parts: "
+    assert (ended.status, ended.err) == (2, f"error: {said}run it again without\n")
+    assert "The run kept nothing that tells" in (Path(without) / "report.html").read_text(encoding="utf-8")
     (run / "cells" / "c000-r00" / "pieces.parquet").write_bytes(b"no table")
     assert "has changed" in crosswind("explain", str(run)).err
 

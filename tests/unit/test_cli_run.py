@@ -19,6 +19,7 @@ def test_a_run_prints_a_table_and_says_where_everything_is(crosswind: Crosswind,
     assert "median" in out
     (run,) = Path("crosswind-runs").iterdir()
     assert f"run:    {run}" in err
+    assert "kept:   samples alone" in err
     assert f"report: {run / 'report.html'}" in err
     assert "[2/2]" in err
     assert "<html" in (run / "report.html").read_text(encoding="utf-8")

@@ -45,12 +45,14 @@ def run(
 
 def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> None:
     events: list[str] = []
-    body = GOOD_END + "start(); say(event='ready', setup_ns=1); progress(); finish()"
+    body = GOOD_END + "start(); say(event='ready', setup_ns=1); progress(); say(event='measured'); finish()"
     end = run(fake_cell(body), on_event=lambda _, event: events.append(event.event))
-    assert events == ["started", "ready", "progress", "finished"]
+    assert events == ["started", "ready", "progress", "measured", "finished"]
     assert end.failure is None
     assert end.finished is not None
     assert end.finished.id == "a"
+    assert end.parts_ns is not None
+    assert 0 < end.parts_ns < end.elapsed_ns
 
 
 @pytest.mark.parametrize(

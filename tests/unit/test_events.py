@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from cell_events import FINISHED
 from crosswind.catalog import catalog_text
-from crosswind.cell.events import Error, Progress, ProtocolError, Ready, Started, read_event
+from crosswind.cell.events import Error, Measured, Progress, ProtocolError, Ready, Started, read_event
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.result import Finished, OutcomeCount, ProgramEnd
 
@@ -142,6 +142,7 @@ EVENTS: dict[str, type[BaseModel]] = {
     "started": Started,
     "ready": Ready,
     "progress": Progress,
+    "measured": Measured,
     "finished": Finished,
     "error": Error,
 }
@@ -191,7 +192,7 @@ def differences_of_objects(printed: Schema, read: Schema, parts: Mapping[str, Sc
     for key in sorted(printed["properties"].keys() & read["properties"].keys()):
         yield from differences(printed["properties"][key], read["properties"][key], parts, f"{place}.{key}")
     # The two that name an event have defaults, so that tests need not write them.
-    needed = set(read["required"]) | {"event", "schema"} & read["properties"].keys()
+    needed = set(read.get("required", ())) | {"event", "schema"} & read["properties"].keys()
     for key in sorted(needed ^ set(printed["required"])):
         yield f"{place}.{key} is always there in one of the two only"
 

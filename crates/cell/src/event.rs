@@ -28,6 +28,8 @@ pub enum Event {
     },
     /// How far the cell is.
     Progress(ProgressReport),
+    /// Everything is measured and written but what its time was spent on, which is worked out next. Only where that is asked for.
+    Measured {},
     /// The end, with the result.
     Finished(Box<CellResult>),
     /// The end, without a result.

@@ -92,6 +92,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     if wants_spent && ended.report.is_some() {
         let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
         let hosts = hosts(cell, &measured, virtual_time, &readback);
+        on_event(&Event::Measured {})?;
         write_what_time_was_spent_on(cell, &measured, Known { packets: &written.kept, quic: &quic, hosts }, zero)?;
     }
     if let Some(server) = known.server {

@@ -61,7 +61,7 @@ program: client server port resolver timeout_ns";
                       webtransport-datagram http1 https1 h2c http2 http3";
     assert_eq!(names(list(&catalogue, "transports"), "name").join(" "), transports);
     let events: Vec<_> = catalogue["events"].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(events, ["started", "ready", "progress", "finished", "error", "checked", "refused"]);
+    assert_eq!(events, ["started", "ready", "progress", "measured", "finished", "error", "checked", "refused"]);
     assert_eq!(catalogue["schema"], "crosswind.catalogue/1");
 }
 

@@ -65,6 +65,12 @@ class Progress(ProtocolObject):
         return min(1.0, self.done / self.total) if self.done and self.total else None
 
 
+class Measured(ProtocolObject):
+    """All is written but what time was spent on, which is worked out next."""
+
+    event: Literal["measured"] = "measured"
+
+
 class Error(ProtocolObject):
     """The cell did not run to its end."""
 
@@ -79,7 +85,7 @@ class Error(ProtocolObject):
         return Failure(self.kind, self.message, self.hint)
 
 
-CellEvent = Annotated[Started | Ready | Progress | Finished | Error, Field(discriminator="event")]
+CellEvent = Annotated[Started | Ready | Progress | Measured | Finished | Error, Field(discriminator="event")]
 """What a line of a cell's standard output may be."""
 
 _EVENTS: TypeAdapter[CellEvent] = TypeAdapter(CellEvent, config=ConfigDict(defer_build=True))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.cell.binary import BINARY, with_ports
-from crosswind.cell.events import CellEvent, Error, ProtocolError, Started, read_event
+from crosswind.cell.events import CellEvent, Error, Measured, ProtocolError, Started, read_event
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.result import Finished
@@ -45,13 +45,16 @@ _KEPT_STDERR_BYTES = 1000
 class CellEnd:
     """How a cell ended: exactly one of `finished` (its result) and `failure` is set.
 
-    Attributes: elapsed_ns: wall time. machine: the name of the one that ran it; None for this one.
+    Attributes:
+        elapsed_ns: wall time. machine: the name of the one that ran it; None for this one.
+        parts_ns: wall time that it took to work out what time was spent on; None where nobody asked or knows.
     """
 
     finished: Finished | None
     failure: Failure | None
     elapsed_ns: int
     machine: str | None = None
+    parts_ns: int | None = None
 
 
 class CellProcess:
@@ -81,6 +84,8 @@ class CellProcess:
         self._interrupted = False
         self._next_look = 0.0
         self._started = time.monotonic()
+        self._measured: float | None = None
+        self._parts_ns: int | None = None
         text = json.dumps(with_ports(cell, binary)).encode()
         if template is None:
             self._process: Program = Process(binary, text, _passed(cell))
@@ -166,7 +171,7 @@ class CellProcess:
         elapsed_ns = int((time.monotonic() - self._started) * 1e9)
         ended = self._result_or_failure(status)
         if isinstance(ended, Finished):
-            return CellEnd(finished=ended, failure=None, elapsed_ns=elapsed_ns)
+            return CellEnd(finished=ended, failure=None, elapsed_ns=elapsed_ns, parts_ns=self._parts_ns)
         return CellEnd(finished=None, failure=ended, elapsed_ns=elapsed_ns)
 
     def _take_output(self, data: bytes) -> None:
@@ -188,6 +193,10 @@ class CellProcess:
         except ProtocolError as error:
             self._break_off(str(error))
             return
+        if isinstance(event, Measured):
+            self._measured = time.monotonic()
+        elif isinstance(event, Finished) and self._measured is not None:
+            self._parts_ns = int((time.monotonic() - self._measured) * 1e9)
         if event is not None:
             self._last_event = event
             self._on_event(event)

@@ -23,7 +23,7 @@ from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
-from crosswind.report.text.format import count_of, quantity
+from crosswind.report.text.format import bytes_text, count_of, quantity
 from crosswind.temporary import temporary_directory
 from crosswind.warning import ResultWarning
 
@@ -311,7 +311,7 @@ def _path_lines(repetition: dict[str, Any]) -> list[str]:
 
 
 def _amount(direction: dict[str, Any]) -> str:
-    carried = f"{count_of(direction['packets'], 'packet')}, {_size(direction['bytes'])}"
+    carried = f"{count_of(direction['packets'], 'packet')}, {bytes_text(direction['bytes'])}"
     dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
     dropped += [f"{direction[name]} {name}" for name in ("duplicated", "corrupted") if direction[name]]
     marked = [f"{direction['marked']} marked"] if direction["marked"] else []
@@ -320,12 +320,6 @@ def _amount(direction: dict[str, Any]) -> str:
     if marked and not dropped:
         dropped = ["none dropped"]
     return f"{carried} ({', '.join([*dropped, *marked, *told, *queued]) or 'none dropped'})"
-
-
-def _size(size_bytes: int) -> str:
-    """Three digits, or four: 1810 -> "1.81 kB"."""
-    power = min(3, (len(str(size_bytes)) - 1) // 3)
-    return f"{size_bytes / 1000**power:.{4 if power else 3}g} {('B', 'kB', 'MB', 'GB')[power]}"
 
 
 def _again(repetition: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from crosswind.analysis.result import Conditions, NetworkConditions, PathConditi
 from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
-from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Tone
+from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Tone
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -40,6 +40,8 @@ _HOW_TO_READ_OVER_TIME = (
     "Dot: an exchange, by when it was due and how long it took from then on. Cross: a lost one. Shade: a change of the "
     "path holds."
 )
+
+_NOT_KEPT = "The run kept nothing that tells: it was started with `--no-parts`."
 
 _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have their own, named above"
 
@@ -104,7 +106,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
         *_of_parts(_BEFORE_METRICS, record, result, data),
         Section(
             "Where the time went",
-            sentences=spent_sentences(result),
+            sentences=spent_sentences(result) or ([] if record.keeps_parts else [Sentence(_NOT_KEPT)]),
             charts=[spent_charts(result, data)],
             tables=spent_tables(result),
         ),

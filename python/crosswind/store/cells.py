@@ -6,6 +6,7 @@ half-way leaves a `.part` that nobody reads and the next session removes.
 
 import os
 import shutil
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from crosswind.errors import DiskError
 from crosswind.store.checksums import Checksum
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
+from crosswind.store.kept import kind_of
 from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.tables import to_parquet
 
@@ -69,12 +71,16 @@ class CellsFolder:
         place = self._folder / name
         try:
             with disk_errors(part):
+                keeping_ns = Counter(result.keeping_ns)
                 for arrow in sorted(part.glob("*.arrow")):
+                    started_ns = time.perf_counter_ns()
                     to_parquet(arrow)
+                    if (kind := kind_of(arrow.name)) is not None:
+                        keeping_ns[kind] += time.perf_counter_ns() - started_ns
                 for leftover in part.glob("*.part"):
                     leftover.unlink()
-                files = checksums_in(part)
-                write_sealed(part / RESULT, {"run": self._run_id, **replace(result, files=files).as_json()})
+                stored = replace(result, files=checksums_in(part), keeping_ns=keeping_ns)
+                write_sealed(part / RESULT, {"run": self._run_id, **stored.as_json()})
                 sync_tree(part)
                 set_aside(place, "failed")
                 part.rename(place)

@@ -7,12 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from crosswind.errors import StoreError, UsageError
+from crosswind.errors import UsageError
 from crosswind.explained import Connection, PartOfConnection, Piece
 from crosswind.record import CONNECTION_PARTS_SCHEMA, CONNECTION_PIECES_SCHEMA, CONNECTION_SCHEMA
-from crosswind.spent import TAKES
 from crosswind.store.directory import Store
-from crosswind.store.explained import chosen_results
+from crosswind.store.explained import chosen_results, untold
 from crosswind.store.record import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS
 from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
@@ -58,7 +57,7 @@ def explained_connections(
     by_key = {result.key: result for result in chosen}
     found = [connection for result in chosen for connection in connections_of(store.directory, result)]
     if not found:
-        raise StoreError("nothing tells what the time of connections was spent on", hint=TAKES)
+        raise untold(store, "connections")
     if number is not None:
         if len(by_key) > 1:
             raise UsageError("every repetition has a connection with that number", hint="give --cell and --repetition")

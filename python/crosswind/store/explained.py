@@ -9,7 +9,7 @@ import polars as pl
 from crosswind.errors import StoreError, UsageError
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
-from crosswind.spent import TAKES
+from crosswind.spent import NOT_KEPT, TAKES
 from crosswind.store.directory import Store
 from crosswind.store.record import PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
@@ -27,10 +27,7 @@ def explained(
     tables = [(result, _table(store, result, SPENT, SPENT_SCHEMA)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:
-        raise StoreError(
-            "nothing tells what the time of these exchanges was spent on",
-            hint=TAKES,
-        )
+        raise untold(store, "these exchanges")
     if message is not None:
         return [_the_one(store, tables, message)]
     ordered = [(result, table.sort("whole_ns", descending=True).head(slowest)) for result, table in tables]
@@ -38,6 +35,12 @@ def explained(
     all_rows.sort(key=lambda found: -found[1]["whole_ns"])
     whole = {result.key: table for result, table in tables}
     return [_explained(store, result, row, whole[result.key]) for result, row, _ in all_rows[:slowest]]
+
+
+def untold(store: Store, what: str) -> StoreError:
+    """That nothing tells what the time of something was spent on, and why."""
+    hint = TAKES if store.manifest.options.spent else NOT_KEPT
+    return StoreError(f"nothing tells what the time of {what} was spent on", hint=hint)
 
 
 def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:

@@ -65,6 +65,7 @@ def record_of(store: Store) -> RunRecord:
         compare_by=tuple(presentation.get("compare_by", ("median",))),
         precision=None if manifest.precision is None else dict(manifest.precision),
         damaged=damaged,
+        keeps_parts=manifest.options.spent,
     )
 
 

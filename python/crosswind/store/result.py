@@ -28,6 +28,7 @@ class RepetitionResult:
         started, ended: UTC. elapsed_ns: by a clock that nobody sets.
         files: the checksum of every file beside the result, by name, once they are stored.
         machine: the name of the one that ran it; None for the one that the run was started on.
+        keeping_ns: what packets and parts took beside the measurement, by kind (crosswind.store.kept).
     """
 
     planned: PlannedCell
@@ -41,6 +42,7 @@ class RepetitionResult:
     failure: Failure | None
     files: Mapping[str, Checksum] = field(default_factory=dict)
     machine: str | None = None
+    keeping_ns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -76,6 +78,7 @@ class RepetitionResult:
             "ended": self.ended,
             "elapsed_ns": self.elapsed_ns,
             "machine": self.machine,
+            "keeping_ns": dict(self.keeping_ns),
             "files": {name: checksum.as_json() for name, checksum in self.files.items()},
         }
 
@@ -98,6 +101,7 @@ class RepetitionResult:
             failure=None if failure is None else Failure.from_json(failure),
             files={name: Checksum.from_json(checksum) for name, checksum in data["files"].items()},
             machine=data.get("machine"),
+            keeping_ns=data.get("keeping_ns", {}),
         )
 
 

@@ -21,6 +21,7 @@ from crosswind.errors import EngineError
 from crosswind.execution.admission import Admitted
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.stops import StopRequests
+from crosswind.store.kept import PARTS
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import RepetitionResult
 
@@ -194,6 +195,7 @@ class RunningCell:
             finished=end.finished,
             failure=end.failure,
             machine=end.machine,
+            keeping_ns={} if end.parts_ns is None else {PARTS: end.parts_ns},
         )
 
 

@@ -166,6 +166,12 @@ def quantity(value: float | None, unit: str) -> str:
     return NOTHING if value is None else f"{short_number(value / divisor)} {label}".rstrip()
 
 
+def bytes_text(size_bytes: int) -> str:
+    """Three digits, or four: 1810 -> "1.81 kB"."""
+    power = min(3, (len(str(size_bytes)) - 1) // 3)
+    return f"{size_bytes / 1000**power:.{4 if power else 3}g} {('B', 'kB', 'MB', 'GB')[power]}"
+
+
 def short_number(value: float) -> str:
     """Three significant digits, and never an exponent: "0.0503", "2 700"."""
     text = f"{value:.3g}"
