@@ -3,6 +3,7 @@
 //! so that both kinds of senders get the same rate. Where the RFC leaves a choice this is as in Linux: the queues share the link by
 //! weights, the controller follows the longer delay, and the packet that leaves is dropped or marked.
 
+use super::updates::Updates;
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::link::LinkSettings;
 use crate::{Ecn, Packet};
@@ -22,7 +23,7 @@ pub struct DualPi2 {
     limit: Limit,
     rules: Rules,
     draws: Draws,
-    next_update: Instant,
+    updates: Updates,
     /// The controller's probability: its square is that of classic packets.
     probability: f64,
     old_delay: Duration,
@@ -71,7 +72,7 @@ impl DualPi2 {
             classic: Backlog::new(settings.counting),
             limit: Limit::of(settings),
             draws: Draws { squared: [seed.child("first"), seed.child("second")], coupled: seed.child("coupled") },
-            next_update: Instant::ZERO + rules.update,
+            updates: Updates::new(rules.update),
             probability: 0.0,
             old_delay: Duration::ZERO,
             credit: rules.credit,
@@ -81,17 +82,13 @@ impl DualPi2 {
 
     /// Does what was to be done up to `now`.
     fn catch_up(&mut self, now: Instant) {
-        while self.next_update <= now {
-            if self.probability == 0.0 && self.old_delay == Duration::ZERO && self.len() == 0 {
-                // Nothing changes until a packet waits.
-                let update = self.rules.update.as_nanos();
-                let missed = (now - self.next_update).as_nanos() / update + 1;
-                self.next_update += Duration::from_nanos(missed * update);
-                return;
-            }
-            self.update(self.next_update);
-            self.next_update += self.rules.update;
+        while let Some(at) = self.updates.due(now, self.rules.update, self.is_at_rest()) {
+            self.update(at);
         }
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.probability == 0.0 && self.old_delay == Duration::ZERO && self.len() == 0
     }
 
     fn update(&mut self, now: Instant) {

@@ -9,6 +9,7 @@ mod fq_codel;
 mod pie;
 mod red;
 mod settings;
+mod updates;
 
 pub(crate) use backlog::{Backlog, Limit};
 pub use cake::{Cake, Isolation, Tins};

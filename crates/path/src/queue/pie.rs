@@ -1,6 +1,7 @@
 //! Proportional integral controller enhanced, PIE (RFC 8033): arriving packets are dropped with a probability that follows how long
 //! packets have waited, and whether that grows. The delay is that of the last packet that left, as in Linux.
 
+use super::updates::Updates;
 use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::Packet;
 use crate::link::LinkSettings;
@@ -20,7 +21,7 @@ pub struct Pie {
     limit: Limit,
     rules: Rules,
     seed: Seed,
-    next_update: Instant,
+    updates: Updates,
     probability: f64,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
@@ -64,7 +65,7 @@ impl Pie {
             backlog: Backlog::new(settings.counting),
             limit: Limit::of(settings),
             seed,
-            next_update: Instant::ZERO + rules.update,
+            updates: Updates::new(rules.update),
             probability: 0.0,
             accumulated: 0.0,
             delay: Duration::ZERO,
@@ -76,16 +77,8 @@ impl Pie {
 
     /// Does what was to be done up to `now`.
     fn catch_up(&mut self, now: Instant) {
-        while self.next_update <= now {
-            if self.is_at_rest() {
-                // Nothing changes until a packet waits.
-                let update = self.rules.update.as_nanos();
-                let missed = (now - self.next_update).as_nanos() / update + 1;
-                self.next_update += Duration::from_nanos(missed * update);
-                return;
-            }
+        while self.updates.due(now, self.rules.update, self.is_at_rest()).is_some() {
             self.update();
-            self.next_update += self.rules.update;
         }
     }
 
