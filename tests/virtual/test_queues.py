@@ -73,9 +73,17 @@ def test_codel_drops_and_marks_as_many_as_the_kernels(
     ours = by_path(paced, {"discipline": discipline, "queue": "10000p"}, Traffic(flows))
     assert len(ours.dropped) == pytest.approx(len(theirs.dropped), rel=0.05)
     assert len(ours.marked) == pytest.approx(len(theirs.marked), rel=0.05)
-    # Until the second drop nobody needs a root. The kernel's bucket has ticks of its own: a packet more or less.
-    first, first_of_kernel = (min(fates.dropped | fates.marked) for fates in (ours, theirs))
-    assert abs(first - first_of_kernel) <= 1
+
+
+def test_codel_begins_with_the_packet_of_the_kernels(template: Template, paced: Paced) -> None:
+    # A packet leaves every 1 ms. Where one leaves just when an interval of 100 ms ends, RFC 8289 drops it, and the
+    # kernel only if its clock has ticked: in 7 of 12 guests that began 83 us apart. With 100.5 ms all 12 agree.
+    traffic = Traffic(phases=((300, 150),))
+    theirs = by_kernel(template, paced, "codel limit 10000 target 4.8ms interval 100.5ms ecn", traffic)
+    codel = {"discipline": "codel", "queue_target": "4.8ms", "queue_interval": "100.5ms"}
+    ours = by_path(paced, codel, traffic)
+    # Until the second drop nobody needs a root.
+    assert sorted(ours.dropped)[:2] == sorted(theirs.dropped)[:2]
 
 
 def test_pie_drops_as_many_as_the_kernels(template: Template, paced: Paced) -> None:
