@@ -193,6 +193,30 @@ def test_quics_flow_control_is_told_from_its_congestion_window() -> None:
     assert quic(transfer("200kB"), quic_connection_window="20kB") == usual | {"connection_window": 200}
 
 
+@pytest.mark.parametrize(("transport", "slow_start"), [("h2c", 3), ("http2", 2)])
+def test_http2s_flow_control_is_told_from_tcps_congestion_window(transport: str, slow_start: int) -> None:
+    # A window of 65,535 bytes over 113 ms is 4.64 Mbit/s. Slow start lets the first of them go in three round trips; a
+    # record of TLS may have both what the last of these and what the window held back.
+    def download(**host: object) -> dict[str, float]:
+        workload = {"transport": transport, **transfer("1MB", direction="download")}
+        found = spent(virtual({"delay": "56.5ms"}, workload=workload, host={"congestion_control": "cubic", **host}))
+        del found["tcp_handshake"], found["propagation_forward"], found["propagation_reverse"]
+        return found
+
+    usual = {"security_handshake": 113} if transport == "http2" else {}
+    waits = {"congestion_window": slow_start * 113, "stream_window": (17 - slow_start) * 113}
+    assert download(http2_stream_window="65535B") == usual | waits
+    assert download(http2_connection_window="65535B")["connection_window"] > 14 * 113
+    assert not {"stream_window", "connection_window"} & download().keys()
+
+
+def test_an_exchange_of_http1_waits_for_the_one_before_it() -> None:
+    # 100 a second, each of which takes a round trip of 20 ms.
+    workload = {"transport": "http1", **echoes(5, mode="open", rate=100)}
+    waited = virtual({"delay": "10ms"}, workload=workload).spent["head_of_line_ns"]
+    assert [round(ns / MS, 1) for ns in waited] == [0, 10, 20, 30, 40]
+
+
 def test_every_loss_that_is_named_is_one_of_qlogs(tmp_path: Path) -> None:
     study = Study.adhoc(
         "echo",

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, flows};
-use crosswind_ledger::{Headers, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
+use crosswind_ledger::{Headers, HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 use std::hint::black_box;
@@ -14,6 +14,7 @@ const PROPAGATION: Duration = Duration::from_millis(10);
 const SEGMENT: u32 = 1448;
 /// Of a segment on a link of 100 Mbit/s.
 const ON_THE_WIRE: Duration = Duration::from_micros(120);
+static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
     tail_loss_probes: true,
@@ -59,7 +60,7 @@ fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant
     let before = peak_memory();
     let start = time::Instant::now();
     let quic = <[QuicLog; 2]>::default();
-    let attribution = Attribution::new(packets, &quic, HOSTS);
+    let attribution = Attribution::new(packets, &quic, &NO_HTTP, HOSTS);
     let sorted = start.elapsed();
     let mut pieces = 0;
     for &(side, written, received) in legs {

@@ -7,6 +7,7 @@
 mod bytes;
 mod datagrams;
 mod flows;
+mod http;
 mod links;
 mod part;
 mod quic;
@@ -20,7 +21,7 @@ pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
 pub use walk::Window;
 
-use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
+use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
@@ -87,13 +88,17 @@ pub enum Carried {
         /// How many were when it had been.
         end: u64,
     },
-    /// Those of a stream of QUIC.
+    /// Those of a stream of QUIC or HTTP/2, or over HTTP/1.1 of an exchange, the first being 1.
     Stream {
         /// Which.
         stream: u64,
+        /// How many bytes the stream has before it; none where its size says so.
+        start: Option<u64>,
         /// How many bytes the stream has up to its end; none where the message is all of it.
         end: Option<u64>,
     },
+    /// A datagram of QUIC: how many its connection has sent before it.
+    Datagram(u64),
 }
 
 /// The connections of a packet table.
@@ -106,9 +111,9 @@ pub struct Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
-    /// Sorts `packets`, which may stand in any order, by connection. `quic` is what the client and the server have sent over QUIC, as
-    /// far as that is known.
-    pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], hosts: Hosts) -> Self {
+    /// Sorts `packets`, which may stand in any order, by connection. `quic` is what the client and the server have sent over QUIC,
+    /// `http` what they have written over HTTP, as far as that is known.
+    pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], http: &'a [Vec<HttpEnd>; 2], hosts: Hosts) -> Self {
         let mut segments: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         let mut datagrams: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         for packet in packets {
@@ -120,7 +125,9 @@ impl<'a> Attribution<'a> {
                 _ => {}
             }
         }
-        let tcp = segments.into_iter().map(|(port, packets)| (port, connections(packets, hosts))).collect();
+        let mut tcp: HashMap<u16, Vec<Connection<'a>>> =
+            segments.into_iter().map(|(port, packets)| (port, connections(packets, hosts))).collect();
+        add_http(&mut tcp, http);
         let known = quic.each_ref().map(Known::new);
         let (mut quic, mut udp) = (HashMap::new(), HashMap::new());
         for (port, packets) in datagrams {
@@ -149,6 +156,15 @@ impl<'a> Attribution<'a> {
         trail.finish()
     }
 
+    /// When the server had all of a request: a stream of QUIC or HTTP/2, or an exchange over HTTP/1.1, by `before`.
+    pub fn request_arrival(&self, client_port: u16, stream: u64, before: Instant) -> Option<Instant> {
+        if let Some(connection) = self.connection(client_port, before) {
+            return connection.arrival(Side::Forward, stream, before);
+        }
+        let all = self.quic.get(&client_port)?;
+        all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
+    }
+
     /// How long TCP's connect waited for its timer, of the connection that was set up from `from` to `to`, and how often.
     pub fn syn_timer(&self, client_port: u16, from: Instant, to: Instant) -> (Duration, u32) {
         let Some(connection) = self.connection(client_port, to) else { return (Duration::ZERO, 0) };
@@ -158,6 +174,21 @@ impl<'a> Attribution<'a> {
     fn connection(&self, port: u16, before: Instant) -> Option<&Connection<'a>> {
         let all = self.tcp.get(&port)?;
         all[..all.partition_point(|connection| connection.began <= before)].last()
+    }
+}
+
+/// Adds to connections what their ends wrote over HTTP.
+fn add_http<'a>(tcp: &mut HashMap<u16, Vec<Connection<'a>>>, http: &'a [Vec<HttpEnd>; 2]) {
+    let mut ends: HashMap<(u16, usize), [Option<&HttpEnd>; 2]> = HashMap::new();
+    for (end, side) in http.iter().zip(0..).flat_map(|(ends, side)| ends.iter().map(move |end| (end, side))) {
+        let began = tcp.get(&end.client_port).map_or(0, |all| all.partition_point(|it| it.began <= end.began));
+        ends.entry((end.client_port, began)).or_default()[side] = Some(end);
+    }
+    for ((port, began), ends) in ends {
+        let connection = tcp.get_mut(&port).and_then(|all| all.get_mut(began.checked_sub(1)?));
+        if let Some(connection) = connection {
+            connection.add_http(ends);
+        }
     }
 }
 

@@ -104,6 +104,8 @@ struct Half<'a> {
     /// In the order of arriving.
     arrivals: Vec<(Instant, u32)>,
     streams: HashMap<u64, ByteStream>,
+    /// Which of `sends` have messages without a stream.
+    datagrams: Vec<u32>,
     /// What its receiver has acknowledged, in the order in which that arrived at its sender.
     acks: Vec<Ack>,
     /// How many bytes its receiver takes, likewise.
@@ -152,9 +154,16 @@ impl<'a> QuicConnection<'a> {
         let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
         let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links };
         match leg.carried {
-            Carried::Stream { stream, end } => walk.stream(stream, end, trail),
+            Carried::Stream { stream, start, end } => walk.stream(stream, start, end, trail),
+            Carried::Datagram(number) => walk.datagram(number, trail),
             Carried::Unknown | Carried::Bytes { .. } => walk.unnumbered(trail),
         }
+    }
+
+    /// When the receiver had all bytes of a stream, by `before`.
+    pub fn arrival(&self, side: Side, stream: u64, before: Instant) -> Option<Instant> {
+        let stream = self.back(side.opposite()).streams.get(&stream)?;
+        stream.completion_of(stream.sent()).map(|done| done.at).filter(|&at| at <= before)
     }
 
     const fn back(&self, side: Side) -> &Half<'a> {
@@ -175,11 +184,11 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// A message on a stream, up to `end`, or all of it.
-    fn stream(&self, number: u64, end: Option<u64>, trail: &mut Trail) {
+    /// A message on a stream, from `start` to `end`, or all of it.
+    fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut Trail) {
         let Some(stream) = self.half.streams.get(&number) else { return };
         let (start, end) = match end {
-            Some(end) => (end.saturating_sub(self.leg.bytes), end),
+            Some(end) => (start.unwrap_or_else(|| end.saturating_sub(self.leg.bytes)), end),
             None => (0, stream.sent()),
         };
         let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.leg.received) else { return };
@@ -195,6 +204,19 @@ impl Walk<'_, '_> {
             (send, byte) = (own, last);
         }
         self.follow(send, Some((stream, byte)), trail);
+    }
+
+    /// A message that is a datagram.
+    fn datagram(&self, number: u64, trail: &mut Trail) {
+        let sent = usize::try_from(number).ok().and_then(|number| self.half.datagrams.get(number));
+        let Some(send) = sent.map(|&send| send as usize) else { return };
+        let sent = &self.half.sends[send];
+        let Some(at) = sent.arrived.filter(|&at| at <= self.leg.received) else { return };
+        if sent.packet.entered < self.leg.written {
+            return;
+        }
+        trail.name(at, Part::receiver(self.leg.side), Place::receiver(self.leg.side), None, 0);
+        self.follow(send, None, trail);
     }
 
     /// A message of which no stream is known: what arrived last, if it can be nothing else.
@@ -399,6 +421,7 @@ impl<'a> Half<'a> {
             sends: originals,
             arrivals: Vec::new(),
             streams: HashMap::new(),
+            datagrams: Vec::new(),
             acks: Vec::new(),
             limits: Vec::new(),
         };
@@ -414,6 +437,11 @@ impl<'a> Half<'a> {
         half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
         half.arrivals.sort_unstable();
         half.add_streams();
+        let has_datagrams = |send: &u32| {
+            half.frames(*send as usize).filter(|frame| matches!(frame, QuicFrame::Datagram { .. })).count()
+        };
+        half.datagrams =
+            (0..half.sends.len() as u32).flat_map(|send| std::iter::repeat_n(send, has_datagrams(&send))).collect();
         half
     }
 

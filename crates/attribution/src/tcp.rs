@@ -1,12 +1,14 @@
 //! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
 
 use crate::bytes::ByteStream;
+use crate::http::{Http, Opened};
 use crate::links::Links;
 use crate::trail::Place;
 use crate::{Carried, Hosts, Leg, Part, Trail};
-use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
+use crosswind_ledger::{Headers, HttpEnd, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::ops::Range;
 
 /// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
 pub const INITIAL_WINDOW: u64 = 10;
@@ -20,6 +22,7 @@ pub struct Connection<'a> {
     syns: Vec<Instant>,
     forward: Half<'a>,
     reverse: Half<'a>,
+    http: [Option<Http<'a>>; 2],
 }
 
 /// What one host sent to the other.
@@ -37,6 +40,24 @@ pub struct Half<'a> {
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
     pub sack: bool,
+}
+
+/// What ended a wait.
+enum Answer {
+    /// An acknowledgement.
+    Ack(usize),
+    /// A window of HTTP/2 that opened.
+    Window(Opened),
+}
+
+/// When HTTP wrote the last bytes of a segment.
+enum Written {
+    /// Before it was sent, or when is not known.
+    Earlier,
+    /// Then, when a window had opened.
+    Held(Part, Opened),
+    /// Then, and all time before has its name.
+    AtOnce,
 }
 
 pub struct Segment<'a> {
@@ -100,7 +121,27 @@ impl<'a> Connection<'a> {
             .collect();
         let [forward, reverse] =
             Side::BOTH.map(|side| Half::new(packets, side, of_syn(side), of_syn(side.opposite()), hosts));
-        Self { began, hosts, syns, forward, reverse }
+        Self { began, hosts, syns, forward, reverse, http: [None, None] }
+    }
+
+    /// Adds what its client and its server wrote over HTTP, as far as that is known.
+    pub fn add_http(&mut self, ends: [Option<&'a HttpEnd>; 2]) {
+        self.http = Side::BOTH.map(|side| {
+            let (own, other) = (ends[side as usize]?, side.opposite());
+            Some(Http::new(own, ends[other as usize].map(|end| (end, &self.half(other).bytes))))
+        });
+    }
+
+    /// When the receiver had all bytes of a stream of HTTP, or of an exchange over HTTP/1.1, by `before`.
+    pub fn arrival(&self, side: Side, stream: u64, before: Instant) -> Option<Instant> {
+        let end = self.http_bytes(side, stream, before)?.last()?.end;
+        self.half(side).bytes.completion_of(end).map(|done| done.at)
+    }
+
+    /// The bytes of a stream of HTTP that the receiver had by `before`.
+    fn http_bytes(&self, side: Side, stream: u64, before: Instant) -> Option<Vec<Range<u64>>> {
+        let (http, bytes) = (self.http[side as usize].as_ref()?, &self.half(side).bytes);
+        Some(http.bytes_of(stream, |end| bytes.completion_of(end).is_some_and(|done| done.at <= before)))
     }
 
     /// How long it waited for SYNs that it sent again from `from` to `to`, and how many those are.
@@ -123,12 +164,20 @@ impl<'a> Connection<'a> {
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let (half, other) = (self.half(leg.side), self.half(leg.side.opposite()));
-        let (done, own) = match leg.carried {
+        let own = match leg.carried {
             // Where another end counted, as of a proxy's, time tells.
             Carried::Bytes { start, end } if end > start && end <= half.bytes.sent() => {
-                (half.bytes.completion_of(end).filter(|done| done.at <= leg.received), Some(start..end))
+                Some(std::iter::once(start..end).collect())
             }
-            _ => (half.bytes.completion(leg.received), None),
+            Carried::Stream { stream, .. } => self.http_bytes(leg.side, stream, leg.received),
+            _ => None,
+        };
+        let done = match &own {
+            Some(own) => {
+                let done = own.last().and_then(|own| half.bytes.completion_of(own.end));
+                done.filter(|done| done.at <= leg.received)
+            }
+            None => half.bytes.completion(leg.received),
         };
         // A host that sends first waits for the end of the handshake alone.
         let acknowledged = other.acks_until(leg.received).last().filter(|ack| ack.arrived >= leg.written);
@@ -145,13 +194,17 @@ impl<'a> Connection<'a> {
         // Where they are not known, bytes that were sent before the message was handed over are another's.
         let is_before = |send: usize| half.sends[send].packet.entered < leg.written;
         let is_others = match &own {
-            Some(own) => byte < own.start,
+            Some(own) => !own.iter().any(|own| own.contains(&byte)),
             None => half.bytes.first_with(byte).is_some_and(is_before),
         };
         if is_others {
-            let found = || half.bytes.first_byte(is_before).map(|start| start..start + leg.bytes.max(1));
+            let found = || {
+                half.bytes.first_byte(is_before).map(|start| std::iter::once(start..start + leg.bytes.max(1)).collect())
+            };
             let Some(own) = own.or_else(found) else { return };
-            let Some((at, last, missing)) = half.bytes.last_of(&own, |it| half.sends[it].arrived) else { return };
+            let arrived = |send: usize| half.sends[send].arrived;
+            let last = own.iter().filter_map(|own| half.bytes.last_of(own, arrived)).max_by_key(|it| it.0);
+            let Some((at, last, missing)) = last else { return };
             trail.name(at, Part::HeadOfLine, Place::receiver(leg.side), Some(half.sends[send].packet), 0);
             (send, byte) = (last, missing);
         }
@@ -166,8 +219,12 @@ impl<'a> Connection<'a> {
         if sent == send {
             sent = self.recovery(half, sent, byte, trail);
         }
-        while let Some((why, ack)) = self.reason(half, leg, sent, trail) {
-            let Some(cause) = self.acknowledged(half, side, ack, why, links, trail) else { return };
+        while let Some((why, answer)) = self.reason(half, leg, sent, trail) {
+            let cause = match answer {
+                Answer::Ack(ack) => self.acknowledged(half, side, ack, why, links, trail),
+                Answer::Window(opened) => self.opened(side, &opened, why, links, trail),
+            };
+            let Some(cause) = cause else { return };
             let begun_with = links.follow(half.sends[cause].packet, Some(why), trail);
             // Where a path takes no time, a cause might be its own.
             let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
@@ -231,9 +288,9 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Why a segment with new bytes was sent when it was: the name of the wait, and the acknowledgement that ended it. None when
-    /// the trail is done, or nothing more is known.
-    fn reason(&self, half: &Half<'a>, leg: Leg, mut send: usize, trail: &mut Trail) -> Option<(Part, usize)> {
+    /// Why a segment with new bytes was sent when it was: the name of the wait, and what ended it. None when the trail is done, or
+    /// nothing more is known.
+    fn reason(&self, half: &Half<'a>, leg: Leg, mut send: usize, trail: &mut Trail) -> Option<(Part, Answer)> {
         let side = leg.side;
         loop {
             if trail.is_done() {
@@ -241,10 +298,15 @@ impl<'a> Connection<'a> {
             }
             let sent = &half.sends[send];
             let at = sent.packet.entered;
+            match self.written(leg, sent, trail) {
+                Written::Earlier => {}
+                Written::Held(why, opened) => return Some((why, Answer::Window(opened))),
+                Written::AtOnce => return None,
+            }
             let seen = half.acks_until(at).len();
             if seen > 0 && at.saturating_since(half.acks[seen - 1].arrived) <= self.hosts.promptness {
                 let why = self.limit(half, send, seen - 1);
-                return Some((why, seen - 1));
+                return Some((why, Answer::Ack(seen - 1)));
             }
             // A timer sent it again.
             let first = half.bytes.first_with(sent.start).filter(|&first| first < send);
@@ -268,6 +330,49 @@ impl<'a> Connection<'a> {
             trail.name(half.sends[previous].packet.entered, part, Place::sender(side), Some(sent.packet), 0);
             send = previous;
         }
+    }
+
+    /// Whether HTTP wrote a segment's last bytes only when it was sent, and what it had waited for.
+    fn written(&self, leg: Leg, sent: &Segment<'_>, trail: &mut Trail) -> Written {
+        let (side, at, promptness) = (leg.side, sent.packet.entered, self.hosts.promptness);
+        let Some(http) = &self.http[side as usize] else { return Written::Earlier };
+        let Some(write) = http.write_up_to(sent.end) else { return Written::Earlier };
+        let written = http.at(write);
+        if written > at || at.saturating_since(written) > promptness {
+            return Written::Earlier;
+        }
+        if let Some((why, opened)) = http.held(write, promptness) {
+            return Written::Held(why, opened);
+        }
+        let Carried::Stream { stream, .. } = leg.carried else { return Written::Earlier };
+        if !http.begins(write, stream) {
+            return Written::Earlier;
+        }
+        // Over HTTP/1.1 an exchange waits for the one before it.
+        let before = self.arrival(side.opposite(), stream.wrapping_sub(1), at).filter(|&it| it > trail.beginning());
+        let place = Place::sender(side);
+        trail.name(before.unwrap_or(written), Part::sender(side), place, Some(sent.packet), 0);
+        let part = if before.is_some() { Part::HeadOfLine } else { Part::sender(side) };
+        trail.name(trail.beginning(), part, place, Some(sent.packet), 0);
+        Written::AtOnce
+    }
+
+    /// Goes back through what opened a window of HTTP/2 to the segment that it answers, which is returned.
+    fn opened(&self, side: Side, opened: &Opened, why: Part, links: &Links<'a>, trail: &mut Trail) -> Option<usize> {
+        let (half, other) = (self.half(side), self.half(side.opposite()));
+        trail.name(opened.at, Part::sender(side), Place::sender(side), None, 0);
+        let begun_with = links.follow(other.sends[opened.send].packet, Some(why), trail);
+        let mut sent = other.send_of(begun_with)?;
+        if sent == opened.send {
+            sent = self.recovery(other, sent, opened.missing, trail);
+        }
+        let packet = other.sends[sent].packet;
+        let until = half.arrivals.partition_point(|&(at, _)| at <= packet.entered);
+        let &(at, answered) = half.arrivals[..until].last()?;
+        // Its program had not read yet.
+        let is_prompt = packet.entered.saturating_since(at) <= self.hosts.promptness;
+        trail.name(at, if is_prompt { Part::receiver(side) } else { why }, Place::receiver(side), Some(packet), 0);
+        (!trail.is_done()).then_some(answered as usize)
     }
 
     /// What kept a segment from being sent until the acknowledgement `ack` came.

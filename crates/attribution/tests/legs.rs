@@ -2,13 +2,16 @@
 //! packets are.
 
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, flows};
-use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP, Verdict};
+use crosswind_ledger::{
+    DropCause, Headers, HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP, Verdict,
+};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 const PORT: u16 = 40_000;
 const PROPAGATION_US: u64 = 1000;
+static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
     tail_loss_probes: true,
@@ -93,7 +96,7 @@ impl Wire {
             carried: Carried::Unknown,
             alone,
         };
-        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
+        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, at(written), at(received));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
@@ -156,7 +159,7 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     let leg = |received, carried| {
         let (side, client_port, written, alone) = (Side::Forward, PORT, at(10_000), false);
         let leg = Leg { side, client_port, written, received: at(received), bytes: 90, carried, alone };
-        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
+        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, at(10_000), at(received));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
     };
@@ -227,7 +230,7 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
             alone: true,
         };
         let hosts = Hosts { send_buffer, ..HOSTS };
-        Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), hosts).leg(leg)[0].part
+        Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg)[0].part
     };
     assert_eq!(held(TCP_PSH, Some(1000)), Part::SendBuffer);
     // There was room, or more to be sent, or the kernel may let the buffer grow.
@@ -281,7 +284,7 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
         carried: Carried::Unknown,
         alone: true,
     };
-    let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg(2900));
+    let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg(2900));
     assert_is_whole(&pieces, at(10_000), at(15_000));
     let parts: Vec<_> = pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect();
     let (link, queue) = (Part::SerialisationForward, Part::QueueingForward);
@@ -362,7 +365,7 @@ proptest! {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
         let leg = Leg { side, client_port: PORT, written, received, bytes, carried: Carried::Unknown, alone };
-        let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), HOSTS).leg(leg);
+        let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
     }
 

@@ -1,7 +1,7 @@
 //! Legs over QUIC whose packets are written by hand, with exact answers; and over any packets: pieces are the leg.
 
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part};
-use crosswind_ledger::{DropCause, Headers, PacketRecord, QuicLog, QuicSpace, UDP, Verdict};
+use crosswind_ledger::{DropCause, Headers, HttpEnd, PacketRecord, QuicLog, QuicSpace, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -9,6 +9,7 @@ use proptest::prelude::*;
 const PORT: u16 = 40_000;
 /// One way, of a path without a link.
 const TRIP_US: u64 = 1000;
+static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
     tail_loss_probes: true,
@@ -110,7 +111,7 @@ impl Wire {
     }
 
     fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
-        let pieces = Attribution::new(&self.packets, &self.logs, HOSTS).leg(leg);
+        let pieces = Attribution::new(&self.packets, &self.logs, &NO_HTTP, HOSTS).leg(leg);
         let ends: Vec<_> = pieces.iter().map(|it| it.to).collect();
         let begins: Vec<_> = pieces.iter().map(|it| it.from).collect();
         assert_eq!([&[leg.written][..], &ends].concat(), [&begins[..], &[leg.received]].concat());
@@ -126,7 +127,7 @@ impl Wire {
             written: at(written),
             received: at(received),
             bytes,
-            carried: Carried::Stream { stream: 0, end: Some(end) },
+            carried: Carried::Stream { stream: 0, start: None, end: Some(end) },
             alone: false,
         })
     }
@@ -204,7 +205,7 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
         written: at(12_000),
         received: at(13_000),
         bytes: 90,
-        carried: Carried::Stream { stream: 4, end: None },
+        carried: Carried::Stream { stream: 4, start: None, end: None },
         alone: false,
     };
     assert_eq!(wire.pieces(other), [FLIGHT]);
@@ -263,7 +264,7 @@ proptest! {
         forward: bool, written in 0_u64..40_000, took in 1_u64..20_000, bytes in 0_u64..1000,
         carried in prop_oneof![
             Just(Carried::Unknown),
-            (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Carried::Stream { stream, end }),
+            (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Carried::Stream { stream, start: None, end }),
         ],
         alone: bool,
     ) {

@@ -13,7 +13,9 @@ use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets};
+use crosswind_transport::{
+    Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
+};
 use crosswind_units::Instant;
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning};
 use std::fs::File;
@@ -41,12 +43,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         (false, true) if is_of_programs(cell) => MOST_OF_PROGRAMS,
         _ => usize::MAX,
     };
-    let known_quic =
-        (wants_spent && cell.workload.connections().is_some()).then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
+    let records = wants_spent && cell.workload.connections().is_some();
+    let known_quic = records.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
     let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
+    let known_http = records.then(|| Arc::new(HttpEnds::new(testbed.clock, MOST_PACKETS)));
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
@@ -54,7 +57,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
     between.start_capture()?;
     let virtual_time = machine.virtual_time;
-    let quic = known_quic.clone();
+    let (quic, http) = (known_quic.clone(), known_http.clone());
     let tcp = wants_tcp(cell).then(|| Arc::new(TcpSockets::new(testbed.clock)));
     let run = Run {
         cell,
@@ -65,6 +68,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         deadline,
         virtual_time,
         quic,
+        http,
         tcp: tcp.clone(),
     };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
@@ -91,9 +95,11 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }
     if wants_spent && ended.report.is_some() {
         let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
+        let http = known_http.map(|ends| ends.take()).unwrap_or_default();
         let hosts = hosts(cell, &measured, virtual_time, &readback);
         on_event(&Event::Measured {})?;
-        write_what_time_was_spent_on(cell, &measured, Known { packets: &written.kept, quic: &quic, hosts }, zero)?;
+        let known = Known { packets: &written.kept, quic: &quic, http: &http, hosts };
+        write_what_time_was_spent_on(cell, &measured, known, zero)?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -233,6 +239,8 @@ struct Run<'a> {
     virtual_time: bool,
     /// Where QUIC packets are recorded.
     quic: Option<Arc<QuicPackets>>,
+    /// Where what HTTP/1.1 and HTTP/2 write is recorded.
+    http: Option<Arc<HttpEnds>>,
     /// Where what the kernel knows of TCP sockets is kept.
     tcp: Option<Arc<TcpSockets>>,
 }
@@ -306,6 +314,7 @@ impl Run<'_> {
             security,
             tcp_totals: self.between.tcp_totals(),
             quic_packets: self.quic.clone(),
+            http_ends: self.http.clone(),
             tcp_sockets: self.tcp.clone(),
             ..self.cell.connection_settings()
         })
@@ -363,6 +372,10 @@ impl Cell {
                 time_threshold: self.host.quic_time_threshold,
                 stream_window: self.host.quic_stream_window_bytes,
                 connection_window: self.host.quic_connection_window_bytes,
+            },
+            http2: Http2Windows {
+                stream: self.host.http2_stream_window_bytes.unwrap_or(Http2Windows::default().stream),
+                connection: self.host.http2_connection_window_bytes.unwrap_or(Http2Windows::default().connection),
             },
             resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
             polling: needs.is_some_and(|needs| needs.polling),

@@ -4,7 +4,7 @@ use crate::{Cell, CellError, table::write_table};
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, Place, with_parts};
 use crosswind_host::{Qdisc, Readback};
 use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
-use crosswind_ledger::{Column, PacketRecord, QuicLog, Row};
+use crosswind_ledger::{Column, HttpEnd, PacketRecord, QuicLog, Row};
 use crosswind_path::Side;
 use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
@@ -91,6 +91,8 @@ pub struct Known<'a> {
     pub packets: &'a [PacketRecord],
     /// What client and server have sent over QUIC.
     pub quic: &'a [QuicLog; 2],
+    /// What they have written over HTTP/1.1 and HTTP/2.
+    pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
 }
 
@@ -102,7 +104,7 @@ pub fn write_spent(
     known: Known<'_>,
     zero: Instant,
 ) -> Result<(), CellError> {
-    let attribution = Attribution::new(known.packets, known.quic, known.hosts);
+    let attribution = Attribution::new(known.packets, known.quic, known.http, known.hosts);
     let traffic = Traffic::of(cell);
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {
@@ -259,9 +261,10 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
 
 fn carried(position: Option<Position>) -> Carried {
     match position {
-        Some(Position { stream: Some(stream), end, .. }) => Carried::Stream { stream, end },
-        Some(Position { stream: None, start: Some(start), end: Some(end) }) => Carried::Bytes { start, end },
-        _ => Carried::Unknown,
+        Some(Position::Bytes { start, end }) => Carried::Bytes { start, end },
+        Some(Position::Stream { stream, start, end }) => Carried::Stream { stream, start, end },
+        Some(Position::Datagram(number)) => Carried::Datagram(number),
+        None => Carried::Unknown,
     }
 }
 

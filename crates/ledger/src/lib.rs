@@ -3,6 +3,7 @@
 //! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
 //! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
+//! - [`HttpRecorder`]: which bytes of a connection each request and response of HTTP has.
 //! - [`QuicLog`]: what QUIC packets are made of, as their sender says.
 //! - [`Table`], [`Capture`]: `*.arrow` and `*.pcapng`. A table's columns are declared beside its row ([`Row`]).
 //! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
@@ -14,6 +15,7 @@ mod error;
 mod fidelity;
 mod headers;
 mod histogram;
+mod http;
 mod payload;
 mod quic;
 mod record;
@@ -29,6 +31,7 @@ pub use fidelity::{
 };
 pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
+pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
 pub use payload::PayloadClock;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 pub use record::{DropCause, PacketRecord, Verdict};

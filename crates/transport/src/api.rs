@@ -113,13 +113,32 @@ pub trait Connection: Send {
 
 /// Where a message is among the bytes of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// QUIC's stream; none where a connection is one stream of bytes.
-    pub stream: Option<u64>,
-    /// How many bytes were before it; none where its size says so.
-    pub start: Option<u64>,
-    /// How many bytes the stream has up to its end; none where the message is all that the stream has.
-    pub end: Option<u64>,
+pub enum Position {
+    /// On a connection that is one stream of bytes.
+    Bytes {
+        /// How many bytes were before it.
+        start: u64,
+        /// How many there were when it had been written.
+        end: u64,
+    },
+    /// On a stream of QUIC or HTTP/2; over HTTP/1.1 an exchange, the first of a connection being 1.
+    Stream {
+        /// Which.
+        stream: u64,
+        /// How many bytes of the stream were before it; none where its size says so.
+        start: Option<u64>,
+        /// How many bytes the stream has up to its end; none where the message is all that the stream has.
+        end: Option<u64>,
+    },
+    /// A datagram of QUIC: how many this end has sent before it.
+    Datagram(u64),
+}
+
+impl Position {
+    /// All of a stream.
+    pub const fn whole_stream(stream: u64) -> Self {
+        Self::Stream { stream, start: None, end: None }
+    }
 }
 
 /// A stream of messages. Each of its two directions can be used by a thread or task of its own.
@@ -142,7 +161,8 @@ impl Stream {
     pub fn positions(&self) -> [Option<Position>; 2] {
         let sent = self.sender.position();
         // A stream with one message each way has the answer's as well.
-        [sent, self.receiver.position().or(sent.filter(|sent| sent.end.is_none()))]
+        let answer = sent.filter(|sent| matches!(sent, Position::Stream { end: None, .. }));
+        [sent, self.receiver.position().or(answer)]
     }
 }
 

@@ -1,6 +1,7 @@
 //! What both ends of a connection are set to, and what the kernel made of it.
 
 use crate::error::{TransportError, failed};
+use crate::http::HttpEnds;
 use crate::quic::packets::QuicPackets;
 use crate::security::{Resumption, Security};
 use crate::tcp::sockets::TcpSockets;
@@ -34,10 +35,14 @@ pub struct Settings {
     pub security: Option<Arc<Security>>,
     /// What QUIC connections are set to.
     pub quic: QuicSettings,
+    /// Flow control of HTTP/2.
+    pub http2: Http2Windows,
     /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
     /// Where QUIC packets are recorded with their frames, if anywhere.
     pub quic_packets: Option<Arc<QuicPackets>>,
+    /// Where what HTTP/1.1 and HTTP/2 write is recorded, if anywhere.
+    pub http_ends: Option<Arc<HttpEnds>>,
     /// A server answers this address alone, if one is given.
     pub only_from: Option<IpAddr>,
     /// Where what the kernel knows of each TCP socket is kept, if anywhere.
@@ -95,6 +100,23 @@ impl QuicSettings {
     /// Flow control of all streams of a connection together, bytes.
     pub fn connection_window(&self) -> u32 {
         self.connection_window.unwrap_or(Self::CONNECTION_WINDOW)
+    }
+}
+
+/// Flow control of HTTP/2: how many bytes an end takes before its program has read any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Windows {
+    /// Of a stream.
+    pub stream: u32,
+    /// Of all streams of a connection together; not less than the protocol's default of 65,535.
+    pub connection: u32,
+}
+
+/// What Chromium grants a server, so that no window is what bounds a transfer below 6 MiB in flight (15 MiB over all streams). The
+/// protocol's own default is 65,535 bytes for both (RFC 9113, section 6.9.2).
+impl Default for Http2Windows {
+    fn default() -> Self {
+        Self { stream: 6 << 20, connection: 15 << 20 }
     }
 }
 

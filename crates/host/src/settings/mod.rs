@@ -19,9 +19,11 @@ use serde_json::{Map, Value};
 
 const MIN_BUFFER: u32 = 4096;
 const MAX_BUFFER: u32 = 1 << 30;
+/// A connection of HTTP/2 begins with it, and has no way to take less (RFC 9113, section 6.9.2).
+const MIN_CONNECTION_WINDOW: u32 = 65_535;
 
 /// Keys of what a program sets itself, and what that is.
-const OF_PROGRAMS: [(&str, &str); 11] = [
+const OF_PROGRAMS: [(&str, &str); 13] = [
     ("nodelay", "TCP_NODELAY on its sockets"),
     ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
     ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
@@ -32,6 +34,8 @@ const OF_PROGRAMS: [(&str, &str); 11] = [
     ("quic_time_threshold", "when a packet is lost"),
     ("quic_stream_window_bytes", "the flow control of its connections"),
     ("quic_connection_window_bytes", "the flow control of its connections"),
+    ("http2_stream_window_bytes", "the flow control of its connections"),
+    ("http2_connection_window_bytes", "the flow control of its connections"),
     ("sample_tcp_ns", "its sockets, which Crosswind does not see"),
 ];
 
@@ -139,6 +143,14 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "64MiB"))]
     pub quic_connection_window_bytes: Option<u32>,
+    /// How many bytes of a stream an end of HTTP/2 takes before its program has read any (RFC 9113, section 6.9).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "6MiB"))]
+    pub http2_stream_window_bytes: Option<u32>,
+    /// The same of all streams of a connection together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_CONNECTION_WINDOW, max = MAX_BUFFER), extend("default_help" = "15MiB"))]
+    pub http2_connection_window_bytes: Option<u32>,
     /// How often what the kernel knows of each TCP socket is kept, such as its congestion window (`TCP_INFO`); else it is kept once, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("default_help" = "never"))]
@@ -254,6 +266,8 @@ impl HostConfig {
             quic_time_threshold: self.quic_time_threshold,
             quic_stream_window_bytes: self.quic_stream_window_bytes,
             quic_connection_window_bytes: self.quic_connection_window_bytes,
+            http2_stream_window_bytes: self.http2_stream_window_bytes,
+            http2_connection_window_bytes: self.http2_connection_window_bytes,
             sample_tcp_ns: self.sample_tcp_ns,
             ..Self::default()
         }
@@ -292,6 +306,8 @@ impl HostConfig {
             quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
             quic_stream_window_bytes: self.quic_stream_window_bytes.or(profile.quic_stream_window_bytes),
             quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
+            http2_stream_window_bytes: self.http2_stream_window_bytes.or(profile.http2_stream_window_bytes),
+            http2_connection_window_bytes: self.http2_connection_window_bytes.or(profile.http2_connection_window_bytes),
             sample_tcp_ns: self.sample_tcp_ns,
             clock: self.clock,
             kernel: self.kernel.clone(),
@@ -361,7 +377,8 @@ mod tests {
                         slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
                         tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
                         quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window \
-                        quic_connection_window sample_tcp clock kernel";
+                        quic_connection_window http2_stream_window http2_connection_window \
+                        sample_tcp clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

@@ -12,14 +12,11 @@ mod request;
 mod tcp;
 
 pub use h3::Http3;
+pub use tcp::recording::HttpEnds;
 pub use tcp::{H2C, HTTP1, HTTP2, HTTPS1};
 
 use crate::{Driver, Features, Streams};
 
-/// Flow control of HTTP/2, at both ends: what Chromium grants a server, so that no window is what bounds a transfer below
-/// 6 MiB in flight (15 MiB over all streams). The protocol's own default is 65,535 bytes for both (RFC 9113, section 6.9.2).
-const STREAM_WINDOW: u32 = 6 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 15 * 1024 * 1024;
 /// Requests at once on a connection of HTTP/2 (`SETTINGS_MAX_CONCURRENT_STREAMS`): beyond what a cell asks for.
 const MAX_STREAMS: u32 = 1_000;
 /// The largest header, where the protocol lets an end say so: `request_bytes` and more.

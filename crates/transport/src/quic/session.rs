@@ -298,7 +298,7 @@ fn stream<S: Session>(
 }
 
 fn datagrams<S: Session>(session: &S) -> Stream {
-    Stream::new(DatagramSender(session.clone()), DatagramReceiver(session.clone()))
+    Stream::new(DatagramSender { session: session.clone(), sent: 0 }, DatagramReceiver(session.clone()))
 }
 
 struct StreamSender<S: Session> {
@@ -315,7 +315,7 @@ impl<S: Session> Sender for StreamSender<S> {
     }
 
     fn position(&self) -> Option<Position> {
-        Some(Position { stream: Some(self.number), start: None, end: Some(self.sent) })
+        Some(Position::Stream { stream: self.number, start: None, end: Some(self.sent) })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
@@ -361,11 +361,14 @@ impl<S: Session> Receiver for StreamReceiver<S> {
     }
 
     fn position(&self) -> Option<Position> {
-        Some(Position { stream: Some(self.number), start: None, end: Some(self.received) })
+        Some(Position::Stream { stream: self.number, start: None, end: Some(self.received) })
     }
 }
 
-struct DatagramSender<S>(S);
+struct DatagramSender<S> {
+    session: S,
+    sent: u64,
+}
 
 impl<S: Session> Sender for DatagramSender<S> {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
@@ -373,7 +376,13 @@ impl<S: Session> Sender for DatagramSender<S> {
             let cause = format!("{} bytes are more than {}", message.len(), S::LARGEST_DATAGRAM);
             return Call::done(Err(TransportError::with("cannot send a datagram", Outcome::TooLarge, cause)));
         }
-        Call::done(self.0.send_datagram(Bytes::copy_from_slice(message)))
+        let sent = self.session.send_datagram(Bytes::copy_from_slice(message));
+        self.sent += u64::from(sent.is_ok());
+        Call::done(sent)
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.sent.checked_sub(1).map(Position::Datagram)
     }
 }
 

@@ -48,6 +48,11 @@ pub(crate) trait Duplex: Send + 'static {
     {
     }
 
+    /// Where it is a stream of QUIC: which, and how many bytes were written to it.
+    fn written(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Adds what is known of how a client's connection was set up.
     fn add_phases(&mut self, _phases: &mut Phases) {}
 }
@@ -91,7 +96,9 @@ impl<T: Duplex> SingleStream<T> {
             Socket::Tcp(socket) => socket.written(),
             Socket::Quic(_) => Written::new(None),
         };
-        Stream::new(SingleSender { shared: shared.clone(), written }, SingleReceiver(shared.clone()))
+        let mut sender = SingleSender { shared: shared.clone(), written, on_stream: None };
+        sender.note_stream(false);
+        Stream::new(sender, SingleReceiver(shared.clone()))
     }
 }
 
@@ -162,6 +169,8 @@ impl<T: Duplex> Connection for SingleStream<T> {
 struct SingleSender<T> {
     shared: Shared<T>,
     written: Written,
+    /// Where the last message is, on a stream of QUIC.
+    on_stream: Option<Position>,
 }
 
 impl<T: Duplex> SingleSender<T> {
@@ -170,6 +179,18 @@ impl<T: Duplex> SingleSender<T> {
         let write = move |duplex: &mut T, context: &mut Context<'_>| duplex.poll_send(context, &mut message);
         self.shared.poll(Role::Sender, "cannot send", write).await
     }
+
+    /// A message was written, or a part of one, where it is a stream of QUIC.
+    fn note_stream(&mut self, is_part: bool) {
+        let before = match self.on_stream {
+            Some(Position::Stream { start: Some(start), .. }) if is_part => Some(start),
+            Some(Position::Stream { end, .. }) => end,
+            _ => None,
+        };
+        // Of a connection that has ended there is nothing to know.
+        let written = self.shared.with("", |duplex| Ok(duplex.written())).ok().flatten();
+        self.on_stream = written.map(|(stream, end)| Position::Stream { stream, start: before, end: Some(end) });
+    }
 }
 
 impl<T: Duplex> Sender for SingleSender<T> {
@@ -177,6 +198,7 @@ impl<T: Duplex> Sender for SingleSender<T> {
         Call::new(async move {
             let sent = self.write(message).await;
             self.written.note_message();
+            self.note_stream(false);
             sent
         })
     }
@@ -185,12 +207,13 @@ impl<T: Duplex> Sender for SingleSender<T> {
         Call::new(async move {
             let sent = self.write(part).await;
             self.written.note_part();
+            self.note_stream(true);
             sent
         })
     }
 
     fn position(&self) -> Option<Position> {
-        self.written.position()
+        self.written.position().or(self.on_stream)
     }
 
     fn finish(&mut self) -> Call<'_, ()> {

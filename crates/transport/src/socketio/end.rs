@@ -300,6 +300,13 @@ impl Duplex for End {
         }
     }
 
+    fn written(&self) -> Option<(u64, u64)> {
+        match &self.pipe {
+            Pipe::WebTransport(frames) => Some(frames.written()),
+            Pipe::WebSocket(_) | Pipe::Polling(_) => None,
+        }
+    }
+
     fn add_phases(&mut self, phases: &mut Phases) {
         if let Pipe::WebTransport(frames) = &self.pipe {
             frames.add_phases(phases);

@@ -2,6 +2,7 @@
 
 use crate::error::Outcome;
 use crate::quic::endpoint::{self, ABORTED, Connected};
+use crate::quic::session::Session;
 use crate::webtransport::session::{OpenSession, session_error};
 use crate::{Phases, TransportError};
 use bytes::{Buf, BytesMut};
@@ -24,6 +25,8 @@ pub(super) struct Frames {
     decoder: FrameDecoder,
     read_buffer: Vec<u8>,
     unsent: BytesMut,
+    /// Bytes that were written, the stream's header included.
+    sent: u64,
     session: Arc<OpenSession>,
     /// At the client.
     connected: Option<Connected>,
@@ -37,7 +40,10 @@ impl Frames {
         connected: Option<Connected>,
     ) -> Self {
         let decoder = FrameDecoder::new(max_payload_bytes as u64);
-        Self { sender, receiver, decoder, read_buffer: vec![0; READ_SIZE], unsent: BytesMut::new(), session, connected }
+        // The client opens the stream, with a header.
+        let sent = if connected.is_some() { <Arc<OpenSession>>::STREAM_HEADER } else { 0 };
+        let (read_buffer, unsent) = (vec![0; READ_SIZE], BytesMut::new());
+        Self { sender, receiver, decoder, read_buffer, unsent, sent, session, connected }
     }
 
     pub(super) fn start_send(&mut self, payload: &Payload) -> Result<(), TransportError> {
@@ -48,9 +54,16 @@ impl Frames {
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         while !self.unsent.is_empty() {
             let written = ready!(Pin::new(&mut self.sender).poll_write(context, &self.unsent));
-            self.unsent.advance(written.map_err(|e| error("cannot send", &e))?);
+            let written = written.map_err(|e| error("cannot send", &e))?;
+            self.unsent.advance(written);
+            self.sent += written as u64;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Number of the stream, and how many bytes were written to it.
+    pub(super) fn written(&self) -> (u64, u64) {
+        (self.sender.quic_id().into(), self.sent)
     }
 
     pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Payload, TransportError>> {

@@ -211,6 +211,6 @@ impl Written {
     }
 
     pub(crate) fn position(&self) -> Option<Position> {
-        self.end.map(|end| Position { stream: None, start: Some(self.start), end: Some(end) })
+        self.end.map(|end| Position::Bytes { start: self.start, end })
     }
 }

@@ -6,22 +6,23 @@ use crate::settings::Settings;
 use rustls::HandshakeKind;
 use std::io;
 use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 /// A client's stream, and what came of resumption.
-pub(crate) struct Secured {
-    pub(crate) stream: client::TlsStream<TcpStream>,
+pub(crate) struct Secured<T> {
+    pub(crate) stream: client::TlsStream<T>,
     /// A session was resumed. Not known yet while the handshake is left to the first write.
     pub(crate) resumed: bool,
 }
 
 /// The client's end, once the server's certificate was accepted. `protocols` (ALPN) are what it offers.
-pub(crate) async fn client(
-    stream: TcpStream,
+pub(crate) async fn client<T: AsyncRead + AsyncWrite + Unpin>(
+    stream: T,
     settings: &Settings,
     protocols: &[&[u8]],
-) -> Result<Secured, TransportError> {
+) -> Result<Secured<T>, TransportError> {
     connect(stream, settings, protocols, without_early_data(settings.resumption)).await
 }
 
@@ -31,16 +32,16 @@ pub(crate) async fn client_early(
     stream: TcpStream,
     settings: &Settings,
     protocols: &[&[u8]],
-) -> Result<Secured, TransportError> {
+) -> Result<Secured<TcpStream>, TransportError> {
     connect(stream, settings, protocols, settings.resumption).await
 }
 
-async fn connect(
-    stream: TcpStream,
+async fn connect<T: AsyncRead + AsyncWrite + Unpin>(
+    stream: T,
     settings: &Settings,
     protocols: &[&[u8]],
     resumption: Resumption,
-) -> Result<Secured, TransportError> {
+) -> Result<Secured<T>, TransportError> {
     let security = settings.security()?;
     let config = security.client(protocols, resumption)?;
     let connector = TlsConnector::from(config).early_data(resumption == Resumption::EarlyData);
@@ -57,10 +58,10 @@ pub(crate) fn acceptor(settings: &Settings, protocols: &[&[u8]]) -> Result<TlsAc
 }
 
 /// The server's end, once the client has finished its handshake.
-pub(crate) async fn server(
-    stream: TcpStream,
+pub(crate) async fn server<T: AsyncRead + AsyncWrite + Unpin>(
+    stream: T,
     acceptor: &TlsAcceptor,
-) -> Result<server::TlsStream<TcpStream>, TransportError> {
+) -> Result<server::TlsStream<T>, TransportError> {
     acceptor.accept(stream).await.map_err(failed("cannot agree on TLS"))
 }
 

@@ -203,7 +203,7 @@ impl Sender for ClientSender {
     }
 
     fn position(&self) -> Option<Position> {
-        self.stream.map(|stream| Position { stream: Some(stream), start: None, end: None })
+        self.stream.map(Position::whole_stream)
     }
 
     fn finish(&mut self) -> Call<'_, ()> {

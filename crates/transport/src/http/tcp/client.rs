@@ -2,13 +2,17 @@
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
+use super::recording::Recording;
 use super::{Version, errors};
+use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::Received;
 use crate::http::request::{Length, Requests};
-use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, STREAM_WINDOW};
 use crate::runtime::tasks::Tasks;
+use crate::settings::Http2Windows;
 use crate::tcp::nonblocking::SocketHandle;
-use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::{
+    Call, Connection, Outcome, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError,
+};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
@@ -25,6 +29,8 @@ pub(super) struct Established {
     pub(super) socket: SocketHandle,
     pub(super) phases: Phases,
     pub(super) client_port: u16,
+    pub(super) windows: Http2Windows,
+    pub(super) recording: Recording,
 }
 
 /// The client's end of a connection.
@@ -52,7 +58,8 @@ impl Client {
         requests: Requests,
     ) -> Result<Self, TransportError> {
         let failed = |e| errors::meaning("cannot begin HTTP", &e);
-        let (io, mut tasks, end) = (TokioIo::new(io), Tasks::default(), ConnectionEnd::default());
+        let io = TokioIo::new(established.recording.below_http(io));
+        let (mut tasks, end) = (Tasks::default(), ConnectionEnd::default());
         let ended = end.clone();
         let handle = match version {
             Version::Http1 => {
@@ -64,8 +71,8 @@ impl Client {
                 let (report, mut started) = mpsc::unbounded_channel();
                 let mut builder = http2::Builder::new(ReportingExecutor(report));
                 builder
-                    .initial_stream_window_size(STREAM_WINDOW)
-                    .initial_connection_window_size(CONNECTION_WINDOW)
+                    .initial_stream_window_size(established.windows.stream)
+                    .initial_connection_window_size(established.windows.connection)
                     .max_header_list_size(MAX_HEADER_BYTES);
                 let (handle, requests) = builder.handshake(io).await.map_err(failed)?;
                 tasks.spawn(async move { ended.set(errors::end(requests.await, version)) });
@@ -90,6 +97,8 @@ impl Client {
             purpose,
             unsent: Some((slot, pending)),
             parts: None,
+            recording: self.established.recording.clone(),
+            position: None,
         };
         if let Purpose::Download(bytes) = purpose {
             sender.ask(self.requests.download(bytes, empty())?)?;
@@ -209,6 +218,9 @@ struct ClientSender {
     unsent: Option<(Slot, oneshot::Sender<Pending>)>,
     /// Of a body that is sent in parts.
     parts: Option<PartSender>,
+    recording: Recording,
+    /// Where the request is, once it was sent.
+    position: Option<Position>,
 }
 
 impl ClientSender {
@@ -216,6 +228,7 @@ impl ClientSender {
         let Some((slot, pending)) = self.unsent.take() else {
             return Err(TransportError::with("cannot send", Outcome::Error, "a stream carries one message"));
         };
+        self.position = self.recording.begin_exchange();
         // If the receiver is gone, so is the interest in this request.
         let _ = pending.send(slot.send(request));
         Ok(())
@@ -264,6 +277,10 @@ impl Sender for ClientSender {
             Purpose::Messages | Purpose::Upload(_) => Call::new(self.send_part(part)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
+    }
+
+    fn position(&self) -> Option<Position> {
+        self.position
     }
 
     fn finish(&mut self) -> Call<'_, ()> {

@@ -7,6 +7,7 @@ mod body;
 mod client;
 mod end;
 mod errors;
+pub mod recording;
 mod server;
 
 use super::FEATURES;
@@ -16,6 +17,7 @@ use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
 use crate::{Call, Connection, Features, Listener, Outcome, Phases, Settings, Transport, TransportError};
 use client::{Client, Established};
+use recording::{End, Recording};
 use server::Server;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -96,7 +98,9 @@ impl Transport for Http {
             let acceptor =
                 if self.secure { Some(handshake::acceptor(settings, &[self.version.protocol()])?) } else { None };
             let listening = Listening::new(address, settings)?;
-            Ok(Box::new(Server { listening, acceptor, version: self.version }) as Box<dyn Listener>)
+            let (ends, windows) = (settings.http_ends.clone(), settings.http2);
+            let server = Server { listening, acceptor, version: self.version, windows, ends };
+            Ok(Box::new(server) as Box<dyn Listener>)
         })
     }
 
@@ -120,12 +124,15 @@ impl Http {
         let tcp = nonblocking::connect(server, &settings.socket).await?;
         let phases = Phases { transport: Some(started.elapsed()), ..Phases::default() };
         let (socket, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
-        let mut established = Established { socket, phases, client_port };
+        let recording =
+            Recording::start(settings.http_ends.as_ref(), End::Client, self.version, self.secure, client_port);
+        let mut established = Established { socket, phases, client_port, windows: settings.http2, recording };
         if !self.secure {
             return Client::start(tcp, self.version, established, requests).await;
         }
         let started = Instant::now();
         let protocol = self.version.protocol();
+        let tcp = established.recording.below_tls(tcp);
         let secured = handshake::client(tcp, settings, &[protocol]).await?;
         established.phases.security = Some(started.elapsed());
         established.phases.resumed = secured.resumed;

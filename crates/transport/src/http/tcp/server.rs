@@ -2,12 +2,14 @@
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
+use super::recording::{End, HttpEnds, Recording};
 use super::{Version, errors};
 use crate::http::body::Received;
 use crate::http::file::File;
 use crate::http::request::{ALLOWED, Route, route};
-use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, MAX_STREAMS, STREAM_WINDOW};
+use crate::http::{MAX_HEADER_BYTES, MAX_STREAMS};
 use crate::runtime::tasks::Tasks;
+use crate::settings::Http2Windows;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
 use crate::tls::handshake;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
@@ -20,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -31,6 +34,8 @@ pub(super) struct Server {
     pub(super) listening: Listening,
     pub(super) acceptor: Option<TlsAcceptor>,
     pub(super) version: Version,
+    pub(super) windows: Http2Windows,
+    pub(super) ends: Option<Arc<HttpEnds>>,
 }
 
 impl Listener for Server {
@@ -42,7 +47,10 @@ impl Listener for Server {
         Call::new(async {
             let (tcp, client) = self.listening.accept().await?;
             let socket = self.listening.handle(&tcp)?;
-            let served = Served::start(tcp, socket, self.acceptor.clone(), self.version, client.port());
+            let (ends, is_secure) = (self.ends.as_ref(), self.acceptor.is_some());
+            let recording = Recording::start(ends, End::Server, self.version, is_secure, client.port());
+            let http = Http { version: self.version, windows: self.windows, recording };
+            let served = Served::start(tcp, socket, self.acceptor.clone(), http, client.port());
             Ok(Box::new(served) as Box<dyn Connection>)
         })
     }
@@ -60,6 +68,13 @@ struct Served {
     shutdown: Option<oneshot::Sender<()>>,
 }
 
+/// How a connection is served.
+struct Http {
+    version: Version,
+    windows: Http2Windows,
+    recording: Recording,
+}
+
 /// A request, and where its response goes.
 struct Exchange {
     asked: Option<u64>,
@@ -72,7 +87,7 @@ impl Served {
         tcp: TcpStream,
         socket: SocketHandle,
         acceptor: Option<TlsAcceptor>,
-        version: Version,
+        http: Http,
         client_port: u16,
     ) -> Self {
         let (mut tasks, end) = (Tasks::default(), ConnectionEnd::default());
@@ -81,9 +96,9 @@ impl Served {
         let ended = end.clone();
         tasks.spawn(async move {
             let result = match acceptor {
-                None => serve(tcp, version, &offered, until).await,
-                Some(acceptor) => match handshake::server(tcp, &acceptor).await {
-                    Ok(tls) => serve(tls, version, &offered, until).await,
+                None => serve(tcp, &http, &offered, until).await,
+                Some(acceptor) => match handshake::server(http.recording.below_tls(tcp), &acceptor).await {
+                    Ok(tls) => serve(tls, &http, &offered, until).await,
                     Err(e) => Err(e),
                 },
             };
@@ -104,18 +119,21 @@ impl Served {
 /// Serves one connection, until its end, which is an orderly one after `shutdown`.
 async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    version: Version,
+    Http { version, windows, recording }: &Http,
     exchanges: &mpsc::UnboundedSender<Exchange>,
     shutdown: oneshot::Receiver<()>,
 ) -> Result<(), TransportError> {
-    let service = service_fn(|request| handle(request, exchanges.clone()));
+    let service = service_fn(|request| {
+        recording.begin_exchange();
+        handle(request, exchanges.clone())
+    });
     // A connection that is dropped drops the sender; its tasks end then.
     let shutdown = async {
         if shutdown.await.is_err() {
             std::future::pending::<()>().await;
         }
     };
-    let io = TokioIo::new(io);
+    let io = TokioIo::new(recording.below_http(io));
     let result = match version {
         Version::Http1 => {
             let mut connection = pin!(http1::Builder::new().serve_connection(io, service));
@@ -130,8 +148,8 @@ async fn serve(
         Version::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder
-                .initial_stream_window_size(STREAM_WINDOW)
-                .initial_connection_window_size(CONNECTION_WINDOW)
+                .initial_stream_window_size(windows.stream)
+                .initial_connection_window_size(windows.connection)
                 .max_concurrent_streams(MAX_STREAMS)
                 .max_header_list_size(MAX_HEADER_BYTES);
             let mut connection = pin!(builder.serve_connection(io, service));
@@ -144,7 +162,7 @@ async fn serve(
             }
         }
     };
-    errors::end(result, version)
+    errors::end(result, *version)
 }
 
 /// Handles one request, until the header of its response is known.

@@ -1,0 +1,180 @@
+//! Records what hyper and TLS write to sockets, for whoever wants to know which bytes a request has: hyper writes later than it is
+//! handed something.
+
+use super::Version;
+use crate::Position;
+use crosswind_host::Clock;
+use crosswind_ledger::{HttpEnd, HttpRecorder};
+use crosswind_units::Instant;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+type Recorder = Arc<Mutex<HttpRecorder>>;
+
+/// What the ends of connections of HTTP/1.1 and HTTP/2 have written.
+#[derive(Debug)]
+pub struct HttpEnds {
+    clock: Clock,
+    most: usize,
+    /// Of the client and of the server.
+    ends: [Mutex<Vec<Recorder>>; 2],
+}
+
+impl HttpEnds {
+    /// Of at most so many writes of each end. Times are those of `clock`.
+    pub fn new(clock: Clock, most: usize) -> Self {
+        Self { clock, most, ends: Default::default() }
+    }
+
+    /// What ends of the client and of the server have written. Connections are over.
+    pub fn take(&self) -> [Vec<HttpEnd>; 2] {
+        self.ends.each_ref().map(|ends| {
+            let ends = std::mem::take(&mut *lock(ends));
+            ends.iter().map(|it| std::mem::replace(&mut *lock(it), HttpRecorder::http1(0, 0)).finish()).collect()
+        })
+    }
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Client,
+    Server,
+}
+
+/// Records one end of a connection, if anybody wants to know.
+#[derive(Clone)]
+pub(super) struct Recording {
+    known: Option<(Arc<HttpEnds>, Recorder)>,
+    version: Version,
+}
+
+impl Recording {
+    pub(super) fn start(
+        ends: Option<&Arc<HttpEnds>>,
+        end: End,
+        version: Version,
+        is_secure: bool,
+        client_port: u16,
+    ) -> Self {
+        let known = ends.map(|ends| {
+            let recorder = match version {
+                Version::Http1 => HttpRecorder::http1(client_port, ends.most),
+                Version::Http2 => HttpRecorder::http2(client_port, end == End::Client, ends.most),
+            };
+            let recorder = Arc::new(Mutex::new(if is_secure { recorder.over_tls() } else { recorder }));
+            lock(&ends.ends[end as usize]).push(Arc::clone(&recorder));
+            (Arc::clone(ends), recorder)
+        });
+        Self { known, version }
+    }
+
+    /// What TLS writes to, which is told of its records.
+    pub(super) fn below_tls<T>(&self, io: T) -> Recorded<T> {
+        Recorded { io, recording: self.clone(), what: What::Records }
+    }
+
+    /// What HTTP writes to. It begins now.
+    pub(super) fn below_http<T>(&self, io: T) -> Recorded<T> {
+        if let Some((ends, recorder)) = &self.known {
+            lock(recorder).begin(ends.clock.now());
+        }
+        Recorded { io, recording: self.clone(), what: What::Http }
+    }
+
+    /// The next request begins. Returns where it and its answer are: a stream of HTTP/2, whose streams are opened in turn, those of a
+    /// client having odd numbers (RFC 9113, section 5.1.1), or the number of an exchange over HTTP/1.1.
+    pub(super) fn begin_exchange(&self) -> Option<Position> {
+        let number = lock(&self.known.as_ref()?.1).begin_exchange();
+        Some(Position::whole_stream(match self.version {
+            Version::Http1 => number,
+            Version::Http2 => 2 * number - 1,
+        }))
+    }
+
+    fn now(&self) -> Option<Instant> {
+        self.known.as_ref().map(|(ends, _)| ends.clock.now())
+    }
+
+    fn write(&self, what: What, at: Instant, parts: &[IoSlice<'_>], length: usize) {
+        let Some((_, recorder)) = &self.known else { return };
+        let (mut recorder, mut left) = (lock(recorder), length);
+        for part in parts {
+            let written = part.get(..left).unwrap_or(part);
+            left -= written.len();
+            match what {
+                What::Http => recorder.write(at, written),
+                What::Records => recorder.write_record(written),
+            }
+        }
+    }
+}
+
+/// What passes through a [`Recorded`].
+#[derive(Clone, Copy)]
+enum What {
+    Http,
+    Records,
+}
+
+/// A socket, or TLS over one, what is written to which is recorded.
+pub(super) struct Recorded<T> {
+    io: T,
+    recording: Recording,
+    what: What,
+}
+
+impl<T> Recorded<T> {
+    /// Writes by `write`. Its packets may be under way before it returns, so that its time is when it begins.
+    fn write(
+        &mut self,
+        parts: &[IoSlice<'_>],
+        write: impl FnOnce(&mut T) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let at = self.recording.now();
+        let written = write(&mut self.io);
+        if let (Some(at), Poll::Ready(Ok(length))) = (at, &written) {
+            self.recording.write(self.what, at, parts, *length);
+        }
+        written
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Recorded<T> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, into)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Recorded<T> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(&[IoSlice::new(data)], |io| Pin::new(io).poll_write(context, data))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(parts, |io| Pin::new(io).poll_write_vectored(context, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
