@@ -2,8 +2,9 @@
 
 use crate::links::Links;
 use crate::trail::Piece;
-use crate::walk::{Walked, Window, span};
-use crate::{Hosts, Part, by_opening, udp, walk};
+use crate::udp::Datagrams;
+use crate::walk::{Conversation, Walked, Window, span};
+use crate::{Hosts, Part, by_opening};
 use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
@@ -108,28 +109,34 @@ impl Ending {
 /// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order.
 pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize) -> Vec<Flow> {
     let links = Links::new(packets);
-    let mut by_ports: BTreeMap<(u8, u16, u16), Vec<&PacketRecord>> = BTreeMap::new();
-    for packet in packets.iter().filter(|it| matches!(it.headers.protocol, TCP | UDP)) {
-        let (headers, side) = (&packet.headers, packet.side);
-        let ports = (headers.client_port(side), headers.client_port(side.opposite()));
-        by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
-    }
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
-    for ((protocol, client_port, server_port), packets) in by_ports {
-        // Later fragments of a packet have no ports.
-        if (client_port, server_port) == (0, 0) {
-            continue;
-        }
+    for ((protocol, client_port, server_port), packets) in by_ports(packets) {
         for packets in by_opening(packets) {
-            let walked =
-                if protocol == TCP { walk::walk(&packets, &links, hosts) } else { udp::walk(&packets, &links, hosts) };
+            let walked = if protocol == TCP {
+                Conversation::new(packets.clone(), hosts).walk(&links)
+            } else {
+                Datagrams::new(packets.clone(), hosts).walk(&links)
+            };
             all.push(Flow::new(protocol, client_port, server_port, &packets, walked));
             kept.add(&mut all, most_pieces);
         }
     }
     all.sort_by_key(|it| (it.from, it.client_port, it.server_port));
     all
+}
+
+/// The packets between each two ports, by protocol and by the client's and the server's port.
+pub fn by_ports(packets: &[PacketRecord]) -> BTreeMap<(u8, u16, u16), Vec<&PacketRecord>> {
+    let mut by_ports: BTreeMap<_, Vec<&PacketRecord>> = BTreeMap::new();
+    for packet in packets.iter().filter(|it| matches!(it.headers.protocol, TCP | UDP)) {
+        let (headers, side) = (&packet.headers, packet.side);
+        let ports = (headers.client_port(side), headers.client_port(side.opposite()));
+        by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
+    }
+    // Later fragments of a packet have no ports.
+    by_ports.retain(|&(_, client_port, server_port), _| (client_port, server_port) != (0, 0));
+    by_ports
 }
 
 impl Flow {

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod datagrams;
+mod exchanges;
 mod flows;
 mod http;
 mod links;
@@ -25,6 +26,7 @@ use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UD
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
+use exchanges::Exchanges;
 use links::Links;
 use quic::{Known, QuicConnection};
 use std::collections::HashMap;
@@ -108,6 +110,8 @@ pub struct Attribution<'a> {
     tcp: HashMap<u16, Vec<Connection<'a>>>,
     quic: HashMap<u16, Vec<QuicConnection<'a>>>,
     udp: HashMap<u16, Datagrams<'a>>,
+    /// Of programs of others.
+    exchanges: Option<Exchanges<'a>>,
 }
 
 impl<'a> Attribution<'a> {
@@ -138,7 +142,22 @@ impl<'a> Attribution<'a> {
                 quic.insert(port, connections);
             }
         }
-        Self { links: Links::new(packets), tcp, quic, udp }
+        Self { links: Links::new(packets), tcp, quic, udp, exchanges: None }
+    }
+
+    /// The same, ready for [`Self::exchange`].
+    #[must_use]
+    pub fn with_exchanges(mut self, packets: &'a [PacketRecord], hosts: Hosts) -> Self {
+        self.exchanges = Some(Exchanges::new(packets, hosts));
+        self
+    }
+
+    /// The pieces of an exchange of which only its beginning and its end at the client are known, as far as the wire tells.
+    pub fn exchange(&self, client_port: Option<u16>, from: Instant, to: Instant) -> Vec<Piece> {
+        match &self.exchanges {
+            Some(exchanges) => exchanges.pieces(client_port, from, to, &self.links),
+            None => Trail::new(from, to, Side::Forward).finish(),
+        }
     }
 
     /// The pieces of a leg, in the order of time: each begins where the one before it ended.
@@ -148,6 +167,10 @@ impl<'a> Attribution<'a> {
             connection.walk(leg, &self.links, &mut trail);
         } else if let Some(all) = self.quic.get(&leg.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= leg.received)].last() {
+                // Of an end that is another's program the wire tells.
+                if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(leg.side)) {
+                    return exchanges.pieces(Some(leg.client_port), leg.written, leg.received, &self.links);
+                }
                 connection.walk(leg, &self.links, &mut trail);
             }
         } else if let Some(datagrams) = self.udp.get(&leg.client_port) {

@@ -160,6 +160,11 @@ impl<'a> QuicConnection<'a> {
         }
     }
 
+    /// Whether what was sent in a direction is known.
+    pub fn knows(&self, side: Side) -> bool {
+        !self.back(side.opposite()).log.packets().is_empty()
+    }
+
     /// When the receiver had all bytes of a stream, by `before`.
     pub fn arrival(&self, side: Side, stream: u64, before: Instant) -> Option<Instant> {
         let stream = self.back(side.opposite()).streams.get(&stream)?;

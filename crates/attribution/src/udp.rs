@@ -1,49 +1,81 @@
 //! Datagrams between two programs, from the last one back to the first: who waited for whom, and what was lost.
 
 use crate::links::Links;
-use crate::trail::{Place, Trail};
+use crate::trail::{Piece, Place, Trail};
 use crate::walk::{Walked, span};
 use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, Verdict};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 
-/// Goes the way of datagrams, which stand in the order of entering.
-pub fn walk<'a>(packets: &[&'a PacketRecord], links: &Links<'a>, hosts: Hosts) -> Walked {
-    let (from, to) = span(packets);
-    let ways = Side::BOTH.map(|side| Way::new(packets, side));
-    let last = packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered));
-    let opener = packets.first().map_or(Side::Forward, |it| it.side);
-    let mut trail = Trail::new(from, to, opener).merging();
-    let (mut turns, mut step) = (0, last);
-    // On a path that takes no time, datagrams might be each other's cause.
-    for _ in 0..2 * packets.len() {
-        let Some(packet) = step.filter(|_| !trail.is_done()) else { break };
-        let side = packet.side;
-        trail.turn(side);
-        let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
-        let at = sent.entered;
-        let [own, other] = [&ways[side as usize], &ways[side.opposite() as usize]];
-        let arrived = other.last_arrival(at);
-        let before = own.before(sent);
-        let here = Place::sender(side);
-        step = match (before, arrived) {
-            (Some(before), arrived) if arrived.is_none_or(|(at, _)| before.entered >= at) => {
-                let waited = at.saturating_since(before.entered) > hosts.promptness;
-                let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
-                let part = if lost { Part::DatagramLoss } else { Part::sender(side) };
-                trail.name(before.entered, part, here, Some(before), 0);
-                Some(before)
-            }
-            (_, Some((came, cause))) => {
-                trail.name(came, Part::sender(side), here, Some(sent), 0);
-                turns += 1;
-                Some(cause)
-            }
-            _ => None,
-        };
+/// Datagrams between two ports.
+pub struct Datagrams<'a> {
+    packets: Vec<&'a PacketRecord>,
+    ways: [Way<'a>; 2],
+    hosts: Hosts,
+}
+
+impl<'a> Datagrams<'a> {
+    /// They stand in the order of entering.
+    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
+        let ways = Side::BOTH.map(|side| Way::new(&packets, side));
+        Self { packets, ways, hosts }
     }
-    Walked { pieces: trail.finish(), turns, windows: Vec::new() }
+
+    /// Goes all of their way.
+    pub fn walk(&self, links: &Links<'a>) -> Walked {
+        let (from, to) = span(&self.packets);
+        let last = self.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered));
+        let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
+        self.go(Trail::new(from, to, opener).merging(), last, links)
+    }
+
+    /// When the last one came that a client had at `at`.
+    pub fn last_answer(&self, at: Instant) -> Option<Instant> {
+        self.ways[Side::Reverse as usize].last_arrival(at).map(|it| it.0)
+    }
+
+    /// Goes their way from the last one that the client had at `to` back to `from`.
+    pub fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+        let mut trail = Trail::new(from, to, Side::Reverse);
+        let last = self.ways[Side::Reverse as usize].last_arrival(to);
+        if let Some((at, _)) = last {
+            trail.name(at, Part::ClientHost, Place::Client, None, 0);
+        }
+        self.go(trail, last.map(|it| it.1), links).pieces
+    }
+
+    fn go(&self, mut trail: Trail, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
+        let (mut turns, mut step) = (0, last);
+        // On a path that takes no time, datagrams might be each other's cause.
+        for _ in 0..2 * self.packets.len() {
+            let Some(packet) = step.filter(|_| !trail.is_done()) else { break };
+            let side = packet.side;
+            trail.turn(side);
+            let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
+            let at = sent.entered;
+            let [own, other] = [&self.ways[side as usize], &self.ways[side.opposite() as usize]];
+            let arrived = other.last_arrival(at);
+            let before = own.before(sent);
+            let here = Place::sender(side);
+            step = match (before, arrived) {
+                (Some(before), arrived) if arrived.is_none_or(|(at, _)| before.entered >= at) => {
+                    let waited = at.saturating_since(before.entered) > self.hosts.promptness;
+                    let lost = waited && (is_lost(before) || other.has_lost(before.entered, at));
+                    let part = if lost { Part::DatagramLoss } else { Part::sender(side) };
+                    trail.name(before.entered, part, here, Some(before), 0);
+                    Some(before)
+                }
+                (_, Some((came, cause))) => {
+                    trail.name(came, Part::sender(side), here, Some(sent), 0);
+                    turns += 1;
+                    Some(cause)
+                }
+                _ => None,
+            };
+        }
+        Walked { pieces: trail.finish(), turns, windows: Vec::new() }
+    }
 }
 
 fn is_lost(packet: &PacketRecord) -> bool {

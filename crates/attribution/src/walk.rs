@@ -44,36 +44,62 @@ pub struct Window {
     pub bytes: u64,
 }
 
-/// Goes the way of a connection whose packets are `packets`, in the order of entering.
-pub fn walk<'a>(packets: &[&'a PacketRecord], links: &Links<'a>, hosts: Hosts) -> Walked {
-    let connection = Connection::new(packets, hosts);
-    let (from, to) = span(packets);
-    let reach = Side::BOTH.map(|side| reach(connection.half(side), hosts));
-    let opener = packets.iter().find(|it| flags(it, TCP_SYN | TCP_ACK) == TCP_SYN).map(|it| it.side);
-    let trail = Trail::new(from, to, opener.unwrap_or(Side::Forward)).merging();
-    let mut walk = Walk {
-        packets,
-        connection: &connection,
-        reach,
-        opener,
-        links,
-        hosts,
-        trail,
-        turns: 0,
-        data: None,
-        windows: Vec::new(),
-    };
-    let mut next = walk.begin();
-    // On a path that takes no time, packets might be each other's cause.
-    for _ in 0..4 * packets.len() + 8 {
-        let Some(step) = next.filter(|_| !walk.trail.is_done()) else { break };
-        next = match step {
-            Step::Did(side, why) => walk.did(side, why),
-            Step::Sent { side, send, passing } => walk.sent(side, send, passing),
-            Step::Arrived(side, at) => walk.arrived(side, at),
-        };
+/// A connection, and what is to be known of it to go its way.
+pub struct Conversation<'a> {
+    packets: Vec<&'a PacketRecord>,
+    connection: Connection<'a>,
+    /// Of each direction and segment: what might at least be in flight when it was sent, as far as the congestion window is concerned.
+    reach: [Vec<u32>; 2],
+    opener: Option<Side>,
+    hosts: Hosts,
+}
+
+impl<'a> Conversation<'a> {
+    /// Of its packets, in the order of entering.
+    pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
+        let connection = Connection::new(&packets, hosts);
+        let reach = Side::BOTH.map(|side| reach(connection.half(side), hosts));
+        let opener = packets.iter().find(|it| flags(it, TCP_SYN | TCP_ACK) == TCP_SYN).map(|it| it.side);
+        Self { packets, connection, reach, opener, hosts }
     }
-    Walked { pieces: walk.trail.finish(), turns: walk.turns, windows: walk.windows }
+
+    /// Goes all of its way.
+    pub fn walk(&self, links: &Links<'a>) -> Walked {
+        let (from, to) = span(&self.packets);
+        let mut walk = self.start(Trail::new(from, to, self.opener.unwrap_or(Side::Forward)).merging(), links);
+        let first = walk.begin();
+        walk.go(first)
+    }
+
+    /// When the last data came that a client had at `at`.
+    pub fn last_answer(&self, at: Instant) -> Option<Instant> {
+        self.connection.half(Side::Reverse).bytes.completion(at).map(|done| done.at)
+    }
+
+    /// Goes its way from the last data that the client had at `to` back to `from`.
+    pub fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+        let mut walk = self.start(Trail::new(from, to, Side::Reverse), links);
+        let first = self.last_answer(to).map(|at| {
+            walk.at_sender(at, Part::ClientHost, Side::Forward, None);
+            Step::Arrived(Side::Reverse, at)
+        });
+        walk.go(first).pieces
+    }
+
+    const fn start<'w>(&'w self, trail: Trail, links: &'w Links<'a>) -> Walk<'w, 'a> {
+        Walk {
+            packets: self.packets.as_slice(),
+            connection: &self.connection,
+            reach: &self.reach,
+            opener: self.opener,
+            links,
+            hosts: self.hosts,
+            trail,
+            turns: 0,
+            data: None,
+            windows: Vec::new(),
+        }
+    }
 }
 
 /// When the first of some packets entered the path, and when the last one ended.
@@ -104,8 +130,7 @@ enum Step {
 struct Walk<'w, 'a> {
     packets: &'w [&'a PacketRecord],
     connection: &'w Connection<'a>,
-    /// Of each direction and segment: what might at least be in flight when it was sent, as far as the congestion window is concerned.
-    reach: [Vec<u32>; 2],
+    reach: &'w [Vec<u32>; 2],
     opener: Option<Side>,
     links: &'w Links<'a>,
     hosts: Hosts,
@@ -117,6 +142,20 @@ struct Walk<'w, 'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
+    /// Goes from `next` back to where the trail begins.
+    fn go(mut self, mut next: Option<Step>) -> Walked {
+        // On a path that takes no time, packets might be each other's cause.
+        for _ in 0..4 * self.packets.len() + 8 {
+            let Some(step) = next.filter(|_| !self.trail.is_done()) else { break };
+            next = match step {
+                Step::Did(side, why) => self.did(side, why),
+                Step::Sent { side, send, passing } => self.sent(side, send, passing),
+                Step::Arrived(side, at) => self.arrived(side, at),
+            };
+        }
+        Walked { pieces: self.trail.finish(), turns: self.turns, windows: self.windows }
+    }
+
     fn half(&self, side: Side) -> &Half<'a> {
         self.connection.half(side)
     }

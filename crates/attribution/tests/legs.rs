@@ -3,7 +3,8 @@
 
 use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, flows};
 use crosswind_ledger::{
-    DropCause, Headers, HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP, Verdict,
+    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP,
+    Verdict,
 };
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -314,6 +315,56 @@ fn bytes_may_wait_behind_an_acknowledgement_of_their_own_connection() {
     assert_eq!(wire.forward(9_999, 12_600, 100, true), expected);
 }
 
+/// What a client or a server wrote over HTTP/2, at which microsecond.
+fn http(writes: impl IntoIterator<Item = (u64, u64, u64, u64, HttpFrame)>) -> Vec<HttpEnd> {
+    let writes =
+        writes.into_iter().map(|(us, start, end, stream, frame)| HttpWrite { at: at(us), start, end, stream, frame });
+    vec![HttpEnd { client_port: PORT, began: at(2000), writes: writes.collect() }]
+}
+
+#[test]
+fn a_window_of_http2_holds_back_what_does_not_fit_it() {
+    let mut wire = Wire::default();
+    wire.syns();
+    let reverse = |sequence, bytes, acknowledged| Headers {
+        protocol: TCP,
+        flags: TCP_ACK,
+        sequence: 1 + sequence,
+        acknowledgement: 1 + acknowledged,
+        payload_bytes: bytes,
+        window: 60_000,
+        ..Headers::default()
+    };
+    wire.add(Side::Reverse, 3000, true, reverse(0, 15, 0));
+    wire.data(10_000, 0, 1000, true);
+    wire.add(Side::Reverse, 11_000, true, reverse(15, 13, 1000));
+    wire.data(12_000, 1000, 500, true);
+    let parts = |more, stream| {
+        let first = (10_000, 0, 1000, 1, HttpFrame::Data(1000));
+        let client = http([first, (12_000, 1000, 1500, 1, HttpFrame::Data(500))]);
+        let server = http([
+            (3000, 0, 15, 0, HttpFrame::InitialWindow(1000)),
+            (11_000, 15, 28, stream, HttpFrame::WindowUpdate(more)),
+        ]);
+        let leg = Leg {
+            side: Side::Forward,
+            client_port: PORT,
+            written: at(10_000),
+            received: at(13_000),
+            bytes: 1500,
+            carried: Carried::Stream { stream: 1, start: None, end: None },
+            alone: false,
+        };
+        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).leg(leg);
+        assert_is_whole(&pieces, at(10_000), at(13_000));
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
+    };
+    let waited = |part| vec![(part, 1000), (part, 1000), (Part::PropagationForward, 1000)];
+    assert_eq!(parts(500, 1), waited(Part::StreamWindow));
+    // Another stream's window is not what it waited for.
+    assert_eq!(parts(500, 3), waited(Part::Nagle));
+}
+
 fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
     let packet = (
         (any::<bool>(), 0_u64..200_000, 0_u64..50_000, 0_u64..3000, any::<bool>()),
@@ -354,6 +405,25 @@ fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
     })
 }
 
+/// What an end wrote, one after another.
+fn writes() -> impl Strategy<Value = Vec<(u64, u64, u64, u64, HttpFrame)>> {
+    let frame = prop_oneof![
+        (0_u32..3000).prop_map(HttpFrame::Data),
+        (0_u32..3000).prop_map(HttpFrame::WindowUpdate),
+        (0_u32..3000).prop_map(HttpFrame::InitialWindow),
+        Just(HttpFrame::Other),
+    ];
+    prop::collection::vec((0_u64..200_000, 1_u64..1500, 0_u64..4, frame), 0..20).prop_map(|mut all| {
+        all.sort_by_key(|it| it.0);
+        let mut position = 0;
+        let placed = all.into_iter().map(|(us, length, stream, frame)| {
+            position += length;
+            (us, position - length, position, stream, frame)
+        });
+        placed.collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -367,6 +437,22 @@ proptest! {
         let leg = Leg { side, client_port: PORT, written, received, bytes, carried: Carried::Unknown, alone };
         let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
+    }
+
+    #[test]
+    fn pieces_are_the_leg_whatever_http_wrote(
+        packets in packets(), writes in prop::array::uniform2(writes()), forward: bool, written in 0_u64..200_000,
+        took in 1_u64..100_000, stream in 1_u64..4,
+    ) {
+        let side = if forward { Side::Forward } else { Side::Reverse };
+        let (written, received) = (at(written), at(written + took));
+        let carried = Carried::Stream { stream, start: None, end: None };
+        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, carried, alone: false };
+        let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
+        let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, HOSTS);
+        assert_is_whole(&attribution.leg(leg), written, received);
+        assert_is_whole(&attribution.exchange(None, written, received), written, received);
+        prop_assert!(attribution.request_arrival(PORT, stream, received).is_none_or(|at| at <= received));
     }
 
     #[test]

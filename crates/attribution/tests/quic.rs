@@ -265,6 +265,7 @@ proptest! {
         carried in prop_oneof![
             Just(Carried::Unknown),
             (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Carried::Stream { stream, start: None, end }),
+            (0_u64..5).prop_map(Carried::Datagram),
         ],
         alone: bool,
     ) {

@@ -8,7 +8,8 @@ use crosswind_ledger::{Column, HttpEnd, PacketRecord, QuicLog, Row};
 use crosswind_path::Side;
 use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
-use crosswind_workload::{Measured, Sample, SetupTimes, TrafficPattern};
+use crosswind_workload::{Measured, PageObject, Sample, SetupTimes, TrafficPattern};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// How long a host takes at most to answer at once. In virtual time its work takes none, but for the nanoseconds of the clock.
@@ -104,18 +105,29 @@ pub fn write_spent(
     known: Known<'_>,
     zero: Instant,
 ) -> Result<(), CellError> {
-    let attribution = Attribution::new(known.packets, known.quic, known.http, known.hosts);
+    let mut attribution = Attribution::new(known.packets, known.quic, known.http, known.hosts);
+    if cell.workload.peers().any() {
+        attribution = attribution.with_exchanges(known.packets, known.hosts);
+    }
     let traffic = Traffic::of(cell);
+    let mut objects: HashMap<u64, Vec<&PageObject>> = HashMap::new();
+    for object in &measured.objects {
+        objects.entry(object.page).or_default().push(object);
+    }
+    let of = |sample: &Sample| {
+        let objects = objects.get(&sample.exchange).map(Vec::as_slice).unwrap_or_default();
+        pieces(&attribution, sample, objects, traffic)
+    };
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {
-        if let Some(pieces) = pieces(&attribution, sample, traffic) {
+        if let Some(pieces) = of(sample) {
             parts.push(Spent::new(sample.exchange, &pieces));
         }
     }
     let kept = worth_keeping(&parts);
     let mut all = Vec::new();
     for sample in measured.samples.iter().filter(|sample| kept.binary_search(&sample.exchange).is_ok()) {
-        let pieces = pieces(&attribution, sample, traffic).unwrap_or_default();
+        let pieces = of(sample).unwrap_or_default();
         all.extend(pieces.into_iter().map(|piece| NumberedPiece { exchange: sample.exchange, piece }));
     }
     write_table(directory, &parts, zero)?;
@@ -205,7 +217,12 @@ impl Traffic {
 }
 
 /// The pieces of an exchange, each of which begins where the one before it ended; none of one that did not end well.
-fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> Option<Vec<Piece>> {
+fn pieces(
+    attribution: &Attribution<'_>,
+    sample: &Sample,
+    objects: &[&PageObject],
+    traffic: Traffic,
+) -> Option<Vec<Piece>> {
     if sample.outcome != crosswind_transport::Outcome::Ok {
         return None;
     }
@@ -213,17 +230,17 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
     // The connections of `connect` are all that there is to measure.
     let Some(ended) = sample.received else {
         let setup = sample.setup?;
-        return Some(set_up(attribution, sample, setup, began + Duration::from_nanos(setup.total_ns)));
+        let done = began + Duration::from_nanos(setup.total_ns);
+        return Some(set_up(attribution, sample.client_port, setup, done));
     };
     if !traffic.simple {
-        return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
+        let is_known = objects.iter().any(|it| it.client_port.is_some());
+        let known = is_known.then(|| page(attribution, began, ended, objects));
+        return Some(known.unwrap_or_else(|| attribution.exchange(None, began, ended)));
     }
     let mut trail = Vec::new();
-    let Some(client_port) = sample.client_port else {
-        return Some(vec![piece(began, ended, Part::Unknown, Place::Client)]);
-    };
-    let leg = |side: Side, written, received, bytes| {
-        attribution.leg(Leg {
+    let leg = |side: Side, written, received, bytes| match sample.client_port {
+        Some(client_port) => attribution.leg(Leg {
             side,
             client_port,
             written,
@@ -231,11 +248,12 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
             bytes,
             carried: carried(sample.positions[side as usize]),
             alone: traffic.alone,
-        })
+        }),
+        None => attribution.exchange(None, written, received),
     };
     if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
         let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));
-        trail = set_up(attribution, sample, setup, opened);
+        trail = set_up(attribution, sample.client_port, setup, opened);
         // A server may begin to send before the client knows that the connection is set up, or has to be asked first.
         trail.retain(|it| it.from < began);
         if let Some(last) = trail.last_mut() {
@@ -254,9 +272,63 @@ fn pieces(attribution: &Attribution<'_>, sample: &Sample, traffic: Traffic) -> O
             }
             trail.extend(leg(Side::Reverse, sent, ended, sample.received_bytes));
         }
-        _ => trail.push(piece(began, ended, Part::Unknown, Place::Client)),
+        _ => trail.extend(attribution.exchange(sample.client_port, began, ended)),
     }
     Some(trail)
+}
+
+/// The pieces of a page: back from the object that was there last to the one that its request waited for, and so on to the document and
+/// the connection that it came over.
+fn page(attribution: &Attribution<'_>, began: Instant, ended: Instant, objects: &[&PageObject]) -> Vec<Piece> {
+    let mut before = vec![];
+    let mut at = ended;
+    let last_by = |time: Instant, is_wanted: &dyn Fn(&PageObject, Instant) -> bool| {
+        let there = objects.iter().filter_map(|it| Some((it.received?, *it)));
+        there.filter(|&(received, it)| received <= time && is_wanted(it, received)).max_by_key(|it| it.0)
+    };
+    let host = |from: Instant, to: Instant| (from < to).then(|| piece(from, to, Part::ClientHost, Place::Client));
+    let mut next = last_by(ended, &|_, _| true);
+    while let Some((received, object)) = next
+        && let Some(sent) = object.sent.filter(|&sent| sent < at)
+    {
+        let mut own = loaded(attribution, object, sent, received);
+        own.extend(host(received, at));
+        before.push(own);
+        at = sent;
+        let waited = last_by(sent, &|it, received| it.connection == object.connection && received > object.queued);
+        next = waited.or_else(|| {
+            if let Some(setup) = object.setup
+                && let Some(asked) = setup.began.filter(|&asked| asked < at)
+            {
+                let opened = (asked + Duration::from_nanos(setup.total_ns)).min(at);
+                let mut own = set_up(attribution, object.client_port, setup, opened);
+                own.extend(host(opened, at));
+                at = own.first().map_or(at, |it| it.from);
+                before.push(own);
+            }
+            last_by(at.min(object.queued), &|_, _| true)
+        });
+    }
+    let mut all: Vec<Piece> = host(began, at).into_iter().chain(before.into_iter().rev().flatten()).collect();
+    if all.is_empty() && began < ended {
+        all.push(piece(began, ended, Part::Unknown, Place::Client));
+    }
+    all
+}
+
+/// The pieces of an object: its request, and its answer.
+fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, received: Instant) -> Vec<Piece> {
+    let (Some(client_port), Some(Position::Stream { stream, .. })) = (object.client_port, object.position) else {
+        return vec![piece(sent, received, Part::Unknown, Place::Client)];
+    };
+    let Some(asked) = attribution.request_arrival(client_port, stream, received).filter(|&asked| asked >= sent) else {
+        return vec![piece(sent, received, Part::Unknown, Place::Client)];
+    };
+    let leg = |side, written, received, bytes| {
+        let carried = carried(object.position);
+        attribution.leg(Leg { side, client_port, written, received, bytes, carried, alone: false })
+    };
+    [leg(Side::Forward, sent, asked, 1), leg(Side::Reverse, asked, received, object.bytes)].concat()
 }
 
 fn carried(position: Option<Position>) -> Carried {
@@ -269,7 +341,7 @@ fn carried(position: Option<Position>) -> Carried {
 }
 
 /// The steps of setting up a connection, which was done at `done`.
-fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, done: Instant) -> Vec<Piece> {
+fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupTimes, done: Instant) -> Vec<Piece> {
     let began = Instant::from_nanos(done.as_nanos().saturating_sub(setup.total_ns));
     let mut at = began;
     let mut pieces = Vec::new();
@@ -281,7 +353,7 @@ fn set_up(attribution: &Attribution<'_>, sample: &Sample, setup: SetupTimes, don
         at = to;
     };
     if let Some(transport) = setup.transport_ns {
-        let (waited, count) = sample.client_port.map_or((Duration::ZERO, 0), |port| {
+        let (waited, count) = client_port.map_or((Duration::ZERO, 0), |port| {
             attribution.syn_timer(port, began, began + Duration::from_nanos(transport))
         });
         let waited = waited.as_nanos().min(transport);

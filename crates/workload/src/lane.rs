@@ -126,17 +126,22 @@ impl Lane<'_> {
 }
 
 impl Opened {
-    /// Writes how the connection was set up into the sample of the exchange that opened it.
-    pub fn note_phases(&self, sample: &mut Sample) {
+    /// How the connection was set up.
+    pub fn setup(&self) -> SetupTimes {
         let ns = |phase: Option<Duration>| phase.map(|phase| phase.as_nanos() as u64);
-        sample.client_port = Some(self.connection.client_port());
-        sample.setup = Some(SetupTimes {
+        SetupTimes {
             began: Some(self.began),
             total_ns: self.took_ns,
             transport_ns: ns(self.phases.transport),
             security_ns: ns(self.phases.security),
             upgrade_ns: ns(self.phases.upgrade),
-        });
+        }
+    }
+
+    /// Writes that into the sample of the exchange that opened it.
+    pub fn note_phases(&self, sample: &mut Sample) {
+        sample.client_port = Some(self.connection.client_port());
+        sample.setup = Some(self.setup());
     }
 }
 

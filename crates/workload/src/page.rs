@@ -12,7 +12,7 @@ use crate::workload::{
     MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
 };
-use crate::{PageObject, Sample, WorkloadError};
+use crate::{PageObject, Sample, SetupTimes, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_settings::SettingError;
 use crosswind_transport::{Connection, Features, Outcome, Payload, Purpose, TransportError, TransportRef, serving};
@@ -173,6 +173,15 @@ struct Wanted {
     bytes: u64,
 }
 
+/// A connection that objects are loaded over.
+#[derive(Clone, Copy)]
+struct OnConnection<'a> {
+    connection: &'a dyn Connection,
+    number: u32,
+    /// How it was set up, for the first object on it.
+    setup: Option<SetupTimes>,
+}
+
 /// A page that is being loaded.
 struct Loading<'a> {
     config: &'a Page,
@@ -204,19 +213,24 @@ impl Loading<'_> {
         let mut first = self.lane.open().await?;
         first.note_phases(sample);
         let document = Wanted { name: "html".into(), bytes: self.config.html_bytes };
-        self.get(first.connection.as_ref(), 0, begin, document).await?;
+        let mut on_first =
+            OnConnection { connection: first.connection.as_ref(), number: 0, setup: Some(first.setup()) };
+        self.get(&mut on_first, begin, document).await?;
         let found = clock.now();
         let wanted: VecDeque<Wanted> = pieces("script", self.config.scripts_bytes, self.config.scripts)
             .chain(pieces("image", self.config.images_bytes, self.config.images))
             .collect();
         if self.lane.features().shares_connection {
-            let connection = first.connection.as_ref();
-            all(join_all(wanted.into_iter().map(|wanted| self.get(connection, 0, found, wanted))).await)?;
+            let gets = wanted.into_iter().map(|wanted| {
+                let mut on = OnConnection { setup: None, ..on_first };
+                async move { self.get(&mut on, found, wanted).await }
+            });
+            all(join_all(gets).await)?;
         } else {
             let queue = Mutex::new(wanted);
             let others = 1..self.config.connections.unwrap_or(1);
             let (own, others) = join(
-                self.work_off(&queue, first.connection.as_ref(), 0, found),
+                self.work_off(&queue, on_first, found),
                 join_all(others.map(|number| self.another(&queue, number, found))),
             )
             .await;
@@ -235,7 +249,8 @@ impl Loading<'_> {
         found: Instant,
     ) -> Result<(), TransportError> {
         let mut opened = self.lane.open().await?;
-        self.work_off(queue, opened.connection.as_ref(), number, found).await?;
+        let on = OnConnection { connection: opened.connection.as_ref(), number, setup: Some(opened.setup()) };
+        self.work_off(queue, on, found).await?;
         self.lane.close(opened.connection.as_mut()).await;
         Ok(())
     }
@@ -243,36 +258,32 @@ impl Loading<'_> {
     async fn work_off(
         &self,
         queue: &Mutex<VecDeque<Wanted>>,
-        connection: &dyn Connection,
-        number: u32,
+        mut on: OnConnection<'_>,
         found: Instant,
     ) -> Result<(), TransportError> {
         loop {
             let next = queue.lock().ok().and_then(|mut queue| queue.pop_front());
             let Some(wanted) = next else { return Ok(()) };
-            self.get(connection, number, found, wanted).await?;
+            self.get(&mut on, found, wanted).await?;
         }
     }
 
-    async fn get(
-        &self,
-        connection: &dyn Connection,
-        number: u32,
-        queued: Instant,
-        wanted: Wanted,
-    ) -> Result<(), TransportError> {
+    async fn get(&self, on: &mut OnConnection<'_>, queued: Instant, wanted: Wanted) -> Result<(), TransportError> {
         let mut object = PageObject {
             page: self.number,
             object: wanted.name,
-            connection: number,
+            connection: on.number,
             queued,
             sent: None,
             first: None,
             received: None,
             bytes: 0,
             outcome: Outcome::Error,
+            client_port: Some(on.connection.client_port()),
+            position: None,
+            setup: on.setup.take(),
         };
-        let result = self.receive(connection, wanted.bytes, &mut object).await;
+        let result = self.receive(on.connection, wanted.bytes, &mut object).await;
         object.outcome = result.as_ref().map_or_else(|e| e.outcome, |()| Outcome::Ok);
         if let Ok(mut objects) = self.objects.lock() {
             objects.push(object);
@@ -300,6 +311,7 @@ impl Loading<'_> {
             object.bytes += count as u64;
             object.received = Some(now);
         }
+        object.position = stream.sender.position();
         if object.bytes == bytes {
             return Ok(());
         }

@@ -184,6 +184,12 @@ pub struct PageObject {
     pub bytes: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// The client's port.
+    pub client_port: Option<u16>,
+    /// Where its request is among the bytes of its connection.
+    pub position: Option<Position>,
+    /// How its connection was set up, of the first object on it.
+    pub setup: Option<SetupTimes>,
 }
 
 impl Row for PageObject {

@@ -273,6 +273,9 @@ impl Reported {
             bytes: event.bytes,
             outcome: event.outcome,
             object: event.object,
+            client_port: None,
+            position: None,
+            setup: None,
         };
         in_order(&what, &[Some(object.queued), object.sent, object.first, object.received])?;
         self.objects.push(object);

@@ -1,0 +1,64 @@
+//! Exchanges of which no more is known than when they began and ended, as those of programs of others: what the wire shows between the
+//! two.
+
+use crate::flows::by_ports;
+use crate::links::Links;
+use crate::trail::{Piece, Trail};
+use crate::udp::Datagrams;
+use crate::walk::Conversation;
+use crate::{Hosts, by_opening};
+use crosswind_ledger::{PacketRecord, TCP};
+use crosswind_path::Side;
+use crosswind_units::Instant;
+
+/// The connections of a packet table, each with its client's port.
+pub struct Exchanges<'a> {
+    hosts: Hosts,
+    all: Vec<(u16, Kind<'a>)>,
+}
+
+enum Kind<'a> {
+    Tcp(Conversation<'a>),
+    Udp(Datagrams<'a>),
+}
+
+impl<'a> Exchanges<'a> {
+    pub fn new(packets: &'a [PacketRecord], hosts: Hosts) -> Self {
+        let mut all = Vec::new();
+        for ((protocol, port, _), packets) in by_ports(packets) {
+            all.extend(by_opening(packets).into_iter().map(|packets| match protocol {
+                TCP => (port, Kind::Tcp(Conversation::new(packets, hosts))),
+                _ => (port, Kind::Udp(Datagrams::new(packets, hosts))),
+            }));
+        }
+        Self { hosts, all }
+    }
+
+    /// The pieces of an exchange whose client had its answer at `to`, on the connection from a port, if that is known. Where several
+    /// may have brought it, the time is unknown.
+    pub fn pieces(&self, port: Option<u16>, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+        let of_port = self.all.iter().filter(|it| port.is_none_or(|port| port == it.0));
+        let mut answers: Vec<_> =
+            of_port.filter_map(|(_, kind)| Some((kind.last_answer(to).filter(|&at| at >= from)?, kind))).collect();
+        answers.sort_by_key(|it| it.0);
+        let is_prompt = |at: Instant| to.saturating_since(at) <= self.hosts.promptness;
+        match answers.as_slice() {
+            [(_, Kind::Tcp(only))] => only.exchange(from, to, links),
+            [(_, Kind::Udp(only))] => only.exchange(from, to, links),
+            [.., (before, _), (last, kind)] if is_prompt(*last) && !is_prompt(*before) => match kind {
+                Kind::Tcp(kind) => kind.exchange(from, to, links),
+                Kind::Udp(kind) => kind.exchange(from, to, links),
+            },
+            _ => Trail::new(from, to, Side::Forward).finish(),
+        }
+    }
+}
+
+impl Kind<'_> {
+    fn last_answer(&self, at: Instant) -> Option<Instant> {
+        match self {
+            Self::Tcp(kind) => kind.last_answer(at),
+            Self::Udp(kind) => kind.last_answer(at),
+        }
+    }
+}
