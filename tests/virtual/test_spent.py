@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from conftest import ROOT
 from crosswind.catalog import catalog
 from crosswind.execution.virtual import VirtualCell, virtual
 from crosswind.running import run
@@ -215,6 +216,31 @@ def test_an_exchange_of_http1_waits_for_the_one_before_it() -> None:
     workload = {"transport": "http1", **echoes(5, mode="open", rate=100)}
     waited = virtual({"delay": "10ms"}, workload=workload).spent["head_of_line_ns"]
     assert [round(ns / MS, 1) for ns in waited] == [0, 10, 20, 30, 40]
+
+
+def test_a_page_takes_what_its_last_object_waited_for() -> None:
+    # The second image is loaded over a connection of its own where a connection carries one request at a time.
+    page = {"kind": "page", "count": 1, "html_size": "1kB", "scripts": 0, "images": 2, "images_size": "2kB"}
+    requests = {"propagation_forward": 20, "propagation_reverse": 20}
+    handshakes = {"http1": {"tcp_handshake": 40}, "h2c": {"tcp_handshake": 20}, "http3": {"security_handshake": 20}}
+    for transport, handshake in handshakes.items():
+        assert spent(virtual({"delay": "10ms"}, workload={"transport": transport, **page})) == handshake | requests
+    lossy = {"delay": "10ms", "loss": "5%", "rate": "10mbit"}
+    for transport in handshakes:
+        cell = virtual(lossy, workload={"transport": transport, "kind": "page", "count": 2})
+        parts = cell.spent.select(pl.sum_horizontal(pl.exclude("exchange", "whole_ns"))).to_series().to_list()
+        took = cell.samples["received_ns"] - cell.samples["sent_ns"]
+        assert parts == cell.spent["whole_ns"].to_list() == took.to_list()
+        assert cell.spent["unknown_ns"].sum() < 0.01 * sum(parts)
+
+
+def test_exchanges_of_peers_have_the_parts_that_the_wire_tells() -> None:
+    program = {"command": ["{python}", str(ROOT / "docs/examples/echo_client.py")]}
+    workload = {"transport": "tcp", "client": [program], **echoes(3)}
+    # Packets 0 and 1 are the handshake's, 2 is the message.
+    found = spent(virtual({"delay": "10ms", "forward": {"lose": [2]}}, workload=workload))
+    assert found.pop("tail_loss_probe") > 20
+    assert found == {"propagation_forward": 30, "propagation_reverse": 30}
 
 
 def test_every_loss_that_is_named_is_one_of_qlogs(tmp_path: Path) -> None:

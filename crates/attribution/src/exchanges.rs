@@ -18,7 +18,7 @@ pub struct Exchanges<'a> {
 }
 
 enum Kind<'a> {
-    Tcp(Conversation<'a>),
+    Tcp(Box<Conversation<'a>>),
     Udp(Datagrams<'a>),
 }
 
@@ -27,7 +27,7 @@ impl<'a> Exchanges<'a> {
         let mut all = Vec::new();
         for ((protocol, port, _), packets) in by_ports(packets) {
             all.extend(by_opening(packets).into_iter().map(|packets| match protocol {
-                TCP => (port, Kind::Tcp(Conversation::new(packets, hosts))),
+                TCP => (port, Kind::Tcp(Box::new(Conversation::new(packets, hosts)))),
                 _ => (port, Kind::Udp(Datagrams::new(packets, hosts))),
             }));
         }
@@ -43,18 +43,23 @@ impl<'a> Exchanges<'a> {
         answers.sort_by_key(|it| it.0);
         let is_prompt = |at: Instant| to.saturating_since(at) <= self.hosts.promptness;
         match answers.as_slice() {
-            [(_, Kind::Tcp(only))] => only.exchange(from, to, links),
-            [(_, Kind::Udp(only))] => only.exchange(from, to, links),
-            [.., (before, _), (last, kind)] if is_prompt(*last) && !is_prompt(*before) => match kind {
-                Kind::Tcp(kind) => kind.exchange(from, to, links),
-                Kind::Udp(kind) => kind.exchange(from, to, links),
-            },
+            [(_, only)] => only.exchange(from, to, links),
+            [.., (before, _), (last, kind)] if is_prompt(*last) && !is_prompt(*before) => {
+                kind.exchange(from, to, links)
+            }
             _ => Trail::new(from, to, Side::Forward).finish(),
         }
     }
 }
 
-impl Kind<'_> {
+impl<'a> Kind<'a> {
+    fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+        match self {
+            Self::Tcp(kind) => kind.exchange(from, to, links),
+            Self::Udp(kind) => kind.exchange(from, to, links),
+        }
+    }
+
     fn last_answer(&self, at: Instant) -> Option<Instant> {
         match self {
             Self::Tcp(kind) => kind.last_answer(at),

@@ -224,7 +224,13 @@ impl<'a> Connection<'a> {
                 Answer::Ack(ack) => self.acknowledged(half, side, ack, why, links, trail),
                 Answer::Window(opened) => self.opened(side, &opened, why, links, trail),
             };
-            let Some(cause) = cause else { return };
+            let Some(cause) = cause else {
+                // The receiver said something before anything had arrived, once the connection was there.
+                if half.arrivals.first().is_some_and(|it| it.0 > trail.at()) {
+                    trail.name(trail.beginning(), why, Place::receiver(side), None, 0);
+                }
+                return;
+            };
             let begun_with = links.follow(half.sends[cause].packet, Some(why), trail);
             // Where a path takes no time, a cause might be its own.
             let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
@@ -324,12 +330,34 @@ impl<'a> Connection<'a> {
                 return None;
             };
             let gap = at.saturating_since(half.sends[previous].packet.entered);
+            if in_flight && gap > self.hosts.promptness && self.is_probe(half, leg, send) {
+                let before = half.sends[previous].packet;
+                trail.name(before.entered, Part::TailLossProbe, Place::sender(side), Some(before), 0);
+                send = previous;
+                continue;
+            }
             // Beside other messages, what was sent before may be another's.
             let held = if self.hosts.pacing && leg.alone { Part::Pacing } else { Part::Unknown };
             let part = if gap <= self.hosts.promptness { Part::sender(side) } else { held };
             trail.name(half.sends[previous].packet.entered, part, Place::sender(side), Some(sent.packet), 0);
             send = previous;
         }
+    }
+
+    /// Whether a segment with new bytes is a tail loss probe (RFC 8985, section 7.3): it had been written before, and nothing happened
+    /// for two round trips.
+    fn is_probe(&self, half: &Half<'a>, leg: Leg, send: usize) -> bool {
+        let sent = &half.sends[send];
+        let was_written = match leg.carried {
+            Carried::Bytes { start, .. } => sent.end > start,
+            Carried::Stream { .. } => self.http[leg.side as usize].is_some(),
+            Carried::Unknown | Carried::Datagram(_) => leg.alone,
+        };
+        let acks = half.acks_until(sent.packet.entered);
+        let last = acks.last().map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
+        let waited = last.map(|last| sent.packet.entered.saturating_since(last));
+        let shortest = half.shortest_round_trip.map(|it| it + it);
+        self.hosts.tail_loss_probes && half.sack && was_written && shortest.is_some_and(|it| waited >= Some(it))
     }
 
     /// Whether HTTP wrote a segment's last bytes only when it was sent, and what it had waited for.
