@@ -16,6 +16,7 @@ FINISHED: dict[str, Any] = {
     "reasons": [],
     "warnings": [],
     "samples": {"rows": 60, "ok": 60, "lost": 0, "outcomes": []},
+    "flows": [],
     "program": None,
     "peers": None,
     "ledger": {

@@ -187,7 +187,8 @@ class HostBundle:
 class Catalog:
     """Everything that a cell can be, and the columns of the tables that it writes.
 
-    `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold.
+    `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold,
+    `flows` those of a flow beside the workload, beside those of its own workload.
     `kernel`: what Linux does where no host setting says anything, as far as models need to know it.
     """
 
@@ -201,9 +202,11 @@ class Catalog:
     budget: KeyGroup
     transports: Mapping[str, Transport]
     workloads: Mapping[str, WorkloadKind]
+    flows: KeyGroup
     samples: tuple[SampleColumn, ...]
     objects: tuple[SampleColumn, ...]
     packets: tuple[SampleColumn, ...]
+    flow_intervals: tuple[SampleColumn, ...]
     spent: tuple[SampleColumn, ...]
     pieces: tuple[SampleColumn, ...]
     tcp: tuple[SampleColumn, ...]
@@ -256,9 +259,11 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         budget=_group(data["budget"], "budget"),
         transports={transport.name: transport for transport in transports},
         workloads={workload.kind: workload for workload in workloads},
+        flows=_group(data["flows"], "flow"),
         samples=_columns(data["samples"]),
         objects=_columns(data["objects"]),
         packets=_columns(data["packets"]),
+        flow_intervals=_columns(data["flow_intervals"]),
         spent=_columns(data["spent"]),
         pieces=_columns(data["pieces"]),
         tcp=_columns(data["tcp"]),

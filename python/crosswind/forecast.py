@@ -86,6 +86,7 @@ class Demand:
     traffic: Traffic
     polling: bool = False
     early_data: bool = False
+    flows: tuple[Traffic, ...] = ()
 
 
 UNKNOWN_NETWORK = DirectionEffect(delay_ns=25_000_000, rate_bps=10_000_000)
@@ -201,7 +202,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     + connections one after another x (R for each round trip of their set-up + 1 s, doubling, for a lost SYN)
     + R for each window of slow start + further packets x PFTK's time of a segment at this loss
     + the links' time for all bytes; or what the workload's own clock takes, where that is longer;
-    + what an outage holds up.
+    + what an outage holds up. Transfers beside the workload fill their direction of the link for as long as it takes.
     """
     traffic, transport = demand.traffic, surroundings.transport
     if transport is None or traffic.pattern == "unknown":
@@ -240,12 +241,18 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     further_ns = sum((count - needs.messages) * each for count, each in zip(packets, slow, strict=True)) / needs.lanes
     waits_ns = needs.turns * wait_ns + needs.opened_in_turn * syn_ns
     carried_ns = max(further_ns, sum(links_ns) / needs.lanes, *links_ns)
+    # A transfer shares its direction with those beside it.
+    rivals = [sum(flow.pattern == "transfers" and flow.upload == up for flow in demand.flows) for up in (True, False)]
+    carried_ns *= 1 + rivals[data] if traffic.size_bytes and traffic.pattern == "transfers" else 1
     wall_ns = trips * rtt_ns + waits_ns + max(carried_ns, needs.paced_ns)
     wall_ns += _held_up_ns(max(there.outage_ns, back.outage_ns), needs, timeout_ns)
 
     loss = min(MOST_LOSS, (there.loss + back.loss) / 2)
     late_acks = needs.messages if needs.paced_ns * needs.lanes > DELAYED_ACK_NS * needs.messages else 0
     on_the_way = (sum(packets) + abs(packets[0] - packets[1]) / 2 + late_acks) / (1 - loss)
+    for (_, link_ns), own, count in zip(ways, packets, rivals, strict=True):
+        # Every second packet of what fills a link is acknowledged.
+        on_the_way += 1.5 * max(0.0, wall_ns / link_ns - own) if count else 0.0
     if setup_trips:
         on_the_way += needs.opened * (CONNECTION_PACKETS + 2 * max(0, setup_trips - 1)) / (1 - loss)
     processors_ns = trips * EXCHANGE_NS + sum(

@@ -47,6 +47,9 @@ TCP_SCHEMA = _schema(catalog().tcp)
 PACKET_SCHEMA = _schema(catalog().packets)
 """Columns of `packets.arrow`."""
 
+FLOW_SCHEMA = _schema(catalog().flow_intervals)
+"""Columns of `flows.arrow`, what became of the packets of each flow over time."""
+
 CONNECTION_SCHEMA = _schema(catalog().connections)
 """Columns of `connections.arrow`, the connections of programs and pages."""
 
@@ -83,6 +86,11 @@ def empty_samples() -> pl.DataFrame:
     return empty_table(SAMPLE_SCHEMA)
 
 
+def empty_intervals() -> pl.DataFrame:
+    """A table of flows without rows, where the workload runs alone."""
+    return empty_table(FLOW_SCHEMA)
+
+
 def empty_objects() -> pl.DataFrame:
     """An objects table without rows, for all but pages."""
     return empty_table(OBJECT_SCHEMA)
@@ -115,6 +123,8 @@ class CellRun:
         machine: the name of the one that it ran on; None for the one that the run was started on.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
         spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
+        of_flows: samples of the flows beside the workload, likewise. intervals: what became of the packets of each
+            flow over time, shape of FLOW_SCHEMA; both empty where the workload runs alone.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
         client_out: what the client of a program workload printed on its standard output; of much, the end of it.
     """
@@ -134,6 +144,8 @@ class CellRun:
     machine: str | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
     spent: pl.DataFrame = field(default_factory=empty_spent)
+    of_flows: pl.DataFrame = field(default_factory=empty_samples)
+    intervals: pl.DataFrame = field(default_factory=empty_intervals)
     objects: pl.DataFrame = field(default_factory=empty_objects)
     client_out: str = ""
 

@@ -7,8 +7,8 @@ from crosswind.cli.reference import command_names, option_names, with_commands
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
-OF_OTHER_COMMANDS = {"--serve", "--call"}
-"""Options of crosswind-cell and of other programs that pages name."""
+OF_OTHER_COMMANDS = {"--serve", "--call", "--start", "--name"}
+"""Options of crosswind-cell, of a flow in `--beside` and of other programs that pages name."""
 
 
 def test_the_section_is_what_the_commands_are() -> None:

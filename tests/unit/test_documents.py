@@ -151,6 +151,7 @@ PRINTED: dict[str, dict[str, tuple[float, ...]]] = {
     "RFC 1122": {"section 4.2.3.5": (100,)},
     "Linux ip-sysctl": {"tcp_retries2": (15, 924.6)},
     "RFC 8033": {"": (15,)}, "RFC 8289": {"": (5,)},
+    "Ware and others": {"abstract": (40, 16)}, "Kakhki and others": {"section 1": (2,)},
     "quinn 2711": {"": (3, 125, 65, 300, 306, 64, 1000, 563, 52, 632, 710, 14, 828, 1, 197, 512, 5, 25, 50)},
     "quic-go 5734": {"": (3, 17.5, 1, 23, 200, 20, 90, 10, 1.4, 3.4, 40)},
 }  # fmt: skip

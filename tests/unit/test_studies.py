@@ -76,9 +76,12 @@ def test_the_built_in_studies() -> None:
     assert NAMES == [
         "against-itself",
         "bandwidth-or-delay",
+        "bufferbloat",
         "bursty-loss",
+        "call-and-upload",
         "client-profile",
         "clocks",
+        "competition",
         "jitter",
         "latency-by-link",
         "mathis",

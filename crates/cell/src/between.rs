@@ -98,7 +98,7 @@ impl Between for Built<'_> {
             backend: cell.path.backend,
             family: cell.path.family,
             mtu: cell.path.mtu_bytes,
-            host: cell.host.clone(),
+            host: cell.host_of_routes(),
             path: if cell.path.backend.is_emulated() { cell.path.emulated() } else { cell.path.directions.clone() },
             seed: Seed(cell.seed),
             placement: cell.placement.clone(),

@@ -1,8 +1,8 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
-use crate::CellError;
 use crate::demand::Demand;
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
+use crate::{CellError, Flow};
 use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
@@ -46,6 +46,9 @@ pub struct Cell {
     pub host: HostConfig,
     /// What runs across it.
     pub workload: WorkloadConfig,
+    /// What runs beside that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Flow>,
     /// What is written where.
     pub output: Output,
     /// What the emulation may be off by.
@@ -195,6 +198,7 @@ impl Cell {
         let path = sections.take("path")?;
         let host = sections.take("host")?;
         let workload = sections.take_required("workload")?;
+        let flows = sections.take_any("flows");
         let output = sections.take("output")?;
         let budget = sections.take("budget")?;
         let placement = sections.take("placement")?;
@@ -215,6 +219,7 @@ impl Cell {
             seed: own.seed,
             host: hosts,
             workload,
+            flows: Flow::read_all(flows, &path.facts(), own.deadline_ns)?,
             output: read_section("output", &output)?,
             budget: Budget::from_object(&budget).map_err(|error| error.within("budget"))?,
             placement: read_lists("placement", placement)?,
@@ -227,15 +232,28 @@ impl Cell {
         Ok(cell)
     }
 
+    /// The hosts as their kernels are set. A route's congestion control would replace that of every socket, so it has none where
+    /// a flow has one of its own: sockets are set one by one.
+    pub(crate) fn host_of_routes(&self) -> HostConfig {
+        let is_shared = self.flows.iter().all(|flow| self.has_congestion_control_of_hosts(flow));
+        let congestion_control = self.host.congestion_control.clone().filter(|_| is_shared);
+        HostConfig { congestion_control, ..self.host.clone() }
+    }
+
+    fn has_congestion_control_of_hosts(&self, flow: &Flow) -> bool {
+        flow.congestion_control.is_none() || flow.congestion_control == self.host.congestion_control
+    }
+
     /// What a forecast is made from.
     pub fn demand(&self) -> Demand {
-        Demand::new(&self.path.directions, &self.workload)
+        Demand::new(&self.path.directions, &self.workload, &self.flows)
     }
 
     /// Whether nothing in it is left to chance, so that in virtual time every repetition comes out the same.
     pub fn is_exact(&self) -> bool {
         let path = &self.path.directions;
-        !(path.is_random() || self.host.is_random() || self.workload.is_random())
+        let flows = self.flows.iter().any(Flow::is_random);
+        !(path.is_random() || self.host.is_random() || self.workload.is_random() || flows)
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -252,6 +270,14 @@ impl Cell {
             self.check_network()?;
         }
         self.check_mtu()?;
+        let has_programs = self.workload.connections().is_none() || self.workload.peers().any();
+        let mut flows = (0..).zip(&self.flows);
+        if let Some((number, _)) = flows.find(|(_, flow)| has_programs && !self.has_congestion_control_of_hosts(flow)) {
+            let key = format!("flows.{number}.congestion_control");
+            let problem =
+                "is not that of the hosts, which programs get from the route, and so does everything beside them";
+            return refuse(&key, problem, "leave it out, or set host.congestion_control");
+        }
         let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];
         if streams.iter().any(Option::is_some) && !streams.iter().all(Option::is_some) {
             return refuse(
@@ -285,6 +311,10 @@ impl Cell {
         }
         if self.path.mtu_bytes != default_mtu() {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
+        }
+        if !self.flows.is_empty() {
+            let problem = "are set, and the server on another machine serves one workload at a time";
+            return refuse("flows", problem, "leave them out");
         }
         let Some(needs) = self.workload.connections() else {
             return refuse(

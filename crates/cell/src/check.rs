@@ -2,8 +2,8 @@
 
 use crate::demand::Demand;
 use crate::event::write_line;
-use crate::{Cell, CellError, ErrorKind};
-use crosswind_host::HostClock;
+use crate::{Cell, CellError, ErrorKind, Flow};
+use crosswind_host::{HostClock, HostConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Deserializer, Value};
@@ -97,10 +97,15 @@ impl Kernel {
         if cell.host.clock == HostClock::Virtual {
             return Ok(()); // It is another kernel that has to have it.
         }
-        let Some(name) = &cell.host.congestion_control else { return Ok(()) };
-        let known = self.congestion_controls.entry(name.clone()).or_insert_with(|| {
-            cell.host.check_kernel().map_err(|error| CellError::from(error).key("host.congestion_control"))
-        });
-        known.clone()
+        let of_flow = |(number, flow): (usize, &Flow)| {
+            Some((format!("flows.{number}.congestion_control"), flow.congestion_control.clone()?))
+        };
+        let of_hosts = cell.host.congestion_control.clone().map(|name| ("host.congestion_control".to_owned(), name));
+        for (key, name) in of_hosts.into_iter().chain(cell.flows.iter().enumerate().filter_map(of_flow)) {
+            let hosts = HostConfig { congestion_control: Some(name.clone()), ..HostConfig::default() };
+            let check = || hosts.check_kernel().map_err(CellError::from);
+            self.congestion_controls.entry(name).or_insert_with(check).clone().map_err(|error| error.key(&key))?;
+        }
+        Ok(())
     }
 }

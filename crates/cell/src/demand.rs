@@ -1,5 +1,7 @@
 //! What a forecast of a cell is made from: what its path does to traffic, and what its workload sends.
 
+use crate::Flow;
+use crate::flows::traffic;
 use crosswind_path::{Effect, PathConfig, Side};
 use crosswind_transport::Resumption;
 use crosswind_workload::{TrafficPattern, WorkloadConfig};
@@ -17,6 +19,8 @@ pub struct Demand {
     pub reverse: Effect,
     /// What the workload sends.
     pub traffic: TrafficPattern,
+    /// What flows beside it send.
+    pub flows: Vec<TrafficPattern>,
     /// Whether Socket.IO begins with HTTP long polling.
     pub polling: bool,
     /// Whether connections carry data in their first flight.
@@ -25,13 +29,14 @@ pub struct Demand {
 
 impl Demand {
     /// What `workload` asks of `path`.
-    pub fn new(path: &PathConfig, workload: &WorkloadConfig) -> Self {
+    pub fn new(path: &PathConfig, workload: &WorkloadConfig, flows: &[Flow]) -> Self {
         let needs = workload.connections();
         Self {
             timeout_ns: workload.timeout().map(|timeout| timeout.as_nanos() as u64),
             forward: path.effect(Side::Forward),
             reverse: path.effect(Side::Reverse),
             traffic: workload.traffic(),
+            flows: traffic(flows),
             polling: needs.is_some_and(|needs| needs.polling),
             early_data: needs.is_some_and(|needs| needs.resumption == Resumption::EarlyData),
         }

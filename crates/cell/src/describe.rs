@@ -1,12 +1,12 @@
 //! The catalogue: everything that a cell can be, and everything that it prints, as the program itself knows it.
 
-use crate::PathSection;
 use crate::check::Answer;
 use crate::connections::{ConnectionPart, ConnectionPiece, ConnectionRow};
 use crate::event::Event;
 use crate::spent::{NumberedPiece, Spent};
+use crate::{Flow, PathSection};
 use crosswind_host::{HostConfig, HostGroup};
-use crosswind_ledger::{Budget, Column, PacketRecord, Row};
+use crosswind_ledger::{Budget, Column, FlowInterval, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
 use crosswind_settings::{Group, Key};
 use crosswind_transport::{Features, TcpSample, TransportRef};
@@ -31,10 +31,13 @@ pub struct Catalogue {
     budget: &'static Group,
     transports: Vec<Transport>,
     workloads: Vec<Workload>,
+    /// Keys of a flow beside the workload, beside those of its own workload.
+    flows: &'static Group,
     /// Columns of the tables that a cell writes.
     samples: &'static [Column<Sample>],
     objects: &'static [Column<PageObject>],
     packets: &'static [Column<PacketRecord>],
+    flow_intervals: &'static [Column<FlowInterval>],
     spent: &'static [Column<Spent>],
     tcp: &'static [Column<TcpSample>],
     pieces: &'static [Column<NumberedPiece>],
@@ -77,9 +80,11 @@ impl Catalogue {
             budget: Budget::describe(),
             transports: crosswind_transport::all().map(Transport::new).collect(),
             workloads: crosswind_workload::kinds().map(Workload::new).collect(),
+            flows: Flow::describe(),
             samples: Row::COLUMNS,
             objects: Row::COLUMNS,
             packets: Row::COLUMNS,
+            flow_intervals: Row::COLUMNS,
             spent: Row::COLUMNS,
             tcp: Row::COLUMNS,
             pieces: Row::COLUMNS,

@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod event;
 mod files;
+mod flows;
 pub mod network;
 mod own_drops;
 
@@ -26,5 +27,6 @@ pub use demand::Demand;
 pub use describe::Catalogue;
 pub use error::{CellError, ErrorKind};
 pub use event::{ErrorReport, Event, FidelitySoFar, ProgressReport, write_last_event, write_line};
+pub use flows::{Flow, FlowReport};
 pub use result::CellResult;
 pub use run::run_cell;

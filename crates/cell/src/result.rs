@@ -1,6 +1,7 @@
 //! The result of a cell, as its `finished` event has it.
 
 use crate::Cell;
+use crate::flows::FlowReport;
 use crate::network::NetworkReport;
 use crate::processor_time::Profile;
 use crosswind_host::netem::{self, MiddleReport, QdiscChange, QdiscReport};
@@ -8,8 +9,8 @@ use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
 use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
 };
-use crosswind_transport::SocketReadback;
-use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Warning, WarningReport};
+use crosswind_transport::{Outcome, SocketReadback};
+use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Sample, Warning, WarningReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,6 +29,8 @@ pub struct CellResult {
     pub verdict: Verdict,
     /// How the exchanges ended.
     pub samples: SampleCounts,
+    /// What came of the flows beside the workload.
+    pub flows: Vec<FlowReport>,
     /// What became of every packet; null on the network that is really there.
     pub ledger: Option<LedgerReport>,
     /// How close the emulation came to what was asked; null where there is no emulator.
@@ -170,6 +173,7 @@ pub struct Versions {
 pub struct CellRun {
     pub network: Option<NetworkReport>,
     pub measured: Measured,
+    pub flows: Vec<FlowReport>,
     pub report: Option<EmulatorReport>,
     pub qdiscs: Option<MiddleReport>,
     pub devices: [DeviceCounters; 2],
@@ -184,7 +188,7 @@ impl CellResult {
     /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
     pub fn new(cell: &Cell, run: CellRun, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
         let CellRun { measured, report, qdiscs, devices: [client, server], readback, all_traffic, .. } = run;
-        let samples = SampleCounts::new(&measured);
+        let samples = SampleCounts::of(&measured.samples, &measured);
         let emulator_ns = report.as_ref().map_or(0, |report| report.cpu_ns);
         let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
         let mut reasons = Vec::new();
@@ -225,6 +229,7 @@ impl CellResult {
                 warnings: measured.warnings.iter().map(Warning::report).collect(),
             },
             samples,
+            flows: run.flows,
             ledger,
             fidelity,
             readback: Hosts {
@@ -258,9 +263,11 @@ impl CellResult {
 }
 
 impl SampleCounts {
-    fn new(measured: &Measured) -> Self {
-        let (rows, ok) = (measured.samples.len() as u64, measured.ok());
-        Self { rows, ok, lost: rows - ok, outcomes: measured.failures() }
+    /// Of `samples`, which `measured` knows why some failed of.
+    pub fn of(samples: &[Sample], measured: &Measured) -> Self {
+        let ok = samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count() as u64;
+        let rows = samples.len() as u64;
+        Self { rows, ok, lost: rows - ok, outcomes: measured.failures(samples) }
     }
 }
 

@@ -4,20 +4,23 @@ use crate::between::{Between, between};
 use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
+use crate::flows::{Ground, INTERVAL, Ran, ports};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
-use crate::{Cell, CellError, ErrorKind, Event};
+use crate::{Cell, CellError, ErrorKind, Event, Flow, FlowReport};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
-use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
+use crosswind_ledger::{
+    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
+};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
 };
 use crosswind_units::Instant;
-use crosswind_workload::{Context, Measured, TrafficPattern, Warning};
+use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,12 +48,15 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     };
     let records = wants_spent && cell.workload.connections().is_some();
     let known_quic = records.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
-    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0, cell.output.capture);
+    let has_flows = !cell.flows.is_empty();
+    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
     let known_http = records.then(|| Arc::new(HttpEnds::new(testbed.clock, MOST_PACKETS)));
-    let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets))?;
+    let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(cell)));
+    let sink = sink.keeping_packets(keeps_packets).counting_flows(counter);
+    let files = Files::start(cell, &testbed, zero, sink)?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
@@ -71,7 +77,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         http,
         tcp: tcp.clone(),
     };
-    let (mut measured, exchange_delay) = run.measure(on_event)?;
+    let (mut measured, flows, exchange_delay) = run.measure(on_event)?;
     let known = between.finish()?;
 
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
@@ -88,7 +94,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);
     measured.warnings.extend(missing(known.capture_missed));
-    write_tables(cell, &measured, zero)?;
+    let flows = write_tables(cell, &measured, flows, ended.report.is_some().then_some(&written.flows), zero)?;
     let tcp = tcp.map(|sockets| sockets.take()).unwrap_or_default();
     if let Some(directory) = cell.output.directory.as_ref().filter(|_| !tcp.is_empty()) {
         write_table(directory, &tcp, zero)?;
@@ -107,6 +113,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let run = CellRun {
         network: known.report,
         measured,
+        flows,
         report: ended.report,
         qdiscs: ended.qdiscs,
         devices: ended.devices,
@@ -219,13 +226,28 @@ fn missing(packets: u64) -> Option<Warning> {
     (packets > 0).then_some(Warning::CaptureIncomplete { packets })
 }
 
-fn write_tables(cell: &Cell, measured: &Measured, zero: Instant) -> Result<(), CellError> {
-    let Some(directory) = &cell.output.directory else { return Ok(()) };
-    write_table(directory, &measured.samples, zero)?;
+/// Writes what the workload and the flows beside it measured. Returns what came of the flows.
+fn write_tables(
+    cell: &Cell,
+    measured: &Measured,
+    flows: Vec<Ran>,
+    intervals: Option<&Vec<FlowInterval>>,
+    zero: Instant,
+) -> Result<Vec<FlowReport>, CellError> {
+    let (reports, of_flows): (Vec<_>, Vec<_>) = flows.into_iter().map(|ran| (ran.report, ran.samples)).unzip();
+    let Some(directory) = &cell.output.directory else { return Ok(reports) };
+    if reports.is_empty() {
+        write_table(directory, &measured.samples, zero)?;
+    } else {
+        write_table(directory, &[&measured.samples, &of_flows.concat()].map(Vec::as_slice).concat(), zero)?;
+        if let Some(intervals) = intervals {
+            write_table(directory, intervals, zero)?;
+        }
+    }
     if !measured.objects.is_empty() {
         write_table(directory, &measured.objects, zero)?;
     }
-    Ok(())
+    Ok(reports)
 }
 
 /// A workload that is being run.
@@ -248,11 +270,14 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs the workload on a thread of its own, and reports its progress meanwhile. Returns also how much longer its
     /// exchanges were than alone.
-    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Option<ExchangeDelay>), CellError> {
+    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Vec<Ran>, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
         let workload = &self.cell.workload;
         let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
-        let context = Context::new(self.testbed, self.settings()?, &progress, self.threads)
+        let settings = self.settings()?;
+        let ground = Ground { cell: self.cell, testbed: self.testbed, threads: self.threads, zero: self.zero };
+        let endings = ground.endings();
+        let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
             .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
             .with_peers(peers, told, self.virtual_time, self.deadline);
@@ -269,8 +294,10 @@ impl Run<'_> {
                     }
                 });
             }
+            let flows = ground.start(scope, &endings, |flow| self.settings_of_flow(flow, &settings));
             let running = scope.spawn(|| {
                 let result = self.cell.workload.run(&context);
+                ground.end(&endings);
                 over.store(true, Ordering::Release);
                 waiting.unpark();
                 result
@@ -286,8 +313,10 @@ impl Run<'_> {
                     std::process::exit(error.exit_status().into());
                 }
             }
-            let measured = running.join().map_err(|_| CellError::internal("the workload panicked"))??;
-            Ok((measured, self.exchange_delay(progress.snapshot())))
+            let measured = running.join().map_err(|_| CellError::internal("the workload panicked"));
+            ground.end(&endings);
+            let flows = flows.join();
+            Ok((measured??, flows?, self.exchange_delay(progress.snapshot())))
         })
     }
 
@@ -308,7 +337,9 @@ impl Run<'_> {
 
     /// What both ends of every connection are set to.
     fn settings(&self) -> Result<Settings, CellError> {
-        let is_secure = self.cell.workload.connections().is_some_and(|needs| needs.transport.features().secure);
+        let flows = self.cell.flows.iter().filter_map(|flow| flow.workload.connections());
+        let mut all = self.cell.workload.connections().into_iter().chain(flows);
+        let is_secure = all.any(|needs| needs.transport.features().secure);
         let security = if is_secure { Some(Arc::new(self.with_key_log(self.between.security()?)?)) } else { None };
         Ok(Settings {
             security,
@@ -318,6 +349,15 @@ impl Run<'_> {
             tcp_sockets: self.tcp.clone(),
             ..self.cell.connection_settings()
         })
+    }
+
+    /// The same of a flow beside the workload; `settings` are those of the workload.
+    fn settings_of_flow(&self, flow: &Flow, settings: &Settings) -> Settings {
+        let mut own = self.cell.settings_of(&flow.workload);
+        if flow.congestion_control.is_some() {
+            own.socket.congestion_control.clone_from(&flow.congestion_control);
+        }
+        Settings { security: settings.security.clone(), tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own }
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
@@ -354,7 +394,11 @@ impl Run<'_> {
 impl Cell {
     /// What both ends of every connection are set to, but for certificates and keys.
     pub fn connection_settings(&self) -> Settings {
-        let needs = self.workload.connections();
+        self.settings_of(&self.workload)
+    }
+
+    fn settings_of(&self, workload: &WorkloadConfig) -> Settings {
+        let needs = workload.connections();
         Settings {
             socket: SocketSettings {
                 congestion_control: self.host.congestion_control.clone(),

@@ -2,6 +2,7 @@
 //!
 //! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
 //! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
+//! - [`FlowCounter`]: what became of the packets of each flow over time.
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
 //! - [`HttpRecorder`]: which bytes of a connection each request and response of HTTP has.
 //! - [`QuicLog`]: what QUIC packets are made of, as their sender says.
@@ -13,6 +14,7 @@ mod conservation;
 mod dropped;
 mod error;
 mod fidelity;
+mod flows;
 mod headers;
 mod histogram;
 mod http;
@@ -29,6 +31,7 @@ pub use error::LedgerError;
 pub use fidelity::{
     Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, kernel_drops_in_words,
 };
+pub use flows::{FlowCounter, FlowInterval};
 pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};

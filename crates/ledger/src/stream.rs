@@ -4,7 +4,7 @@
 //! the empty ones back. When the disk is too slow, packet records wait in memory (about 100 bytes each). The bytes of
 //! captured packets wait only up to a limit: packets beyond it are left out of the capture, and counted.
 
-use crate::{Capture, DropCause, LedgerError, PacketRecord, PacketTable};
+use crate::{Capture, DropCause, FlowCounter, FlowInterval, LedgerError, PacketRecord, PacketTable};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 use std::io::Write;
@@ -37,6 +37,7 @@ pub struct Sink {
     spare_captures: SyncSender<CaptureBatch>,
     shared: Arc<Shared>,
     keeps_packets: usize,
+    flows: Option<FlowCounter>,
 }
 
 /// What went into the files.
@@ -50,6 +51,8 @@ pub struct SinkReport {
     pub capture_missed: u64,
     /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,
+    /// What became of the packets of each flow, where they were counted.
+    pub flows: Vec<FlowInterval>,
     /// Packet records beyond those that it was to keep.
     pub left_out: u64,
 }
@@ -62,7 +65,7 @@ impl Recorder {
         let (spare_packets, packet_writer) = BatchWriter::new(packets, &full);
         let (spare_captures, capture_writer) = BatchWriter::new(capture, &full);
         let recorder = Self { packets: packet_writer, capture: capture_writer, shared: Arc::clone(&shared) };
-        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: 0 })
+        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: 0, flows: None })
     }
 
     /// A recorder that records nothing.
@@ -148,6 +151,13 @@ impl Sink {
         self
     }
 
+    /// Makes the sink count packets by flow.
+    #[must_use]
+    pub fn counting_flows(mut self, flows: Option<FlowCounter>) -> Self {
+        self.flows = flows;
+        self
+    }
+
     const fn room(&self, report: &SinkReport) -> usize {
         self.keeps_packets.saturating_sub(report.kept.len())
     }
@@ -157,7 +167,7 @@ impl Sink {
     ///
     /// After an error the recorder goes on, and its batches are lost: the path never stops for a disk.
     pub fn run<P: Write, C: Write>(
-        self,
+        mut self,
         mut packet_table: Option<PacketTable<P>>,
         mut captures: Option<(Capture<C>, Capture<C>)>,
     ) -> Result<SinkReport, LedgerError> {
@@ -168,6 +178,9 @@ impl Sink {
                     if let Some(table) = &mut packet_table {
                         table.append(&batch.records)?;
                         report.packets += batch.records.len() as u64;
+                    }
+                    if let Some(flows) = &mut self.flows {
+                        batch.records.iter().for_each(|record| flows.count(record));
                     }
                     let (kept, left_out) = batch.records.split_at(self.room(&report).min(batch.records.len()));
                     report.kept.extend_from_slice(kept);
@@ -195,6 +208,7 @@ impl Sink {
             client.finish()?;
             server.finish()?;
         }
+        report.flows = self.flows.map(FlowCounter::finish).unwrap_or_default();
         report.capture_missed = self.shared.capture_missed.load(Ordering::Relaxed);
         Ok(report)
     }

@@ -51,7 +51,7 @@ fn every_record_arrives_once_and_in_order() {
         recorder.finish();
         sink.join().unwrap().unwrap()
     });
-    assert_eq!(report, SinkReport { packets: count, captured: 0, capture_missed: 0, kept: Vec::new(), left_out: 0 });
+    assert_eq!(report, SinkReport { packets: count, ..SinkReport::default() });
     let read: Vec<u64> = FileReader::try_new(Cursor::new(file.bytes()), None)
         .unwrap()
         .flat_map(|batch| {
@@ -79,7 +79,7 @@ fn a_capture_through_the_recorder_equals_one_that_is_written_directly() {
     }
     recorder.finish();
     let report = sink.join().unwrap().unwrap();
-    assert_eq!(report, SinkReport { packets: 0, captured: 6_000, capture_missed: 0, kept: Vec::new(), left_out: 0 });
+    assert_eq!(report, SinkReport { captured: 6_000, ..SinkReport::default() });
     assert!(client.bytes() == expected_client.finish().unwrap());
     assert!(server.bytes() == expected_server.finish().unwrap());
 }
@@ -102,7 +102,7 @@ fn a_recorder_that_is_dropped_unfinished_still_sends_its_last_batches() {
     let table = PacketTable::new(Vec::new(), Instant::ZERO).unwrap();
     let captures = (capture(Vec::new(), "client"), capture(Vec::new(), "server"));
     let report = sink.run(Some(table), Some(captures)).unwrap();
-    assert_eq!(report, SinkReport { packets: 1, captured: 1, capture_missed: 0, kept: Vec::new(), left_out: 0 });
+    assert_eq!(report, SinkReport { packets: 1, captured: 1, ..SinkReport::default() });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crosswind_units::{Instant, Seed};
 
 /// The direction in which a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// Client to server.
     Forward,

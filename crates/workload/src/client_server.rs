@@ -1,6 +1,7 @@
 //! A workload's clients and its server: the frame of every workload that uses a transport, wherever its ends are.
 
 use crate::context::{Context, join};
+use crate::ending::Ending;
 use crate::exchange::{Exchange, first_errors};
 use crate::lane::Lane;
 use crate::measured::Measured;
@@ -13,7 +14,7 @@ use crate::workload::Workload;
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_path::Side;
-use crosswind_transport::{Driver, SocketReadback, TransportError};
+use crosswind_transport::{Driver, Outcome, SocketReadback, TransportError};
 use futures_util::future::join_all;
 use std::sync::OnceLock;
 
@@ -49,6 +50,7 @@ pub(crate) trait ClientServer: Workload {
 
 /// What clients of our own have measured, less what is known of their sockets and threads.
 pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measured {
+    let unfinished = leave_out_unfinished(context, &mut exchanges);
     exchanges.sort_by_key(|exchange| exchange.sample.exchange);
     let first_errors = first_errors(&exchanges);
     let (mut samples, mut objects) = (Vec::with_capacity(exchanges.len()), Vec::new());
@@ -60,10 +62,23 @@ pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measu
         samples,
         first_errors,
         objects,
+        unfinished,
         setup: context.setup(),
         warnings: context.resumptions.warning().into_iter().collect(),
         ..Measured::default()
     }
+}
+
+/// Leaves out the exchanges that the end of their flow has interrupted or kept from beginning. Returns how many it has interrupted.
+fn leave_out_unfinished(context: &Context<'_>, exchanges: &mut Vec<Exchange>) -> u64 {
+    let Some(end) = context.ending.and_then(Ending::at) else { return 0 };
+    let mut unfinished = 0;
+    exchanges.retain(|Exchange { sample, .. }| {
+        let is_done = sample.outcome == Outcome::Ok || sample.failed.is_some_and(|failed| failed < end);
+        unfinished += u64::from(!is_done && sample.sent.is_some());
+        is_done
+    });
+    unfinished
 }
 
 /// Runs every client to its end. Returns their exchanges and the CPU time of their threads.

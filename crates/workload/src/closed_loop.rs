@@ -65,7 +65,7 @@ pub async fn run(
         expected: lane.messages().buffer(lane.sizes.reply),
     };
     let mut exchanges = Vec::new();
-    for number in numbers {
+    for number in numbers.take_while(|_| !lane.is_over()) {
         exchanges.push(client.exchange(number).await);
     }
     if let Some(mut open) = client.kept {
@@ -164,7 +164,7 @@ impl Client<'_> {
             stream.sender.finish().await?;
             Ok((length, positions))
         };
-        self.bound.within(lane.timeout(), "cannot exchange", exchanging).await
+        lane.until_over("cannot exchange", self.bound.within(lane.timeout(), "cannot exchange", exchanging)).await
     }
 }
 

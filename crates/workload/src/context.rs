@@ -2,6 +2,7 @@
 
 use crate::WorkloadError;
 use crate::allowance::Allowance;
+use crate::ending::Ending;
 use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::served::FarServer;
@@ -37,6 +38,8 @@ pub struct Context<'a> {
     pub(crate) allowance: Option<Arc<Allowance>>,
     /// Where servers listen, if the default is not it.
     port: Option<u16>,
+    /// What ends its clients before they are done, of a flow beside another workload.
+    pub(crate) ending: Option<&'a Ending>,
     /// The workload as its peers are told it.
     pub(crate) workload: Map<String, Value>,
     pub(crate) virtual_time: bool,
@@ -65,6 +68,7 @@ impl<'a> Context<'a> {
             far_server: None,
             allowance: None,
             port: None,
+            ending: None,
             workload: Map::new(),
             virtual_time: false,
             deadline: None,
@@ -120,6 +124,19 @@ impl<'a> Context<'a> {
         self.allowance = Some(allowance);
         self.port = Some(port);
         self
+    }
+
+    /// As a flow beside another workload: its server listens on `port`, and its clients stop with `ending`.
+    #[must_use]
+    pub const fn with_ending(mut self, ending: &'a Ending, port: u16) -> Self {
+        self.ending = Some(ending);
+        self.port = Some(port);
+        self
+    }
+
+    /// Whether its clients are to stop.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ending.is_some_and(|ending| ending.at().is_some())
     }
 
     /// What counts how long the hosts' threads wait.

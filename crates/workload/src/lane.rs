@@ -1,8 +1,10 @@
 //! What a client works with: it opens connections, and bounds how long it waits.
 
 use crate::context::Context;
+use crate::ending::stopped;
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
+use crate::pace::Pace;
 use crate::{Sample, SetupTimes};
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,
@@ -71,7 +73,43 @@ impl Lane<'_> {
         what: &'static str,
         call: impl Future<Output = Result<T, TransportError>>,
     ) -> Result<T, TransportError> {
-        self.driver().within(self.timeout(), what, call).await
+        self.until_over(what, self.driver().within(self.timeout(), what, call)).await
+    }
+
+    /// `call`, unless the flow ends before, where nothing else could interrupt it.
+    pub async fn until_over<T>(
+        &self,
+        what: &'static str,
+        call: impl Future<Output = Result<T, TransportError>>,
+    ) -> Result<T, TransportError> {
+        match (self.driver(), self.context.ending) {
+            (Driver::Reactor, Some(ending)) => ending.bound(what, call).await,
+            _ => call.await,
+        }
+    }
+
+    /// Waits until a message is due; false if the flow was ended before.
+    pub async fn until_due(&self, pace: &Pace, due: Instant) -> bool {
+        let clock = self.context.clock();
+        match (self.driver(), self.context.ending) {
+            (_, None) => {
+                pace.until(clock, due).await;
+                true
+            }
+            (Driver::Thread, Some(ending)) => ending.wait_until(clock, due),
+            (Driver::Reactor, Some(ending)) => {
+                let waiting = async {
+                    pace.until(clock, due).await;
+                    Ok(())
+                };
+                ending.bound("cannot wait", waiting).await.is_ok()
+            }
+        }
+    }
+
+    /// Whether there is no next exchange: the flow was ended.
+    pub fn is_over(&self) -> bool {
+        self.context.is_over()
     }
 
     /// Opens a connection.
@@ -105,7 +143,15 @@ impl Lane<'_> {
 
     /// The transport itself holds this to the timeout.
     async fn connect(&self) -> Result<Box<dyn Connection>, TransportError> {
-        self.needs.transport.connect(self.context.server_address(), &self.context.settings, self.timeout()).await
+        if self.is_over() {
+            return Err(stopped("cannot connect"));
+        }
+        let call = self.needs.transport.connect(self.context.server_address(), &self.context.settings, self.timeout());
+        let connection = self.until_over("cannot connect", call).await?;
+        if let (Some(ending), Some(interrupt)) = (self.context.ending, connection.interrupter()) {
+            ending.watch(interrupt);
+        }
+        Ok(connection)
     }
 
     /// Makes an exchange that is not counted. When it ends, the session ticket of the server has arrived.

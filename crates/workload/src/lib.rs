@@ -8,8 +8,9 @@
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs that take the place of the client or the server.
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
+//! - `ending`: when the clients of a flow that runs beside another workload stop.
 //! - `warning`: what a reader of a result should know.
-//! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
+//! - `closed_loop`, `open_loop`, `schedule`, `timed_streams`: how messages are sent, and when. `answers`: how they are answered.
 
 mod allowance;
 mod answers;
@@ -19,10 +20,10 @@ mod connect;
 mod context;
 mod demand;
 mod echo;
+mod ending;
 mod error;
 mod exchange;
 mod far;
-mod flow;
 mod kept_output;
 mod lane;
 mod last_words;
@@ -47,6 +48,7 @@ mod served;
 mod server;
 pub mod serving;
 mod session;
+mod timed_streams;
 mod transfer;
 mod warning;
 mod workload;
@@ -54,6 +56,7 @@ mod workload;
 pub use allowance::{Allowance, NUMBERED_BYTES};
 pub use context::Context;
 pub use demand::TrafficPattern;
+pub use ending::Ending;
 pub use error::WorkloadError;
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use needs::ConnectionNeeds;

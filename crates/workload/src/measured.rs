@@ -16,6 +16,8 @@ use std::process::ExitStatus;
 pub struct Measured {
     /// One sample for each exchange, in the order of their numbers.
     pub samples: Vec<Sample>,
+    /// Exchanges that were under way when their flow was ended; they are no samples.
+    pub unfinished: u64,
     /// Why exchanges failed: the first error of each outcome.
     pub first_errors: HashMap<Outcome, String>,
     /// What pages were made of.
@@ -61,15 +63,10 @@ pub struct OutcomeCount {
 }
 
 impl Measured {
-    /// How many exchanges did what they should.
-    pub fn ok(&self) -> u64 {
-        self.samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count() as u64
-    }
-
-    /// How the others ended, most frequent first.
-    pub fn failures(&self) -> Vec<OutcomeCount> {
+    /// How those of its `samples` ended that did not do what they should, most frequent first.
+    pub fn failures(&self, samples: &[Sample]) -> Vec<OutcomeCount> {
         let mut counts: HashMap<Outcome, u64> = HashMap::new();
-        for sample in self.samples.iter().filter(|sample| sample.outcome != Outcome::Ok) {
+        for sample in samples.iter().filter(|sample| sample.outcome != Outcome::Ok) {
             *counts.entry(sample.outcome).or_default() += 1;
         }
         let mut failures: Vec<OutcomeCount> = counts
@@ -99,7 +96,8 @@ mod tests {
         let mut measured =
             measured(&[Outcome::Closed, Outcome::Ok, Outcome::Timeout, Outcome::Timeout, Outcome::Certificate]);
         measured.first_errors.insert(Outcome::Timeout, "cannot exchange: timed out".into());
-        let counts: Vec<_> = measured.failures().into_iter().map(|f| (f.outcome, f.count, f.first_error)).collect();
+        let counts: Vec<_> =
+            measured.failures(&measured.samples).into_iter().map(|f| (f.outcome, f.count, f.first_error)).collect();
         assert_eq!(
             counts,
             [
@@ -108,7 +106,6 @@ mod tests {
                 (Outcome::Closed, 1, None),
             ]
         );
-        assert_eq!(measured.ok(), 1);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
-use crate::flow::{self, Flow};
 use crate::lane::{Lane, Opened};
 use crate::message::{Messages, Sizes};
 use crate::needs::ConnectionNeeds;
@@ -18,6 +17,7 @@ use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
 use crate::seen::Seen;
 use crate::served::Clocks;
+use crate::timed_streams::{self, TimedStream};
 use crate::workload::{
     MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings, default_timeout_ns,
     number, small,
@@ -97,18 +97,23 @@ impl Multiplex {
             .collect()
     }
 
-    /// Opens a flow for each stream that the transport can tell apart, or one for all where streams are channels in it.
-    async fn open_flows(&self, lane: &Lane<'_>, opened: &[Opened], due: &[Due]) -> Result<Vec<Flow>, TransportError> {
+    /// Opens one for each stream that the transport can tell apart, or one for all where streams are channels in it.
+    async fn open_streams(
+        &self,
+        lane: &Lane<'_>,
+        opened: &[Opened],
+        due: &[Due],
+    ) -> Result<Vec<TimedStream>, TransportError> {
         let apart = lane.features().streams == Streams::Many || opened.len() > 1;
         let count = if apart { self.streams } else { 1 };
-        let mut flows = Vec::new();
+        let mut streams = Vec::new();
         for number in 0..count {
             let connection = opened[number as usize % opened.len()].connection.as_ref();
             let stream = lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?;
             let due = due.iter().filter(|due| !apart || due.stream == number).copied().collect();
-            flows.push(Flow { stream, client_port: connection.client_port(), due });
+            streams.push(TimedStream { stream, client_port: connection.client_port(), due });
         }
-        Ok(flows)
+        Ok(streams)
     }
 
     async fn send_all(
@@ -123,12 +128,12 @@ impl Multiplex {
             let connections: Vec<&dyn Connection> = opened.iter().map(|opened| opened.connection.as_ref()).collect();
             return requests(lane, schedule, &connections, due).await;
         }
-        match self.open_flows(lane, opened, due).await {
-            Ok(flows) => {
+        match self.open_streams(lane, opened, due).await {
+            Ok(streams) => {
                 let schedule = Schedule::starting_now(lane.context, size);
                 let mut connections: Vec<&mut dyn Connection> =
                     opened.iter_mut().map(|opened| opened.connection.as_mut() as &mut dyn Connection).collect();
-                flow::run(lane, schedule, flows, &mut connections).await
+                timed_streams::run(lane, schedule, streams, &mut connections).await
             }
             Err(error) => Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
         }

@@ -1,15 +1,15 @@
 //! Open loop: each message is sent when it is time, whatever became of the others. The intended time is kept beside the actual
 //! one, so that a sender held up hides no delay (coordinated omission).
 //!
-//! A flow is a stream whose messages are sent by one task or thread and whose answers are received by another. Where every
+//! A timed stream is one whose messages are sent by one task or thread and whose answers are received by another. Where every
 //! message needs a stream of its own (HTTP), each exchange is one task.
 
 use crate::exchange::{Exchange, Trace};
-use crate::flow::{self, Flow};
 use crate::lane::{Lane, exchange};
 use crate::message;
 use crate::pace::Pace;
 use crate::schedule::{Due, Schedule};
+use crate::timed_streams::{self, TimedStream};
 use crate::{Sample, WorkloadError};
 use crosswind_transport::{Connection, Purpose};
 use crosswind_units::Duration;
@@ -46,7 +46,8 @@ pub async fn run_lane(
         match lane.within("cannot open a stream", connection.open(Purpose::Messages)).await {
             Ok(stream) => {
                 let client_port = connection.client_port();
-                flow::run(lane, schedule, vec![Flow { stream, client_port, due }], &mut [connection]).await?
+                timed_streams::run(lane, schedule, vec![TimedStream { stream, client_port, due }], &mut [connection])
+                    .await?
             }
             Err(error) => due.iter().map(|due| due.unsent(lane, &error)).collect(),
         }
@@ -69,18 +70,20 @@ pub async fn requests(
     all: &[Due],
 ) -> Result<Vec<Exchange>, WorkloadError> {
     let pace = Pace::new(lane.driver())?;
-    let clock = lane.context.clock();
     let mut under_way = FuturesUnordered::new();
     let mut done = Vec::with_capacity(all.len());
     for due in all {
-        let waiting = pace.until(clock, schedule.start + due.after);
+        let waiting = lane.until_due(&pace, schedule.start + due.after);
         tokio::pin!(waiting);
-        loop {
+        let is_on = loop {
             tokio::select! {
                 biased;
-                () = &mut waiting => break,
+                is_on = &mut waiting => break is_on,
                 Some(exchange) = under_way.next(), if !under_way.is_empty() => done.push(exchange),
             }
+        };
+        if !is_on {
+            break;
         }
         let connection = connections[due.connection as usize % connections.len()];
         under_way.push(request(lane, schedule, connection, *due));

@@ -146,7 +146,7 @@ impl ClientServer for Page {
 
     async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
-        for number in 0..self.count {
+        for number in (0..self.count).take_while(|_| !lane.is_over()) {
             let page = Loading { config: self, lane, number, objects: Mutex::default() };
             exchanges.push(page.load().await);
         }

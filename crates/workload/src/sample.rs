@@ -8,7 +8,9 @@ use crosswind_units::Instant;
 /// One exchange. What did not happen is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Its number in the cell.
+    /// The flow that it belongs to: 0 is the workload, others run beside it.
+    pub flow: u16,
+    /// Its number in the flow.
     pub exchange: u64,
     /// The connection it ran on: the unit that statistics resample.
     pub connection: u32,
@@ -48,6 +50,7 @@ impl Sample {
     /// An exchange of which nothing is known yet.
     pub const fn new(exchange: u64, connection: u32) -> Self {
         Self {
+            flow: 0,
             exchange,
             connection,
             client_port: None,
@@ -140,6 +143,11 @@ impl Row for Sample {
             "own_drops",
             U32(|row| row.own_drops),
             "How many of its own packets the path dropped: of a multiplex through the emulator.",
+        ),
+        Column::required(
+            "flow",
+            U16(|row| Some(row.flow)),
+            "The flow that it belongs to: 0 is the workload, others run beside it.",
         ),
     ];
 }

@@ -14,6 +14,7 @@ from crosswind.analysis.network import network_of
 from crosswind.analysis.result.conditions import (
     ChangeConditions,
     Conditions,
+    FlowConditions,
     PathConditions,
     PathDirections,
     SettingValues,
@@ -43,6 +44,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
         changes=_changes([own.get("path") or {} for own in parameters]),
         hosts=_hosts([own.get("host") or {} for own in parameters]),
         workload=_workload([own.get("workload") or {} for own in parameters]),
+        flows=_flows([own.get("flows") or [] for own in parameters]),
         clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
         kernels=list(dict.fromkeys(filter(None, kernels))),
         repetitions=(min(repetitions), max(repetitions)),
@@ -115,6 +117,25 @@ def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     keys = {key.name: key for kind in kinds for key in _keys_of_workload(kind) if key.default_help is None}
     kind = SettingValues(name="kind", values=kinds, is_factor=len(kinds) > 1)
     return [kind, *_settings(list(keys.values()), workloads, always=("transport",))]
+
+
+def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]:
+    """Every flow beside the workload; of its exchanges not how many, where it goes on for as long as it runs."""
+    found = []
+    for name in dict.fromkeys(str(flow.get("name", "")) for own in flows for flow in own):
+        own = [flow for flow in _named(name, flows) if flow]
+        workloads = [_without_endless(flow["workload"]) for flow in own]
+        keys = [key for key in catalog().flows.keys if key.name != "name"]
+        found.append(FlowConditions(name=name, settings=_settings(keys, own), workload=_workload(workloads)))
+    return found
+
+
+def _without_endless(workload: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in workload.items() if (key, value) not in _ENDLESS}
+
+
+_ENDLESS = (("count", 100_000_000), ("messages", 100_000_000), ("duration_ns", 3_600_000_000_000))
+"""What crosswind-cell makes of what a flow does not say: it goes on until it stops."""
 
 
 def _keys_of_workload(kind: str) -> Iterable[Key]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from crosswind.analysis.client_reports import report_of
+from crosswind.analysis.flow_counts import flow_counts
 from crosswind.record import CellRun
 
 _COLUMNS = (
@@ -22,6 +23,8 @@ _COLUMNS = (
     "program_ns", "program_messages",
     "queueing_p50_forward_ns", "queueing_p50_reverse_ns",
     "queueing_p99_forward_ns", "queueing_p99_reverse_ns",
+    "flow_bytes", "beside_bytes", "bulk_bytes", "flows_ns", "fairness", "fair_after_ns",
+    "utilisation_forward", "utilisation_reverse",
 )  # fmt: skip
 
 
@@ -30,7 +33,8 @@ def counters_of(runs: Sequence[CellRun]) -> pl.DataFrame:
 
     Columns: `messages` that were sent (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in
     each direction, processor time of both hosts, of a client program's report its time and its messages, and how long
-    packets waited in queues.
+    packets waited in queues. Where flows run beside the workload: bytes that the path delivered of the workload, of all
+    beside it and of those that transfer bytes, while all ran; how long that was; and more that `flow_counts` says.
     """
     return pl.DataFrame([_row(run) for run in runs], schema=dict.fromkeys(_COLUMNS, pl.Float64))
 
@@ -47,7 +51,9 @@ def _row(run: CellRun) -> dict[str, float | None]:
         "messages": messages_of(run) or None,
         **_payload(run),
     }
-    if finished and finished.traffic:
+    row |= flow_counts(run)
+    # What flows have in common cannot be told apart here.
+    if finished and finished.traffic and not finished.flows:
         carried = finished.traffic.exchanges
         for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
             row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
@@ -60,7 +66,7 @@ def _row(run: CellRun) -> dict[str, float | None]:
                 continue
             row |= {f"queueing_p50_{direction}_ns": waited.p50, f"queueing_p99_{direction}_ns": waited.p99}
     # The threads of a cell that runs programs only wait for them.
-    if finished and finished.cpu and workload.get("kind") != "program":
+    if finished and finished.cpu and not finished.flows and workload.get("kind") != "program":
         row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}
     if report and report.seconds is not None:
         row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}

@@ -13,14 +13,15 @@ from crosswind.errors import StudyError
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import HOP, names_of
+from crosswind.study.keys import FLOW, HOP, names_of
 from crosswind.study.parts import Part
 from crosswind.study.resolve import changes_of, network_behind, resolve
 
 _DOTTED = re.compile(
-    r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|host|workload|budget)\.([a-z0-9_]+)\b"
+    r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|flows\.[0-9]+(?:\.workload)?|host|workload|budget)"
+    r"\.([a-z0-9_]+)\b"
 )
-_LISTED = re.compile(r"^path\.(hops|changes)\.([0-9]+)")
+_LISTED = re.compile(r"^(?:path\.)?(hops|changes|flows)\.([0-9]+)")
 _NAME = re.compile(r"\b[a-z0-9]+(_[a-z0-9]+)+\b")
 
 
@@ -84,20 +85,27 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
     if (network := network_behind(group, cell.settings)) is not None:
         return network
     given = (setting.source for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name)
-    section = group.rpartition(".")[0] if _is_direction(group) else group
+    section = group.rpartition(".")[0] if _is_direction(group) or _is_of_flow(group) else group
     return next(given, f"{section}.{key.study}")
 
 
 def _owner(found: re.Match[str], cell: Cell) -> str:
-    """The study's name of a hop or a change of the cell: `path.hop.wifi` of `path.hops.0`."""
-    hops = [f"{HOP}.{name}" for name in names_of(HOP, cell.settings)]
-    owners = hops if found[1] == "hops" else list(changes_of(cell.settings))
+    """The study's name of a hop, a change or a flow of the cell: `path.hop.wifi` of `path.hops.0`."""
+    named = {"hops": HOP, "flows": FLOW}.get(found[1])
+    owners = list(changes_of(cell.settings))
+    if named is not None:
+        owners = [f"{named}.{name}" for name in names_of(named, cell.settings)]
     number = int(found[2])
     return owners[number] if number < len(owners) else found[0]
 
 
 def _is_direction(group: str) -> bool:
     return group.rpartition(".")[2] in DIRECTIONS
+
+
+def _is_of_flow(group: str) -> bool:
+    """Whether it is the workload of a flow."""
+    return group.startswith(f"{FLOW}.") and group.endswith(".workload")
 
 
 def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
@@ -107,6 +115,10 @@ def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
         keys = known.direction_keys
     elif group in changes_of(cell.settings):
         keys = known.changes.keys
+    elif _is_of_flow(group):
+        keys = known.workloads[str(cell.settings[f"{group.removesuffix('.workload')}.kind"].value)].keys
+    elif group.startswith(f"{FLOW}."):
+        keys = known.flows.keys
     elif group == "workload":
         keys = known.workloads[cell.kind].keys
     else:
@@ -117,7 +129,9 @@ def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
 def _in_words_of_the_study(text: str, cell: Cell) -> str:
     """A text with the cell's keys replaced by the study's."""
     text = _DOTTED.sub(lambda found: _source_of(found[0], cell) or found[0], text)
-    groups = ("path", f"path.{DIRECTIONS[0]}", "host", "workload", "budget")
+    groups = ["path", f"path.{DIRECTIONS[0]}", "host", "workload", "budget"]
+    for name in names_of(FLOW, cell.settings):
+        groups += [f"{FLOW}.{name}", f"{FLOW}.{name}.workload"]
     names = {name: key.study for group in groups for name, key in _keys_of(group, cell).items()}
     return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
 

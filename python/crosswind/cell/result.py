@@ -58,6 +58,23 @@ class SampleCounts(ProtocolObject):
         return not self.rows or self.ok > 0
 
 
+class FlowReport(ProtocolObject):
+    """A flow beside the workload: `flow` is its number in the tables, `port` what its server listened on.
+
+    `began_ns` is null where the workload had ended before. `unfinished`: exchanges that its end interrupted.
+    """
+
+    flow: int
+    name: str
+    port: int
+    began_ns: int | None
+    ended_ns: int
+    samples: SampleCounts
+    unfinished: int
+    client_socket: dict[str, str | int | bool | None] | None
+    server_socket: dict[str, str | int | bool | None] | None
+
+
 class ProgramEnd(ProtocolObject):
     """How the client of the workload `program` ended: with an exit status, or by a signal."""
 
@@ -315,6 +332,7 @@ class Finished(ProtocolObject):
     reasons: tuple[str, ...]
     warnings: tuple[ResultWarning, ...]
     samples: SampleCounts
+    flows: tuple[FlowReport, ...]
     tcp_retransmits: TcpRetransmits | None
     program: ProgramEnd | None
     peers: Peers | None
@@ -387,5 +405,6 @@ _NOT_ALWAYS_WRITTEN = {
             "tcp_retransmits",
         )
     ),
+    "flows": (),
     "virtual_time": False,
 }

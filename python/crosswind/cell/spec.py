@@ -11,7 +11,7 @@ from typing import Any
 from crosswind.catalog import KeyType, catalog
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
-from crosswind.study.keys import HOP, default_transport, names_of
+from crosswind.study.keys import FLOW, HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.network_files import place_of
 from crosswind.study.resolve import Resolved, changes_of, resolve
@@ -29,8 +29,6 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
     """
     groups = {group: _object(settings) for group, settings in resolve(cell.settings).items()}
     keys = {key.study: key for key in catalog().budget.keys}
-    usual = default_transport(cell.kind)
-    transport = {} if usual is None else {"transport": usual}
     path = dict(groups["path"])
     if names := names_of(HOP, cell.settings):
         path["hops"] = [{"name": name, **_both(groups, f"{HOP}.{name}")} for name in names]
@@ -38,13 +36,24 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
         path |= _both(groups, "path")
     if changes := changes_of(cell.settings):
         path["changes"] = [{"name": name, **groups[key], **_both(groups, key)} for key, name in changes.items()]
+    flows = []
+    for name in names_of(FLOW, cell.settings):
+        flow = f"{FLOW}.{name}"
+        workload = _workload(str(cell.settings[f"{flow}.kind"].value), groups[f"{flow}.workload"])
+        flows.append({"name": name, **groups[flow], "workload": workload})
     return {
         "schema": SCHEMA,
         "path": path,
         "host": groups["host"],
-        "workload": {"kind": cell.kind, **transport, **groups["workload"]},
+        "workload": _workload(cell.kind, groups["workload"]),
+        **({"flows": flows} if flows else {}),
         "budget": {keys[name].name: _json(level.value) for name, level in budget.items()},
     }
+
+
+def _workload(kind: str, settings: Json) -> Json:
+    usual = default_transport(kind)
+    return {"kind": kind, **({} if usual is None else {"transport": usual}), **settings}
 
 
 def _both(groups: Mapping[str, Json], owner: str) -> Json:

@@ -42,6 +42,13 @@ _OF_VARIANTS = (
         metavar="'NAME KEY=VALUE ...'",
         help="Add a change of the path over time, as 'outage start=5s for=1s loss=100%'.",
     ),
+    click.option(
+        "--beside",
+        "flows",
+        multiple=True,
+        metavar="'KIND --KEY VALUE ...'",
+        help="Run a flow beside the workload, as 'transfer --transport tcp --count 4 --start 2s'.",
+    ),
     click.option("--ladder", is_flag=True, help="Run on each rung of a ladder of ever worse networks."),
     click.option("--quick", is_flag=True, help="Run the study's short variant."),
     click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),

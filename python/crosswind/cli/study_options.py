@@ -28,7 +28,8 @@ class StudyOptions:
     Attributes:
         name: of a built-in study, a file or a kind of workload; None for no study.
         settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
-        flags: what errors call the keys of the design. hops, changes: of `--hop` and `--at`, which are added.
+        flags: what errors call the keys of the design. hops, changes: of `--hop` and `--at`, which are
+            added, and flows those of `--beside`.
         ladder: whether it runs on each rung of the ladder of networks.
         to: HOST[:PORT] of a server that it runs to over the network.
         needs_machine: whether only the machine's clock will do.
@@ -40,6 +41,7 @@ class StudyOptions:
     flags: dict[str, str]
     hops: tuple[str, ...]
     changes: tuple[str, ...]
+    flows: tuple[str, ...]
     quick: bool
     ladder: bool
     precision: str | None
@@ -57,6 +59,7 @@ class StudyOptions:
             {key: "--" + key.removeprefix("study.").replace("_", "-") for key in design},
             given["hops"],
             given["changes"],
+            given["flows"],
             given["quick"],
             given["ladder"],
             given["precision"],
@@ -68,7 +71,10 @@ class StudyOptions:
     def changes_something(self) -> bool:
         """Whether anything is said beside the name."""
         return any(
-            (self.settings, self.overrides, self.hops, self.changes, self.quick, self.ladder, self.precision, self.to)
+            (
+                *(self.settings, self.overrides, self.hops, self.changes, self.flows),
+                *(self.quick, self.ladder, self.precision, self.to),
+            )
         )
 
     def study(self) -> Study | None:
@@ -117,8 +123,8 @@ class StudyOptions:
         return "real" if self.needs_machine else None if named is None else str(named)
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
-        if self.hops or self.changes:
-            study = study.with_path_tables(self.hops, self.changes)
+        if self.hops or self.changes or self.flows:
+            study = study.with_tables(self.hops, self.changes, self.flows)
         # Before the overrides, one of which may say how often a cell is run at most for its precision.
         study = study.with_precision(self.precision) if self.precision is not None else study
         twice = sorted(set(settings) & set(self.overrides))

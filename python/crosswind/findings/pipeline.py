@@ -14,6 +14,7 @@ from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.ends import ends_of
 from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.flows import flows_of
 from crosswind.analysis.likeness import with_likeness
 from crosswind.analysis.model_errors import model_errors
 from crosswind.analysis.network import retransmitted_of
@@ -79,6 +80,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
         spent=spent_differences(data, level=level),
         round_trips=round_trips(data, level=level),
+        flows=flows_of(data, level=level),
         model_errors=model_errors(cells, data),
         precisions=[state.at_end() for state in precision_of(record, data)],
         peers=[program for program in programs if program is not None],

@@ -13,6 +13,7 @@ from crosswind.report.page import Element, Page, Panels, Picture, Section, Secti
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
+from crosswind.report.tables.flows import flow_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.models import model_error_tables, model_tables
 from crosswind.report.tables.network import retransmission_tables, time_tables
@@ -158,6 +159,13 @@ def _of_profiles(record: RunRecord, result: Result, data: Sequence[CellData]) ->
     return [profile_charts(result, data)]
 
 
+def _of_flows(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+    from crosswind.report.charts.flows import flow_charts
+
+    del record, data
+    return [flow_charts(result)]
+
+
 def _of_models(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
     from crosswind.report.charts.models import goodput_by_loss
 
@@ -186,6 +194,7 @@ _BEFORE_METRICS = (
     _Part(profile_tables, _of_profiles),
     _Part(program_tables),
     _Part(round_trip_tables),
+    _Part(flow_tables, _of_flows),
 )
 """What only some studies ask for, and therefore comes first."""
 

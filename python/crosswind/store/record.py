@@ -7,12 +7,14 @@ import polars as pl
 from crosswind.record import (
     CONNECTION_PIECES_SCHEMA,
     CONNECTION_SCHEMA,
+    FLOW_SCHEMA,
     OBJECT_SCHEMA,
     PACKET_SCHEMA,
     SAMPLE_SCHEMA,
     SPENT_SCHEMA,
     CellRun,
     RunRecord,
+    empty_intervals,
     empty_objects,
     empty_samples,
     empty_spent,
@@ -29,6 +31,7 @@ PIECES = "pieces.parquet"
 CONNECTIONS = "connections.parquet"
 CONNECTION_PARTS = "connection_parts.parquet"
 CONNECTION_PIECES = "connection_pieces.parquet"
+FLOWS = "flows.parquet"
 TCP = "tcp.parquet"
 PACKETS = "packets.parquet"
 _OBJECTS = "objects.parquet"
@@ -76,6 +79,10 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     whole = result.failure is None
     planned = result.planned
     samples = _samples(place / SAMPLES, result) if whole else empty_samples()
+    of_flows = empty_samples()
+    if planned.parameters.get("flows"):
+        is_beside = pl.col("flow").fill_null(0) > 0
+        samples, of_flows = samples.filter(~is_beside), samples.filter(is_beside)
     return CellRun(
         key=planned.key,
         cell=planned.cell,
@@ -91,6 +98,8 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         beside=result.beside,
         machine=result.machine,
         samples=samples,
+        of_flows=of_flows,
+        intervals=read_table(place / FLOWS, FLOW_SCHEMA, result.files.get(FLOWS)) if whole else empty_intervals(),
         spent=_spent(place, result, samples) if whole else empty_spent(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",

@@ -21,7 +21,7 @@ from crosswind.study.format import DesignDocument, set_keys
 from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
-from crosswind.study.overrides import add_path_tables, override
+from crosswind.study.overrides import add_tables, override
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
@@ -117,9 +117,9 @@ class Study:
         }
         return _overridden(self.document, overrides, self.origin, labels, name=self.name)
 
-    def with_path_tables(self, hops: Sequence[str], changes: Sequence[str]) -> "Study":
-        """This study with further hops and changes of its path, as by `--hop` and `--at`. Raises: StudyError."""
-        document, labels = add_path_tables(self.document, {"hop": hops, "at": changes})
+    def with_tables(self, hops: Sequence[str], changes: Sequence[str], flows: Sequence[str]) -> "Study":
+        """This study with further hops, changes and flows, as by `--hop`, `--at` and `--beside`. Raises: StudyError."""
+        document, labels = add_tables(self.document, {"hop": hops, "at": changes}, flows)
         origin = replace(self.origin, options={**self.origin.options, **labels})
         return Study.from_document(document, name=self.name, origin=origin)
 

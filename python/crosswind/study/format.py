@@ -19,6 +19,7 @@ from crosswind.study.keys import (
     budget_settings,
     change_settings,
     direction_keys,
+    flow_settings,
     section_of,
 )
 from crosswind.study.levels import Values
@@ -111,12 +112,25 @@ HostTable = _settings_table("HostTable", "The two hosts. A key set here override
 WorkloadTable = _settings_table(
     "WorkloadTable", "What is asked of the transport. Which keys a kind takes is in docs/study.md.", "workload"
 )
+FlowTable = create_model(
+    "FlowTable",
+    __base__=NamedTable,
+    __doc__="A flow beside the workload, between the same hosts. It takes the keys of [workload], too.",
+    name=(
+        str,
+        Field(
+            default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"
+        ),
+    ),
+    **_fields(flow_settings()),
+)
 BudgetTable = _settings_table("BudgetTable", "What fidelity a cell must reach to be valid.", "budget")
 
 Path = Annotated[SettingsTable, _Section(PathTable)]
 Host = Annotated[SettingsTable, _Section(HostTable)]
 Workload = Annotated[SettingsTable, _Section(WorkloadTable)]
 Budget = Annotated[SettingsTable, _Section(BudgetTable)]
+Flow = Annotated[NamedTable, _Section(FlowTable)]
 
 
 class StudyTable(TomlTable):
@@ -185,6 +199,7 @@ class PartTable(TomlTable):
     path: Path = Field(default_factory=PathTable)
     host: Host = Field(default_factory=HostTable)
     workload: Workload = Field(default_factory=WorkloadTable)
+    flow: list[Flow] = Field(default_factory=list, description="what runs beside the workload")
 
 
 class DesignDocument(TomlTable):
@@ -195,6 +210,7 @@ class DesignDocument(TomlTable):
     path: Path = Field(default_factory=PathTable)
     host: Host = Field(default_factory=HostTable)
     workload: Workload = Field(default_factory=WorkloadTable)
+    flow: list[Flow] = Field(default_factory=list)
     study: StudyTable = Field(default_factory=StudyTable)
     budget: Budget = Field(default_factory=BudgetTable)
     report: ReportTable = Field(default_factory=ReportTable)
@@ -229,4 +245,5 @@ def table_of(model: type[TomlTable], name: str) -> type[TomlTable] | None:
     section = next((item.model for item in field.metadata if isinstance(item, _Section)), None)
     annotation: Any = field.annotation
     inner = section or getattr(annotation, "__args__", (annotation,))[0]
+    inner = next((item.model for item in getattr(inner, "__metadata__", ()) if isinstance(item, _Section)), inner)
     return inner if isinstance(inner, type) and issubclass(inner, TomlTable) else None

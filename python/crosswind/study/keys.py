@@ -52,21 +52,26 @@ class Setting:
 
 
 NAME_PATTERN = "^[a-z0-9][a-z0-9-]{0,40}$"
-"""Of parts, hops and changes."""
+"""Of parts, hops, changes and flows."""
 
-HOP, CHANGE = "path.hop", "path.at"
+HOP, CHANGE, FLOW = "path.hop", "path.at", "flow"
 """Tables of which a study may have several, each with a name: `path.hop.wifi.loss` is a key of one."""
+
+KIND_OF_TABLE = {HOP: "hop", CHANGE: "change", FLOW: "flow"}
+"""What each of these tables is, in words."""
 
 
 def owner_of(key: str) -> str | None:
-    """The hop or the change that a key belongs to, as `path.hop.wifi`; None for keys of neither."""
+    """The hop, the change or the flow that a key belongs to, as `path.hop.wifi`; None for keys of none."""
     words = key.split(".")
-    owner = ".".join(words[:3])
-    return owner if len(words) > 3 and ".".join(words[:2]) in (HOP, CHANGE) else None
+    tables = (FLOW,) if words[0] == FLOW else (HOP, CHANGE)
+    length = 2 if words[0] == FLOW else 3
+    owner = ".".join(words[:length])
+    return owner if len(words) > length and owner.rpartition(".")[0] in tables else None
 
 
 def names_of(table: str, keys: Iterable[str]) -> tuple[str, ...]:
-    """The names of the hops (`HOP`) or changes (`CHANGE`) that some keys belong to, in their order."""
+    """The names of the hops (`HOP`), changes (`CHANGE`) or flows (`FLOW`) that keys belong to, in their order."""
     owners = (owner for key in keys if (owner := owner_of(key)) is not None)
     return tuple(dict.fromkeys(owner.rpartition(".")[2] for owner in owners if owner.startswith(f"{table}.")))
 
@@ -155,8 +160,13 @@ def _help_of(keys: Mapping[str, Key]) -> str:
     return "; ".join(f"{', '.join(kinds)}: {text}" for text, kinds in kinds_by_help.items())
 
 
+def _is_of_flows(setting: Setting) -> bool:
+    """Whether a flow takes a key: one of a workload, but for programs that take the place of its ends."""
+    return section_of(setting.key) == "workload" and not setting.type.is_peer
+
+
 class _Settings(Mapping[str, Setting]):
-    """Keys with fixed names, which are listed, and those of hops and changes, whose names a study gives."""
+    """Keys with fixed names, which are listed, and those of hops, changes and flows, whose names a study gives."""
 
     def __init__(self, fixed: Iterable[Setting]) -> None:
         self._fixed = {setting.key: setting for setting in fixed}
@@ -167,13 +177,15 @@ class _Settings(Mapping[str, Setting]):
             return self._fixed[key]
         table, _, name = owner.rpartition(".")
         rest = key.removeprefix(f"{owner}.")
-        if table == CHANGE and rest in _CHANGE_KEYS:
+        if table == FLOW:
+            setting = _FLOW_KEYS[rest]
+        elif table == CHANGE and rest in _CHANGE_KEYS:
             setting = _CHANGE_KEYS[rest]
         elif rest.rpartition(".")[2] in direction_keys() or (table == HOP and rest == "network"):
             setting = self._fixed[f"path.{rest}"]
         else:
             raise KeyError(key)
-        of = f"of the {'hop' if table == HOP else 'change'} {name}"
+        of = f"of the {KIND_OF_TABLE[table]} {name}"
         return Setting(key, setting.type, f"{setting.help}, {of}")
 
     def __iter__(self) -> Iterator[str]:
@@ -203,11 +215,21 @@ SETTINGS: Mapping[str, Setting] = _Settings(
 )
 """Every key that a cell is made of, by its dotted name, in the order in which factors are shown.
 
-Keys of hops and changes are not listed, and found by their names.
+Keys of hops, changes and flows are not listed, and found by their names.
 """
+
+_FLOW_KEYS = {
+    **{name: setting for setting in SETTINGS.values() if (name := setting.name) and _is_of_flows(setting)},
+    **{setting.name: setting for setting in _settings(FLOW, catalog().flows.keys) if setting.name != "name"},
+}
 
 VALUE_TYPES: Mapping[str, ValueType] = _Kinds()
 """How the value of each is read."""
+
+
+def flow_settings() -> tuple[Setting, ...]:
+    """What a flow beside the workload takes, but for its name: keys of its own, and those of workloads."""
+    return tuple(_FLOW_KEYS.values())
 
 
 def change_settings() -> tuple[Setting, ...]:
@@ -216,7 +238,10 @@ def change_settings() -> tuple[Setting, ...]:
 
 
 def in_order(keys: Iterable[str]) -> list[str]:
-    """Keys in the order in which factors are shown: those of hops and changes behind the path's, as they are given."""
+    """Keys in the order in which factors are shown.
+
+    Those of hops and changes stand behind the path's, as they are given, and those of flows at the end.
+    """
     order = {key: place for place, key in enumerate(SETTINGS)}
     behind = max(place for key, place in order.items() if key.startswith("path."))
-    return sorted(keys, key=lambda key: order.get(key, behind + 0.5))
+    return sorted(keys, key=lambda key: len(order) if key.startswith(f"{FLOW}.") else order.get(key, behind + 0.5))

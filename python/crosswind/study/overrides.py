@@ -12,7 +12,7 @@ from typing import Any
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import VALUE_TYPES, direction_keys, owner_of, renamed
+from crosswind.study.keys import FLOW, VALUE_TYPES, direction_keys, owner_of, renamed
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -45,12 +45,14 @@ def override(
     return changed, places
 
 
-def add_path_tables(
-    document: Mapping[str, Any], texts: Mapping[str, Sequence[str]]
+def add_tables(
+    document: Mapping[str, Any], texts: Mapping[str, Sequence[str]], flows: Sequence[str]
 ) -> tuple[dict[str, Any], dict[Location, str]]:
-    """A copy of the document with further hops and changes, and what to name in errors at each.
+    """A copy of the document with further hops, changes and flows, and what to name in errors at each.
 
-    Args: texts: of `hop` and `at`, as "outage start=5s for=1s loss=100%": a name, and keys with their values.
+    Args:
+        texts: of `hop` and `at`, as "outage start=5s for=1s loss=100%": a name, and keys with their values.
+        flows: as "transfer --transport tcp --start 2s": a kind of workload, and options of a flow.
     Raises: StudyError for a text that is none.
     """
     changed = _copied(document)
@@ -61,14 +63,47 @@ def add_path_tables(
             tables = changed.setdefault("path", {}).setdefault(word, [])
             places["path", word, len(tables)] = label
             tables.append(_path_table(word, text, label))
+    for text in flows:
+        label = f"--beside {text!r}"
+        tables = changed.setdefault(FLOW, [])
+        places[FLOW, len(tables)] = label
+        table = _flow_table(text, label)
+        alike = sum(str(other.get("name", "")).startswith(str(table["kind"])) for other in tables)
+        tables.append({"name": f"{table['kind']}-{alike + 1}" if alike else table["kind"], **table})
     return changed, places
 
 
-def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
+def _flow_table(text: str, label: str) -> dict[str, Any]:
+    """A flow as an option of a command line has it: a kind of workload, and options."""
+    kind, *words = _words(text, label)
+    table: dict[str, Any] = {"kind": kind}
+    at = 0
+    while at < len(words):
+        option, equals, value = words[at].partition("=")
+        if not option.startswith("--") or (not equals and at + 1 == len(words)):
+            hint = 'as in --beside "transfer --transport tcp --start 2s"'
+            raise StudyError(f"{label}: {shown(words[at])} is no option with a value", hint=hint)
+        if not equals:
+            at += 1
+            value = words[at]
+        name = {"message-rate": "rate"}.get(option[2:], option[2:].replace("-", "_"))
+        key = f"{FLOW}.1.{name}"
+        if name != "name":
+            _check(key, VALUE_TYPES, label)
+        table[name] = value if name == "name" else _raw(key, value, label, None)
+        at += 1
+    return table
+
+
+def _words(text: str, label: str) -> list[str]:
     try:
-        first, *words = shlex.split(text) or [""]
+        return shlex.split(text) or [""]
     except ValueError as error:
         raise StudyError(f"{label} cannot be split: {error}", hint="quote it as for a shell") from None
+
+
+def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
+    first, *words = _words(text, label)
     table: dict[str, Any] = {} if "=" in first else {"name": first}
     for assignment in words if table else [first, *words]:
         key, equals, value = assignment.partition("=")
@@ -117,24 +152,25 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
 
 
 def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
-    """Where a key stands in a study's or a part's tables, or would; None for a hop or change that these do not have."""
+    """Where a key stands in a study's or a part's tables, or would; None for a hop, change or flow not there."""
     owner = owner_of(key)
     if owner is None:
         return tuple(key.split("."))
     section, _, name = owner.rpartition(".")
     word = section.rpartition(".")[2]
-    path = table.get("path")
+    path = table if section == FLOW else table.get("path")
     named = path.get(word) if isinstance(path, Mapping) else None
     for number, each in enumerate(named if isinstance(named, list) else []):
         if isinstance(each, Mapping) and str(each.get("name") or number + 1) == name:
-            return ("path", word, number, *key.removeprefix(f"{owner}.").split("."))
+            return (*section.split("."), number, *key.removeprefix(f"{owner}.").split("."))
     return None
 
 
 def _added_to(part: dict[str, Any], key: str) -> Location:
     """Where a key stands in a part that overrides a hop or a change of the study, which is named there for it."""
     table, _, name = str(owner_of(key)).rpartition(".")
-    part.setdefault("path", {}).setdefault(table.rpartition(".")[2], []).append({"name": name})
+    tables = part if table == FLOW else part.setdefault("path", {})
+    tables.setdefault(table.rpartition(".")[2], []).append({"name": name})
     place = _place_in(part, key)
     assert place is not None
     return place

@@ -14,7 +14,9 @@ from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import (
     CHANGE,
+    FLOW,
     HOP,
+    KIND_OF_TABLE,
     VALUE_TYPES,
     default_transport,
     direction_keys,
@@ -105,8 +107,9 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
     own = table or document
     where = {key: _location(key, own, place) if key in overridden else _location(key, document, ()) for key in ordered}
     part = Part("" if table is None else table.name, place, ordered, where)
-    _refuse_wrong_values(part)
-    _refuse_missing_keys(part)
+    _refuse_wrong_values(part, "workload", part.kind)
+    _refuse_missing_keys(part, "workload", part.kind)
+    _check_flows(part)
     _refuse_idle_keys(part)
     _refuse_idle_network(part)
     return part
@@ -133,20 +136,22 @@ def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> 
 
 
 def _names_in(tables: DesignDocument | PartTable, table: str) -> list[str]:
-    """The names of the hops or the changes that these tables have. Args: table: `HOP` or `CHANGE`."""
-    named = getattr(tables.path, table.rpartition(".")[2])
+    """The names of the hops, changes or flows that these tables have. Args: table: `HOP`, `CHANGE` or `FLOW`."""
+    named = tables.flow if table == FLOW else getattr(tables.path, table.rpartition(".")[2])
     return [each.name or str(number) for number, each in enumerate(named, start=1)]
 
 
 def _settings_of(tables: DesignDocument | PartTable, place: Location) -> dict[str, Values]:
-    for table in (HOP, CHANGE):
+    for table, kind in KIND_OF_TABLE.items():
         names = _names_in(tables, table)
         for number, name in enumerate(names):
             if name in names[:number]:
-                what = "hops" if table == HOP else "changes"
                 where = (*place, *table.split("."), number, "name")
-                raise CellError(where, f'two {what} are named "{name}"', "give each a name of its own")
-    return set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
+                raise CellError(where, f'two {kind}s are named "{name}"', "give each a name of its own")
+    settings = set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
+    for name, flow in zip(_names_in(tables, FLOW), tables.flow, strict=True):
+        settings |= set_keys(flow, f"{FLOW}.{name}.")
+    return settings
 
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
@@ -157,10 +162,29 @@ def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -
     return {key: values for key, values in base.items() if key not in replaced}
 
 
-def _refuse_wrong_values(part: Part) -> None:
-    """Refuses values that other kinds of workload take, and this one does not."""
-    for name, key in workload_keys(part.kind).items():
-        dotted = f"workload.{name}"
+def _check_flows(part: Part) -> None:
+    """Refuses what a flow beside the workload cannot be. It need not say how much it does."""
+    of_flow = {key.study for key in catalog().flows.keys}
+    for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, part.settings)):
+        kind = part.settings.get(f"{flow}.kind")
+        if kind is None:
+            hint = f'write kind = "transfer" (or {", ".join(list(catalog().workloads))}) in the [[flow]]'
+            raise CellError(part.location_of(f"{flow}.kind"), f"the flow {flow.rpartition('.')[2]} has no kind", hint)
+        takes = workload_keys(kind.levels[0].text).keys() | of_flow | {"kind"}
+        for key in part.settings:
+            if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
+                message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
+                listed = sorted(takes - {"kind", "client", "server"})
+                raise CellError(part.locations[key], message, f"it takes {', '.join(listed)}")
+        _refuse_wrong_values(part, flow, kind.levels[0].text)
+
+
+def _refuse_wrong_values(part: Part, owner: str, kind: str) -> None:
+    """Refuses values that other kinds of workload take, and this one does not. Args: owner: the workload, or a flow."""
+    for name, key in workload_keys(kind).items():
+        dotted = f"{owner}.{name}"
+        if owner != "workload" and (key.type is KeyType.PEER or name in {key.study for key in catalog().flows.keys}):
+            continue
         values = part.settings.get(dotted, Values())
         try:
             if values and VALUE_TYPES[dotted].is_peer:
@@ -170,24 +194,24 @@ def _refuse_wrong_values(part: Part) -> None:
                     type_of([key]).level(level.raw)
         except UnitError as error:
             raise CellError(part.locations[dotted], error.message, error.hint) from None
-    able = catalog().workloads[part.kind].transports
-    named = part.settings.get("workload.transport", Values()).levels
-    usual = default_transport(part.kind)
+    able = catalog().workloads[kind].transports
+    named = part.settings.get(f"{owner}.transport", Values()).levels
+    usual = default_transport(kind)
     transports = [level.text for level in named] or ([] if usual is None else [usual])
     for transport in transports:
         if transport not in able:
-            place = "workload.transport" if named else "workload.kind"
-            message = f"workload {part.kind} does not run over {transport}"
+            place = f"{owner}.{'transport' if named else 'kind'}"
+            message = f"workload {kind} does not run over {transport}"
             raise CellError(part.locations[place], message, f"transports that it runs over: {', '.join(able)}")
 
 
-def _refuse_missing_keys(part: Part) -> None:
-    for name, key in workload_keys(part.kind).items():
-        if key.required and key.default is None and f"workload.{name}" not in part.settings:
-            able = catalog().workloads[part.kind].transports
+def _refuse_missing_keys(part: Part, owner: str, kind: str) -> None:
+    for name, key in workload_keys(kind).items():
+        if key.required and key.default is None and f"{owner}.{name}" not in part.settings:
+            able = catalog().workloads[kind].transports
             is_transport = key.type is KeyType.TRANSPORT
             hint = f"write {name} = {type_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
-            raise CellError(part.locations["workload.kind"], f"workload {part.kind}: no {name} is set", hint)
+            raise CellError(part.locations[f"{owner}.kind"], f"workload {kind}: no {name} is set", hint)
 
 
 def _refuse_idle_keys(part: Part) -> None:

@@ -49,6 +49,15 @@ def change_table() -> str:
     return _table(("key", "default", "values", "meaning"), rows)
 
 
+def flow_table() -> str:
+    """The keys of `[[flow]]` beside those of its workload."""
+    rows = [
+        (f"`{key.study}`", _default(key) or "its number" * (key.name == "name"), _values(key), key.help)
+        for key in catalog().flows.keys
+    ]
+    return _table(("key", "default", "values", "meaning"), rows)
+
+
 def host_table() -> str:
     """The keys of `[host]`, and what each profile makes of them."""
     profiles = {profile.name: profile.values for profile in catalog().profiles}
@@ -139,6 +148,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "workloads": workload_table,
     "keys": key_table,
     "transports": transport_table,
+    "flows": flow_table,
     "budget": budget_table,
     "answers": yes_table,
     "scales": scale_table,

@@ -11,7 +11,7 @@ from functools import cache
 
 from crosswind.catalog import Key, catalog
 from crosswind.path_effect import DIRECTIONS
-from crosswind.study.keys import CHANGE, HOP, names_of
+from crosswind.study.keys import CHANGE, FLOW, HOP, names_of
 from crosswind.study.levels import Level, NetworkFiles, Value
 from crosswind.study.network_files import network_of_files
 from crosswind.study.networks import NETWORKS, Network
@@ -38,6 +38,11 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
         "host": known.host.keys,
         "workload": workload.keys,
     }
+    for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, settings)):
+        kind = known.workloads[str(settings[f"{flow}.kind"].value)]
+        own = {key.study for key in known.flows.keys}
+        groups[flow] = known.flows.keys
+        groups[f"{flow}.workload"] = tuple(key for key in kind.keys if key.study not in own)
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
     # What a change sets has an effect beside what the hop has, whatever that is.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
@@ -128,6 +133,8 @@ def hops_of(settings: Iterable[str]) -> tuple[str, ...]:
 def sources_of(group: str, name: str) -> tuple[str, ...]:
     """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first."""
     owner, _, direction = group.rpartition(".")
+    if owner.startswith(f"{FLOW}."):
+        return (f"{owner}.{name}",)
     if direction not in DIRECTIONS:
         return (f"{group}.{name}",)
     both = (f"{group}.{name}", f"{owner}.{name}")

@@ -21,9 +21,16 @@ from crosswind.analysis.result.cells import (
     ModelPrediction,
 )
 from crosswind.analysis.result.comparisons import LevelComparison, StatisticComparison
-from crosswind.analysis.result.conditions import ChangeConditions, Conditions, PathConditions, SettingValues
+from crosswind.analysis.result.conditions import (
+    ChangeConditions,
+    Conditions,
+    FlowConditions,
+    PathConditions,
+    SettingValues,
+)
 from crosswind.analysis.result.ends import End, Ends
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates, ResultModel
+from crosswind.analysis.result.flows import FlowResult
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
@@ -45,6 +52,8 @@ __all__ = [
     "Ends",
     "FailureCount",
     "Fidelity",
+    "FlowConditions",
+    "FlowResult",
     "Found",
     "HopPackets",
     "HostCpuProfile",

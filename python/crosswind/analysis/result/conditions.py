@@ -42,6 +42,14 @@ class ChangeConditions(ResultModel):
     settings: list[SettingValues]
 
 
+class FlowConditions(ResultModel):
+    """A flow beside the workload: its own settings, and those of what it does."""
+
+    name: str
+    settings: list[SettingValues]
+    workload: list[SettingValues]
+
+
 class Conditions(ResultModel):
     """What was the same in a run and what was varied. `hosts`: the settings of client and server that were set.
 
@@ -55,6 +63,7 @@ class Conditions(ResultModel):
     changes: list[ChangeConditions] = Field(default=[])
     hosts: list[SettingValues]
     workload: list[SettingValues]
+    flows: list[FlowConditions] = Field(default=[])
     clocks: list[Literal["real", "virtual"]]
     kernels: list[str]
     repetitions: tuple[int, int]

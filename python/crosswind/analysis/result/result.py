@@ -12,6 +12,7 @@ from crosswind.analysis.result.cells import CellResult
 from crosswind.analysis.result.comparisons import LevelComparison
 from crosswind.analysis.result.conditions import Conditions
 from crosswind.analysis.result.estimates import ResultModel
+from crosswind.analysis.result.flows import FlowResult
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
 from crosswind.analysis.result.round_trips import RoundTrips
@@ -42,6 +43,7 @@ class Result(ResultModel):
     comparisons: list[LevelComparison]
     spent: list[SpentDifference] = Field(default=[])
     round_trips: list[RoundTrips] = Field(default=[])
+    flows: list[FlowResult] = Field(default=[])
     model_errors: list[ModelErrors] = Field(default=[])
     precisions: list[PrecisionReached] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])

@@ -7,6 +7,7 @@ from datetime import datetime
 from crosswind.analysis.result import (
     ChangeConditions,
     Conditions,
+    FlowConditions,
     NetworkConditions,
     PathConditions,
     ServerClock,
@@ -39,6 +40,7 @@ def condition_lines(conditions: Conditions) -> list[Line]:
         *(Line(_about(way), _way_text(way)) for way in conditions.path),
         *(Line(f"Change, {change.name}", scheduled_change_text(change)) for change in conditions.changes),
         Line("Workload", _workload_text(conditions.workload)),
+        *(Line(f"Beside, {flow.name}", _flow_text(flow)) for flow in conditions.flows),
         *([Line("Ends", settings_text(conditions.ends))] if conditions.ends else []),
         Line("Hosts", f"{settings_text(conditions.hosts)}; else the kernel's defaults"),
         Line("Clock", clock_text(conditions)),
@@ -101,6 +103,10 @@ def _listed(names: Sequence[str]) -> str:
 def _workload_text(settings: Sequence[SettingValues]) -> str:
     kind, *others = settings
     return ", ".join(filter(None, (values_text(kind), settings_text(others))))
+
+
+def _flow_text(flow: FlowConditions) -> str:
+    return ", ".join(filter(None, (_workload_text(flow.workload), settings_text(flow.settings))))
 
 
 def path_text(settings: Sequence[SettingValues]) -> str:

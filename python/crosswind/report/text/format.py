@@ -284,7 +284,12 @@ def plural_of(statistic: str) -> str:
 
 
 def factor_name(factor: str) -> str:
-    """The last part of a factor's key in words: "host.congestion_control" -> "congestion control"."""
+    """The last part of a factor's key in words: "host.congestion_control" -> "congestion control".
+
+    Of a flow its name too: "flow.upload.count" -> "upload count".
+    """
+    if factor.startswith("flow."):
+        return " ".join(factor.split(".")[1:]).replace("_", " ")
     return factor.rsplit(".", 1)[-1].replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-//! Flows: streams whose messages are sent when it is time and whose answers are received meanwhile.
+//! Streams whose messages are sent when it is time and whose answers are received meanwhile.
 
 use crate::context::join;
 use crate::exchange::{Exchange, Trace};
@@ -21,30 +21,30 @@ const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A stream and the messages that go through it.
-pub struct Flow {
+pub struct TimedStream {
     pub stream: Stream,
     pub client_port: u16,
     pub due: Vec<Due>,
 }
 
-/// Runs flows side by side, over `connections`.
+/// Runs streams side by side, over `connections`.
 pub async fn run(
     lane: &Lane<'_>,
     schedule: Schedule,
-    flows: Vec<Flow>,
+    streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
 ) -> Result<Vec<Exchange>, WorkloadError> {
     match lane.driver() {
-        Driver::Thread => on_threads(lane, schedule, flows, connections),
+        Driver::Thread => on_threads(lane, schedule, streams, connections),
         Driver::Reactor => {
-            let finished = join_all(flows.into_iter().map(|flow| on_reactor(lane, schedule, flow))).await;
+            let finished = join_all(streams.into_iter().map(|stream| on_reactor(lane, schedule, stream))).await;
             Ok(finished.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
     }
 }
 
-async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, flow: Flow) -> Result<Vec<Exchange>, WorkloadError> {
-    let Flow { stream: Stream { mut sender, mut receiver, .. }, client_port, due } = flow;
+async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, stream: TimedStream) -> Result<Vec<Exchange>, WorkloadError> {
+    let TimedStream { stream: Stream { mut sender, mut receiver, .. }, client_port, due } = stream;
     let pace = Pace::new(lane.driver())?;
     let (record, over) = (Record::default(), AtomicBool::new(false));
     let failure = {
@@ -72,11 +72,11 @@ async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, flow: Flow) -> Result<V
 fn on_threads(
     lane: &Lane<'_>,
     schedule: Schedule,
-    flows: Vec<Flow>,
+    streams: Vec<TimedStream>,
     connections: &mut [&mut dyn Connection],
 ) -> Result<Vec<Exchange>, WorkloadError> {
     let mut running = Vec::new();
-    for Flow { stream: Stream { sender, receiver, .. }, client_port, due } in flows {
+    for TimedStream { stream: Stream { sender, receiver, .. }, client_port, due } in streams {
         running.push((sender, receiver, Record::default(), client_port, due));
     }
     let over = AtomicBool::new(false);
@@ -114,7 +114,7 @@ fn on_threads(
         .collect())
 }
 
-/// What was sent and what came back: shared by the sender and the receiver of a flow.
+/// What was sent and what came back: shared by the sender and the receiver of a stream.
 #[derive(Default)]
 struct Record {
     entries: Mutex<Entries>,
@@ -142,7 +142,9 @@ impl Record {
         let mut message = lane.messages().buffer(schedule.size);
         for due in all {
             let intended = schedule.start + due.after;
-            pace.until(clock, intended).await;
+            if !lane.until_due(pace, intended).await {
+                return None;
+            }
             lane.messages().write(&mut message, due.number);
             let sample = Sample {
                 intended: Some(intended),

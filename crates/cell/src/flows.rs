@@ -1,0 +1,299 @@
+//! Flows that run beside the workload of a cell: what a cell says of them, and running them.
+
+use crate::result::SampleCounts;
+use crate::{Cell, CellError};
+use crosswind_host::{HostConfig, Testbed, Threads};
+use crosswind_settings::{Group, SettingError, describe};
+use crosswind_transport::{Settings, SocketReadback};
+use crosswind_units::{Duration, Instant, Seed};
+use crosswind_workload::{Context, Ending, Measured, PathFacts, Progress, Sample, TrafficPattern, WorkloadConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::thread::ScopedJoinHandle;
+
+/// What the server of the first flow listens on; those of the others follow.
+const FIRST_PORT: u16 = 7001;
+/// In which packets are counted by flow.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+/// Each flow has threads of its own.
+const MOST_FLOWS: u64 = 256;
+/// What takes as long as the flow does.
+const ENDLESS_TRANSFER_NS: u64 = 3_600_000_000_000;
+const ENDLESS_COUNT: u64 = 100_000_000;
+/// Messages at a rate are planned before the first is sent.
+const MOST_PLANNED_MESSAGES: u64 = 1_000_000;
+
+/// A flow beside the workload: another workload between the same hosts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flow {
+    /// The caller's name for it.
+    pub name: String,
+    /// How many of it run.
+    pub count: u64,
+    /// When it begins, after the path is up.
+    pub start_ns: u64,
+    /// By how much it begins later at most, at random.
+    pub spread_ns: u64,
+    /// When it stops; without it, when the workload has ended.
+    pub stop_ns: Option<u64>,
+    /// TCP congestion control at both ends; without it, the hosts'.
+    pub congestion_control: Option<String>,
+    /// What it does, until it stops.
+    pub workload: WorkloadConfig,
+}
+
+/// A flow beside the workload. It takes the keys of a workload, too.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FlowKeys {
+    /// What it is called.
+    name: String,
+    /// How many flows like it run; 0: none, to compare with.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = MOST_FLOWS))]
+    count: u64,
+    /// When it begins, after the path is up.
+    #[serde(default)]
+    start_ns: u64,
+    /// By how much it begins later at most: at random, by the seed.
+    #[serde(default)]
+    spread_ns: u64,
+    /// When it stops; without it, when the workload has ended.
+    #[serde(default)]
+    stop_ns: Option<u64>,
+    /// TCP congestion control at both ends of it; without it, that of the hosts.
+    #[serde(default)]
+    congestion_control: Option<String>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+impl Flow {
+    /// The keys of a flow beside those of its workload.
+    pub fn describe() -> &'static Group {
+        describe::<FlowKeys>()
+    }
+
+    /// Reads the flows of a cell. Keys of an error are those of the cell.
+    pub fn read_all(value: Option<Value>, path: &PathFacts, deadline_ns: u64) -> Result<Vec<Self>, SettingError> {
+        let flows = match value {
+            None => Vec::new(),
+            Some(Value::Array(flows)) => flows,
+            Some(_) => return Err(SettingError::new("flows", "is no list", "docs/cell-protocol.md lists every key")),
+        };
+        let read = |(number, flow)| {
+            Self::read(flow, path, deadline_ns).map_err(|error| error.within(&format!("flows.{number}")))
+        };
+        let flows: Vec<Self> = (0..).zip(flows).map(read).collect::<Result<_, _>>()?;
+        let count: u64 = flows.iter().map(|flow| flow.count).sum();
+        if count > MOST_FLOWS {
+            let hint = format!("at most {MOST_FLOWS} flows run beside a workload; one may have several connections");
+            return Err(SettingError::new("flows", format!("are {count} in all"), hint));
+        }
+        Ok(flows)
+    }
+
+    fn read(value: Value, path: &PathFacts, deadline_ns: u64) -> Result<Self, SettingError> {
+        let Value::Object(mut own) = value else {
+            return Err(SettingError::new("workload", "is no JSON object", "docs/cell-protocol.md lists every key"));
+        };
+        let Some(Value::Object(mut workload)) = own.shift_remove("workload") else {
+            return Err(SettingError::new("workload", "is missing", "a flow has a workload of its own"));
+        };
+        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control } =
+            crosswind_settings::read(&own)?;
+        if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
+            let hint = "a flow stops after it has begun, with its spread at the latest";
+            return Err(SettingError::new("stop_ns", "is not after start_ns", hint));
+        }
+        let longest_ns = stop_ns.unwrap_or(deadline_ns) - start_ns.min(stop_ns.unwrap_or(deadline_ns));
+        make_endless(&mut workload, longest_ns);
+        let workload = WorkloadConfig::read(&workload, path).map_err(|error| error.within("workload"))?;
+        if workload.peers().any() {
+            let hint = "leave client and server out: both ends are Crosswind's own";
+            return Err(SettingError::new("workload", "has a peer, which runs only as the workload of a cell", hint));
+        }
+        if workload.connections().is_none() {
+            let hint = "give a kind of workload that has a transport";
+            return Err(SettingError::new(
+                "workload.kind",
+                "is program, which runs only as the workload of a cell",
+                hint,
+            ));
+        }
+        Ok(Self { name, count, start_ns, spread_ns, stop_ns, congestion_control, workload })
+    }
+
+    /// Whether it does something else with another seed.
+    pub fn is_random(&self) -> bool {
+        let hosts = HostConfig { congestion_control: self.congestion_control.clone(), ..HostConfig::default() };
+        self.spread_ns > 0 || self.workload.is_random() || hosts.is_random()
+    }
+}
+
+/// Where a workload says nothing else, it goes on for as long as its flow does.
+fn make_endless(workload: &mut Map<String, Value>, longest_ns: u64) {
+    let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(known) = crosswind_workload::kinds().find(|known| known.name == kind) else { return };
+    let takes = |name: &str| known.settings().keys.iter().any(|key| key.name == name);
+    if takes("count") {
+        workload.entry("count").or_insert(ENDLESS_COUNT.into());
+    }
+    if takes("messages") {
+        let rate = workload.get("rate_per_s").and_then(Value::as_f64);
+        let is_planned = rate.is_some() || !takes("mode");
+        let usual = || known.settings().keys.iter().find(|key| key.name == "rate_per_s")?.default.as_f64();
+        let rate = rate.or_else(usual);
+        let planned = (rate.unwrap_or(1.0) * longest_ns as f64 / 1e9).ceil() as u64;
+        let messages = if is_planned { planned.clamp(1, MOST_PLANNED_MESSAGES) } else { ENDLESS_COUNT };
+        workload.entry("messages").or_insert(messages.into());
+    }
+    if kind == "transfer" && !workload.contains_key("size_bytes") {
+        workload.entry("duration_ns").or_insert(ENDLESS_TRANSFER_NS.into());
+    }
+}
+
+/// The server's ports of all flows of a cell: packets are told apart by them.
+pub fn ports(cell: &Cell) -> Vec<u16> {
+    (FIRST_PORT..).take(instances(cell).count()).collect()
+}
+
+/// Every flow as often as it runs.
+fn instances(cell: &Cell) -> impl Iterator<Item = &Flow> {
+    cell.flows.iter().flat_map(|flow| std::iter::repeat_n(flow, flow.count as usize))
+}
+
+/// What came of a flow.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FlowReport {
+    /// Its number in the tables, from 1.
+    pub flow: u16,
+    /// Its name.
+    pub name: String,
+    /// What its server listened on.
+    pub port: u16,
+    /// When it began; null if the workload had ended before.
+    pub began_ns: Option<u64>,
+    /// When its clients were told to stop, or had done all.
+    pub ended_ns: u64,
+    /// How its exchanges ended.
+    pub samples: SampleCounts,
+    /// Exchanges that were under way when it was stopped, which are no samples.
+    pub unfinished: u64,
+    /// The client's socket, as the kernel has it.
+    pub client_socket: Option<SocketReadback>,
+    /// The server's.
+    pub server_socket: Option<SocketReadback>,
+}
+
+/// A flow that ran.
+pub struct Ran {
+    pub report: FlowReport,
+    pub samples: Vec<Sample>,
+}
+
+/// What flows run on.
+pub struct Ground<'a> {
+    pub cell: &'a Cell,
+    pub testbed: &'a Testbed,
+    pub threads: &'a Threads,
+    pub zero: Instant,
+}
+
+/// Flows that are running.
+pub struct Running<'scope> {
+    flows: Vec<ScopedJoinHandle<'scope, Result<Ran, CellError>>>,
+}
+
+impl Ground<'_> {
+    /// Ends all flows.
+    pub fn end(&self, endings: &[Ending]) {
+        let now = self.testbed.clock.now();
+        for ending in endings {
+            ending.end(now);
+        }
+    }
+
+    /// One for the end of each flow.
+    pub fn endings(&self) -> Vec<Ending> {
+        instances(self.cell).map(|_| Ending::default()).collect()
+    }
+
+    /// Starts every flow of the cell on a thread of its own, each with its ending. `settings` are those of a flow's connections.
+    pub fn start<'scope>(
+        &'scope self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        endings: &'scope [Ending],
+        settings: impl Fn(&Flow) -> Settings,
+    ) -> Running<'scope> {
+        let mut flows = Vec::new();
+        for ((number, ending), flow) in (1..).zip(endings).zip(instances(self.cell)) {
+            let settings = settings(flow);
+            flows.push(scope.spawn(move || self.run(flow, number, ending, settings)));
+        }
+        Running { flows }
+    }
+
+    fn run(&self, flow: &Flow, number: u16, ending: &Ending, settings: Settings) -> Result<Ran, CellError> {
+        let clock = self.testbed.clock;
+        let at = |ns| self.zero + Duration::from_nanos(ns);
+        let port = FIRST_PORT + number - 1;
+        let progress = Progress::default();
+        let mut measured = Measured::default();
+        let mut began = None;
+        let chance = Seed(self.cell.seed).child("flows").word(number.into());
+        let start_ns = flow.start_ns + chance % (flow.spread_ns + 1);
+        if ending.wait_until(clock, at(start_ns)) {
+            began = Some(clock.now());
+            measured = std::thread::scope(|scope| {
+                if let Some(stop_ns) = flow.stop_ns {
+                    scope.spawn(move || {
+                        if ending.wait_until(clock, at(stop_ns)) {
+                            ending.end(clock.now());
+                        }
+                    });
+                }
+                let context = Context::new(self.testbed, settings, &progress, self.threads).with_ending(ending, port);
+                let measured = flow.workload.run(&context);
+                // Whoever waits for its end need not wait any longer.
+                ending.end(clock.now());
+                measured
+            })?;
+        }
+        let mut samples = std::mem::take(&mut measured.samples);
+        for sample in &mut samples {
+            sample.flow = number;
+        }
+        let since = |time: Instant| (time - self.zero).as_nanos();
+        let [client_socket, server_socket] = std::mem::take(&mut measured.sockets);
+        let report = FlowReport {
+            flow: number,
+            name: flow.name.clone(),
+            port,
+            began_ns: began.map(since),
+            ended_ns: since(ending.at().unwrap_or_else(|| clock.now())),
+            samples: SampleCounts::of(&samples, &measured),
+            unfinished: measured.unfinished,
+            client_socket,
+            server_socket,
+        };
+        Ok(Ran { report, samples })
+    }
+}
+
+impl Running<'_> {
+    /// Waits until all have ended.
+    pub fn join(self) -> Result<Vec<Ran>, CellError> {
+        // All are joined before the first error counts.
+        let ended: Vec<_> = self.flows.into_iter().map(ScopedJoinHandle::join).collect();
+        ended.into_iter().map(|ran| ran.map_err(|_| CellError::internal("a flow panicked"))?).collect()
+    }
+}
+
+/// What all flows of a cell send, for a forecast.
+pub fn traffic(flows: &[Flow]) -> Vec<TrafficPattern> {
+    flows.iter().flat_map(|flow| std::iter::repeat_n(flow.workload.traffic(), flow.count as usize)).collect()
+}

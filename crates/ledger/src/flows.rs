@@ -1,0 +1,114 @@
+//! What became of the packets of each flow, in equal intervals of time.
+
+use crate::Values::{Text, Time, U16, U64};
+use crate::{Column, PacketRecord, Row, TCP, UDP, Verdict};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+use std::collections::BTreeMap;
+
+/// The packets of one flow in one direction, of those that left the path within one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowInterval {
+    /// The flow, 0 for the workload, or `None` for packets of neither TCP nor UDP.
+    pub flow: Option<u16>,
+    /// Their direction.
+    pub side: Side,
+    /// When the interval began.
+    pub from: Instant,
+    /// Packets that were delivered.
+    pub packets: u64,
+    /// Their bytes on the IP layer.
+    pub bytes: u64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// Packets that were delivered with a mark of the path (ECN).
+    pub marked: u64,
+    /// Packets that were still in the path when the cell ended.
+    pub queued: u64,
+    /// How long the delivered packets waited behind others, all together.
+    pub queueing: Duration,
+}
+
+impl Row for FlowInterval {
+    const TABLE: &'static str = "flows.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::optional(
+            "flow",
+            U16(|row| row.flow),
+            "0: the workload; from 1: the flows beside it; null: packets of neither TCP nor UDP.",
+        ),
+        Column::required("direction", Text(|row| Some(row.side.name())), "forward or reverse."),
+        Column::required("from_ns", Time(|row| Some(row.from)), "When the interval began."),
+        Column::required("packets", U64(|row| Some(row.packets)), "Packets that were delivered within it."),
+        Column::required("bytes", U64(|row| Some(row.bytes)), "Their bytes on the IP layer."),
+        Column::required("dropped", U64(|row| Some(row.dropped)), "Packets that were dropped within it."),
+        Column::required("marked", U64(|row| Some(row.marked)), "Of those delivered, marked by the path (ECN)."),
+        Column::required("queued", U64(|row| Some(row.queued)), "Packets that were in the path when the cell ended."),
+        Column::required(
+            "queueing_ns",
+            U64(|row| Some(row.queueing.as_nanos())),
+            "How long those delivered waited behind other packets, all together.",
+        ),
+    ];
+}
+
+/// Counts packets by flow, told by the server's port: what goes to no port of a flow beside the workload is the workload's.
+#[derive(Debug)]
+pub struct FlowCounter {
+    zero: Instant,
+    interval: Duration,
+    /// The server's port of each flow, from flow 1.
+    ports: Vec<u16>,
+    intervals: BTreeMap<(Option<u16>, Side, u64), FlowInterval>,
+}
+
+impl FlowCounter {
+    /// Counts in intervals of this length from `zero`; `ports` are the servers' of the flows beside the workload, in their order.
+    ///
+    /// # Panics
+    /// If `interval` is 0.
+    pub fn new(zero: Instant, interval: Duration, ports: Vec<u16>) -> Self {
+        assert!(interval > Duration::ZERO, "an interval has a length");
+        Self { zero, interval, ports, intervals: BTreeMap::new() }
+    }
+
+    /// Counts a packet whose end is known.
+    pub fn count(&mut self, record: &PacketRecord) {
+        let server_port = match record.side {
+            Side::Forward => record.headers.destination_port,
+            Side::Reverse => record.headers.source_port,
+        };
+        let has_ports = matches!(record.headers.protocol, TCP | UDP);
+        let beside = || self.ports.iter().position(|&port| port == server_port).map_or(0, |flow| flow as u16 + 1);
+        let flow = has_ports.then(beside);
+        let number = record.due.saturating_since(self.zero).as_nanos() / self.interval.as_nanos();
+        let from = self.zero + Duration::from_nanos(number * self.interval.as_nanos());
+        let row = self.intervals.entry((flow, record.side, number)).or_insert(FlowInterval {
+            flow,
+            side: record.side,
+            from,
+            packets: 0,
+            bytes: 0,
+            dropped: 0,
+            marked: 0,
+            queued: 0,
+            queueing: Duration::ZERO,
+        });
+        match record.verdict {
+            Verdict::Delivered => {
+                row.packets += 1;
+                row.bytes += record.size.0;
+                row.marked += u64::from(record.marked_in.is_some());
+                row.queueing += record.spent.queueing;
+            }
+            Verdict::Dropped(_) => row.dropped += 1,
+            Verdict::Queued => row.queued += 1,
+        }
+    }
+
+    /// All intervals in which packets left the path, by flow, direction and time.
+    pub fn finish(self) -> Vec<FlowInterval> {
+        self.intervals.into_values().collect()
+    }
+}

@@ -1,0 +1,170 @@
+"""What flows that run at once get of their path: the workload of a cell and the flows beside it.
+
+All is about the time in which every flow runs: from the last beginning to the first end, in whole intervals of the
+table of flows. Rates are of IP packets that the path delivered, in the direction in which it delivered more bytes.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from crosswind.path_effect import DIRECTIONS
+from crosswind.record import CellRun
+from crosswind.stats.estimate import Array
+
+WORKLOAD = 0
+"""The number of the flow that is the workload of its cell."""
+
+INTERVAL_NS = 100_000_000
+"""In which crosswind-cell counts packets by flow."""
+
+FAIR = 0.9
+"""Jain's index from which bulk flows are said to share fairly: one of two flows then has twice what the other has."""
+
+_LOOK_BACK_NS = 1_000_000_000
+"""Over how long rates are averaged where it is asked since when they are fair."""
+
+
+def jain(rates: Array) -> float:
+    """Jain's index of fairness: 1 where all rates are equal, 1/n where one has all. Args: rates: shape (n,).
+
+    Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    """
+    squares = float(np.square(rates).sum())
+    return float(rates.sum()) ** 2 / (rates.size * squares) if squares else float("nan")
+
+
+@dataclass(frozen=True)
+class Flows:
+    """The flows of a repetition, in the time in which all of them ran.
+
+    Attributes:
+        names: of each flow, the workload's first. bulk: the numbers of those that transfer bytes.
+        from_ns, to_ns: the time in which all ran.
+        table: the intervals within it.
+    """
+
+    names: tuple[str, ...]
+    bulk: tuple[int, ...]
+    from_ns: int
+    to_ns: int
+    table: pl.DataFrame
+
+    @classmethod
+    def of(cls, run: CellRun) -> "Flows | None":
+        """None where no flow ran beside the workload, or not all at one time."""
+        finished = run.finished
+        if finished is None or not finished.flows or run.intervals.is_empty():
+            return None
+        if any(flow.began_ns is None for flow in finished.flows):
+            return None
+        begun = max(flow.began_ns or 0 for flow in finished.flows)
+        ended = min((finished.elapsed_ns, *(flow.ended_ns for flow in finished.flows)))
+        from_ns, to_ns = -(-begun // INTERVAL_NS) * INTERVAL_NS, ended // INTERVAL_NS * INTERVAL_NS
+        if to_ns <= from_ns:
+            return None
+        within = run.intervals.filter(pl.col("from_ns").is_between(from_ns, to_ns - 1))
+        kinds = kinds_of_flows(run.parameters)
+        bulk = tuple(number for number, kind in enumerate(kinds) if kind == "transfer")
+        names = ("workload", *(flow.name for flow in finished.flows))
+        return cls(names, bulk, from_ns, to_ns, within)
+
+    @property
+    def length_ns(self) -> int:
+        """How long all of them ran."""
+        return self.to_ns - self.from_ns
+
+    @cached_property
+    def direction(self) -> str:
+        """That in which the path delivered more bytes."""
+        by_direction = dict(self.table.group_by("direction").agg(pl.col("bytes").sum()).iter_rows())
+        return max(DIRECTIONS, key=lambda direction: by_direction.get(direction, 0))
+
+    @cached_property
+    def bytes(self) -> Array:
+        """What the path delivered of each flow, shape (flows,)."""
+        return self._sums("bytes")
+
+    @property
+    def rates(self) -> Array:
+        """Bit/s of each flow, shape (flows,)."""
+        return 8e9 * self.bytes / self.length_ns
+
+    def _sums(self, column: str) -> Array:
+        counted = self.table.filter(pl.col("direction") == self.direction, pl.col("flow").is_not_null())
+        sums = np.zeros(len(self.names))
+        for number, total in counted.group_by("flow").agg(pl.col(column).sum()).iter_rows():
+            sums[number] = total
+        return sums
+
+    @property
+    def dropped_shares(self) -> Array:
+        """The share that was dropped of each flow's packets, shape (flows,); NaN without packets."""
+        dropped, delivered = self._sums("dropped"), self._sums("packets")
+        with np.errstate(invalid="ignore"):
+            return dropped / (dropped + delivered)
+
+    @property
+    def marked_shares(self) -> Array:
+        """The share of each flow's delivered packets that the path marked, shape (flows,); NaN without packets."""
+        with np.errstate(invalid="ignore"):
+            return self._sums("marked") / self._sums("packets")
+
+    @property
+    def queueing_ns(self) -> Array:
+        """How long a packet of each flow waited in queues, on average, shape (flows,); NaN without packets."""
+        with np.errstate(invalid="ignore"):
+            return self._sums("queueing_ns") / self._sums("packets")
+
+    @property
+    def fairness(self) -> float | None:
+        """Jain's index of the bulk flows; None for fewer than two."""
+        return jain(self.bytes[list(self.bulk)]) if len(self.bulk) > 1 else None
+
+    @property
+    def fair_after_ns(self) -> int | None:
+        """How long after the last beginning Jain's index of the rates of a second is `FAIR`; None where it never is."""
+        if len(self.bulk) < 2:
+            return None
+        count = self.length_ns // INTERVAL_NS
+        delivered = np.zeros((len(self.bulk), count))
+        counted = self.table.filter(pl.col("direction") == self.direction)
+        for row, number in enumerate(self.bulk):
+            own = counted.filter(pl.col("flow") == number)
+            at = (own["from_ns"].to_numpy() - self.from_ns) // INTERVAL_NS
+            delivered[row, at] = own["bytes"].to_numpy()
+        width = max(1, min(count, _LOOK_BACK_NS // INTERVAL_NS))
+        sums = np.cumsum(np.pad(delivered, ((0, 0), (1, 0))), axis=1)
+        windows = sums[:, width:] - sums[:, :-width]
+        fair = [place for place in range(windows.shape[1]) if jain(windows[:, place]) >= FAIR]
+        return None if not fair else int((fair[0] + width) * INTERVAL_NS)
+
+
+def kinds_of_flows(parameters: dict[str, Any]) -> list[str]:
+    """The kind of workload of each flow of a cell, the workload's first."""
+    workload = parameters.get("workload") or {}
+    beside = [[str(flow["workload"]["kind"])] * int(flow.get("count", 1)) for flow in parameters.get("flows") or ()]
+    return [str(workload.get("kind")), *(kind for kinds in beside for kind in kinds)]
+
+
+def flow_counts(run: CellRun) -> dict[str, float | None]:
+    """What is counted of a repetition whose workload does not run alone (crosswind.analysis.counters)."""
+    flows = Flows.of(run)
+    if flows is None:
+        return {}
+    counted: dict[str, float | None] = {
+        "flow_bytes": float(flows.bytes[WORKLOAD]),
+        "beside_bytes": float(flows.bytes[WORKLOAD + 1 :].sum()),
+        "bulk_bytes": float(flows.bytes[list(flows.bulk)].sum()) if len(flows.bulk) > 1 else None,
+        "flows_ns": float(flows.length_ns),
+        "fairness": flows.fairness,
+        "fair_after_ns": flows.fair_after_ns,
+    }
+    for direction, way in ((DIRECTIONS[0], run.effect.forward), (DIRECTIONS[1], run.effect.reverse)):
+        if way.rate_bps:
+            delivered = flows.table.filter(pl.col("direction") == direction)["bytes"].sum()
+            counted[f"utilisation_{direction}"] = 8e9 * float(delivered) / (way.rate_bps * flows.length_ns)
+    return counted

@@ -1,0 +1,77 @@
+"""What each flow of a cell got of the path, estimated from its repetitions."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.flow_counts import INTERVAL_NS, Flows
+from crosswind.analysis.result.estimates import Interval
+from crosswind.analysis.result.flows import FlowOverTime, FlowResult
+from crosswind.quantities import RATE, SHARE, TIME
+from crosswind.record import CellRun
+from crosswind.stats import Repetitions, TooFewSamples, exactly, mean_interval, refused
+from crosswind.stats.design import LIGHT
+from crosswind.stats.estimate import Array
+
+MOST_INTERVALS = 300
+"""Over time, of a flow; longer runs have longer intervals."""
+
+
+def flows_of(data: Sequence[CellData], *, level: float) -> list[FlowResult]:
+    """What each flow of each cell got, flows of one name together."""
+    return [made for cell in data for made in _of_cell(cell, level=level)]
+
+
+def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
+    known = [(run.repetition, flows) for run in cell.runs if (flows := Flows.of(run)) is not None]
+    if not known:
+        return
+    repetitions = [repetition for repetition, _ in known]
+    first = known[0][1]
+
+    def estimate(values: list[float], unit: str) -> Interval:
+        pairs = [(value, at) for value, at in zip(values, repetitions, strict=True) if np.isfinite(value)]
+        try:
+            if not pairs:
+                raise TooFewSamples("no repetition has a value")
+            if cell.is_exact:
+                return Interval.of(exactly(pairs[0][0], n=len(pairs), level=level, unit=unit))
+            units = Repetitions.of([value for value, _ in pairs], [at for _, at in pairs])
+            return Interval.of(mean_interval(units, unit=unit, design=LIGHT, level=level))
+        except TooFewSamples as error:
+            return Interval.of(refused(error.message, n=len(pairs), level=level, unit=unit, units=len(pairs)))
+
+    for name in dict.fromkeys(first.names):
+        own = [number for number, each in enumerate(first.names) if each == name]
+        shares = [flows.bytes[own].sum() / flows.bytes.sum() if flows.bytes.sum() else np.nan for _, flows in known]
+        yield FlowResult(
+            cell=cell.cell,
+            name=name,
+            count=len(own),
+            direction=first.direction,
+            rate=estimate([float(flows.rates[own].sum()) for _, flows in known], RATE.name),
+            share=estimate([float(share) for share in shares], SHARE.name),
+            dropped=estimate([_mean(flows.dropped_shares[own]) for _, flows in known], SHARE.name),
+            marked=estimate([_mean(flows.marked_shares[own]) for _, flows in known], SHARE.name),
+            queueing=estimate([_mean(flows.queueing_ns[own]) for _, flows in known], TIME.name),
+            over_time=_over_time(cell.runs[0], own),
+        )
+
+
+def _mean(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _over_time(run: CellRun, numbers: list[int]) -> list[FlowOverTime]:
+    """The intervals of the first repetition, all of its time, of some flows together; many are joined."""
+    own = run.intervals.filter(pl.col("flow").is_in(numbers))
+    end = run.intervals["from_ns"].max()
+    assert isinstance(end, int)
+    width = INTERVAL_NS * (end // INTERVAL_NS // MOST_INTERVALS + 1)
+    sums = own.group_by("direction", pl.col("from_ns") // width * width).agg(
+        pl.col("packets", "bytes", "dropped", "marked", "queueing_ns").sum()
+    )
+    return [FlowOverTime(**row) for row in sums.sort("direction", "from_ns").iter_rows(named=True)]

@@ -1,0 +1,40 @@
+"""What each flow got of the path, a row for the workload and for the flows of each name beside it."""
+
+from crosswind.analysis.result import Result
+from crosswind.quantities import RATE, TIME
+from crosswind.report.tables.metrics import interval_notes
+from crosswind.report.tables.table import CellNames, Table, invalid_rows, names, numbers
+from crosswind.report.text.format import interval, levels
+
+_SAID = (
+    "While all flows of a cell run: IP bits that the path delivered, in the direction in which it delivered more; the "
+    "share of all; what it dropped and marked; and how long a packet waited in queues, on average."
+)
+
+
+def flow_tables(result: Result) -> list[Table]:
+    """Rates, shares, drops, marks and queueing."""
+    if not result.flows:
+        return []
+    cells = {cell.cell: cell for cell in result.cells}
+    naming = CellNames.of(cells.values())
+    has_marks = any(flow.marked.value for flow in result.flows)
+
+    rate_divisor, rate_unit = RATE.scale_for([max(flow.rate.value or 0 for flow in result.flows)])
+    wait_divisor, wait_unit = TIME.scale_for([flow.queueing.value for flow in result.flows])
+    rows, short = [], []
+    for flow in result.flows:
+        cell = cells[flow.cell]
+        name = flow.name if flow.count == 1 else f"{flow.name} ({flow.count})"
+        shares = [flow.share, flow.dropped, *([flow.marked] if has_marks else [])]
+        told = [interval(flow.rate, rate_divisor), *(interval(share, 0.01) for share in shares)]
+        rows.append([*naming.row(cell), name, *told, interval(flow.queueing, wait_divisor)])
+        short.append([levels(cell.levels), name, *told[:2]])
+    headings = ["share, %", "dropped, %", *(["marked, %"] if has_marks else []), f"queueing, {wait_unit}"]
+    rate = f"rate, {rate_unit} [95 %]"
+    made = [(flow.rate, f"{levels(cells[flow.cell].levels)} {flow.name}".strip()) for flow in result.flows]
+    notes = interval_notes(made, "mean")
+    marked = frozenset(row for row, flow in enumerate(result.flows) if invalid_rows([cells[flow.cell]]))
+    narrow = Table("Flows", [*names("cell", "flow"), *numbers(rate, "share, %")], short, marked, notes)
+    columns = [*naming.columns, *names("flow"), *numbers(rate, *headings)]
+    return [Table("Flows", columns, rows, marked, notes, narrow, _SAID)]

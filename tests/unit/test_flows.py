@@ -1,0 +1,174 @@
+"""Flows beside a workload: what a study says of them, what a cell gets, and what is made of what they measured."""
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import records
+from crosswind.analysis.cells import collect
+from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts
+from crosswind.analysis.flows import flows_of
+from crosswind.cell.spec import cell_json
+from crosswind.errors import StudyError
+from crosswind.record import FLOW_SCHEMA, CellRun
+from crosswind.study.design import Study
+
+STUDY = """
+[workload]
+kind = "echo"
+transport = "udp"
+[[flow]]
+name = "upload"
+kind = "transfer"
+congestion_control = ["cubic", "bbr"]
+start = "2s"
+[[flow]]
+kind = "echo"
+transport = "quic"
+size = "1kB"
+"""
+
+
+def study(text: str = STUDY) -> Study:
+    return Study.from_toml(text, name="study", file="study.toml")
+
+
+def test_a_cell_has_its_flows_in_their_order_and_a_list_is_a_factor() -> None:
+    first, second = study().cells()
+    assert first.levels == {"flow.upload.congestion_control": "cubic"}
+    assert cell_json(first, {})["flows"] == [
+        {
+            "name": "upload",
+            "congestion_control": "cubic",
+            "start_ns": 2_000_000_000,
+            "workload": {"kind": "transfer", "transport": "tcp"},
+        },
+        {"name": "2", "workload": {"kind": "echo", "transport": "quic", "size_bytes": 1000}},
+    ]
+    assert cell_json(second, {})["flows"][0]["congestion_control"] == "bbr"
+
+
+def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
+    of = Study.adhoc("echo", {"workload.transport": "udp"})
+    of = of.with_tables((), (), ("transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"))
+    (cell,) = of.with_overrides({"flow.transfer.count": 2}).cells()
+    first, other = cell_json(cell, {})["flows"]
+    assert first == {
+        "name": "transfer",
+        "count": 2,
+        "start_ns": 2_000_000_000,
+        "workload": {"kind": "transfer", "transport": "tcp"},
+    }
+    assert other["name"] == "other" and other["workload"]["size_bytes"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("flow", "said"),
+    [
+        ('name = "x"\ntransport = "tcp"', "the flow x has no kind"),
+        ('kind = "transfer"\ntransport = "udp"', "workload transfer does not run over udp"),
+        ('kind = "transfer"\nmessages = 3', "a flow of the workload transfer does not take messages"),
+        ('kind = "echo"\ncount = 300', "300 is too large"),
+        ('kind = "echo"\nname = "2"\n[[flow]]\nkind = "echo"', 'two flows are named "2"'),
+        ('kind = "echo"\nclient = "chromium"', "client"),
+    ],
+)
+def test_what_a_flow_cannot_be_is_refused_with_its_place(flow: str, said: str) -> None:
+    with pytest.raises(StudyError) as refused:
+        list(study(f'[workload]\nkind = "echo"\n[[flow]]\n{flow}\n').cells())
+    assert said in refused.value.message
+
+
+def intervals(*rows: tuple[int, str, int, int]) -> pl.DataFrame:
+    """Flow, direction, the number of the interval, and bytes, in packets of 1000 that each waited 1 ms."""
+    made = [
+        {
+            "flow": flow,
+            "direction": direction,
+            "from_ns": at * INTERVAL_NS,
+            "packets": size // 1000,
+            "bytes": size,
+            "dropped": 1,
+            "marked": 0,
+            "queued": 0,
+            "queueing_ns": size // 1000 * records.MS,
+        }
+        for flow, direction, at, size in rows
+    ]
+    return pl.DataFrame(made, schema=FLOW_SCHEMA)
+
+
+def ran(*rows: tuple[int, str, int, int], began: int | None = 0, repetition: int = 0) -> CellRun:
+    """A transfer beside one, which began in the interval `began`, of ten intervals in all."""
+    report = {
+        "flow": 1,
+        "name": "rival",
+        "port": 7001,
+        "began_ns": None if began is None else began * INTERVAL_NS,
+        "ended_ns": 10 * INTERVAL_NS,
+        "samples": {"rows": 1, "ok": 1, "lost": 0, "outcomes": []},
+        "unfinished": 0,
+        "client_socket": None,
+        "server_socket": None,
+    }
+    transfer: dict[str, Any] = {"kind": "transfer", "transport": "tcp"}
+    parameters = {
+        "path": records.path(rate_bps=1_000_000),
+        "workload": transfer,
+        "flows": [{"name": "rival", "count": 1, "workload": transfer}],
+    }
+    end = {**records.finished(), "flows": [report], "elapsed_ns": 10 * INTERVAL_NS}
+    made = records.run(0, records.timed([8 * INTERVAL_NS]), parameters=parameters, end=end, repetition=repetition)
+    return replace(made, intervals=intervals(*rows))
+
+
+def test_shares_count_the_time_in_which_all_flows_run() -> None:
+    # Alone for five intervals, then 9000 against 3000 bytes in each; what goes back is less.
+    own = [(0, "forward", at, 12_000 if at < 5 else 9000) for at in range(10)]
+    rival = [(1, "forward", at, 3000) for at in range(5, 10)]
+    run = ran(*own, *rival, (0, "reverse", 7, 1000), began=5)
+    flows = Flows.of(run)
+    assert flows is not None
+    assert (flows.from_ns, flows.to_ns) == (5 * INTERVAL_NS, 10 * INTERVAL_NS)
+    assert flows.bytes.tolist() == [45_000, 15_000]
+    counted = flow_counts(run)
+    assert counted["flow_bytes"] == 45_000 and counted["bulk_bytes"] == 60_000
+    assert counted["fairness"] == pytest.approx(16 / 20)
+    assert counted["fair_after_ns"] is None
+    # 60 000 bytes in half a second of 1 Mbit/s.
+    assert counted["utilisation_forward"] == pytest.approx(0.96)
+    assert counted["utilisation_reverse"] == pytest.approx(0.016)
+
+
+def test_a_share_is_fair_from_the_first_second_of_nearly_equal_rates_on() -> None:
+    own = [(0, "forward", at, 9000 if at < 5 else 6000) for at in range(10)]
+    rival = [(1, "forward", at, 1000 if at < 5 else 6000) for at in range(10)]
+    # Over all ten intervals 75 000 against 35 000 bytes: an index of 0.883.
+    assert flow_counts(ran(*own, *rival))["fair_after_ns"] is None
+    rival = [(1, "forward", at, 3000 if at < 5 else 6000) for at in range(10)]
+    assert flow_counts(ran(*own, *rival))["fair_after_ns"] == 10 * INTERVAL_NS
+
+
+def test_a_flow_that_never_began_shares_nothing() -> None:
+    assert flow_counts(ran((0, "forward", 0, 1000), began=None)) == {}
+
+
+def test_what_each_flow_got_has_an_interval_over_repetitions() -> None:
+    runs = [
+        ran(
+            *((0, "forward", at, size) for at in range(10)),
+            *((1, "forward", at, 4000) for at in range(10)),
+            repetition=n,
+        )
+        for n, size in enumerate((4000, 5000, 6000, 5000, 4000, 6000))
+    ]
+    workload, rival = flows_of(collect(records.record(*runs)), level=0.95)
+    assert (workload.name, rival.name, rival.count) == ("workload", "rival", 1)
+    assert workload.rate.value == pytest.approx(8 * 5000 / 0.1)
+    assert workload.rate.low is not None and workload.rate.low < 400_000 < (workload.rate.high or 0)
+    assert rival.rate.value == pytest.approx(320_000)
+    assert workload.share.value == pytest.approx(sum(size / (size + 4) for size in (4, 5, 6, 5, 4, 6)) / 6)
+    assert rival.queueing.value == pytest.approx(records.MS)
+    assert len(workload.over_time) == 10

@@ -1,0 +1,154 @@
+"""Several flows on one path: exact shares, exact books, beginnings and ends; and studies that say which flows run."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from crosswind.analysis.flow_counts import INTERVAL_NS, jain
+from linux.lab import Object, ms
+from virtual.lab import VirtualCells, VirtualRun
+
+LINK = {"rate_bps": 10_000_000, "queue": {"packets": 100}, "delay_ns": ms(20)}
+FAIR_LINK = {**LINK, "discipline": "fq_codel", "queue": {"packets": 1000}}
+
+
+def s(count: float) -> int:
+    return int(count * 1e9)
+
+
+def beside(name: str, workload: Object, **keys: Any) -> Object:
+    return {"name": name, **keys, "workload": workload}
+
+
+def upload(**keys: Any) -> Object:
+    return {"kind": "transfer", "transport": "tcp", **keys}
+
+
+def flows(ran: VirtualRun) -> pl.DataFrame:
+    return pl.read_ipc((ran.directory / "flows.arrow").read_bytes())
+
+
+def delivered(ran: VirtualRun, direction: str = "forward") -> dict[int, int]:
+    """Bytes of each flow."""
+    own = flows(ran).filter(pl.col("direction") == direction, pl.col("flow").is_not_null())
+    return dict(own.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
+
+
+def test_the_workload_comes_out_the_same_without_flows_and_with_none_of_one(cells: VirtualCells) -> None:
+    echo = {"kind": "echo", "transport": "tcp", "messages": 20}
+    alone = cells.run(echo, forward=LINK, reverse=LINK)
+    none = cells.run(echo, forward=LINK, reverse=LINK, flows=[beside("upload", upload(), count=0)])
+    assert none.samples().equals(alone.samples())
+
+
+def test_every_packet_belongs_to_a_flow_and_their_sum_is_the_ledgers(cells: VirtualCells) -> None:
+    """Transfers of three transports in both directions, an echo and handshakes, through a queue that overflows."""
+    ran = cells.run(
+        {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 50, "messages": 100, "size_bytes": 100},
+        forward=LINK,
+        reverse=LINK,
+        flows=[
+            beside("up", upload(), count=2, start_ns=s(0.5)),
+            beside("down", {"kind": "transfer", "transport": "quic", "direction": "download"}, stop_ns=s(1.5)),
+            beside("web", {"kind": "connect", "transport": "tls"}),
+        ],
+    )
+    counted = flows(ran)
+    for direction in ("forward", "reverse"):
+        sums = counted.filter(pl.col("direction") == direction).select(pl.exclude("flow", "direction", "from_ns").sum())
+        ledger = ran.result["ledger"][direction]
+        assert sums["packets"].item() == ledger["delivered"]
+        assert sums["bytes"].item() == ledger["delivered_bytes"]
+        assert sums["dropped"].item() == sum(ledger["dropped"].values())
+        assert sums["queued"].item() == ledger["queued"]
+    reports = ran.result["flows"]
+    assert [(flow["flow"], flow["name"], flow["port"]) for flow in reports] == [
+        (1, "up", 7001),
+        (2, "up", 7002),
+        (3, "down", 7003),
+        (4, "web", 7004),
+    ]
+    samples = ran.samples()
+    assert set(samples["flow"]) == {0, 1, 2, 3, 4}
+    assert samples.filter(pl.col("flow") == 0).height == ran.result["samples"]["rows"] == 100
+    assert {flow["name"] for flow in reports if flow["samples"]["lost"]} == set()
+    # Handshakes follow one another until the workload has ended; one may be under way then.
+    web = reports[3]
+    assert web["samples"]["ok"] > 5 and web["unfinished"] <= 1
+
+
+def test_flows_begin_and_stop_when_they_are_to(cells: VirtualCells) -> None:
+    ran = cells.run(
+        {"kind": "echo", "transport": "tcp", "mode": "open", "rate_per_s": 20, "messages": 60},
+        forward=LINK,
+        reverse=LINK,
+        flows=[beside("upload", upload(), start_ns=s(1), stop_ns=s(2)), beside("late", upload(), start_ns=s(60))],
+    )
+    first, late = ran.result["flows"]
+    assert s(1) <= first["began_ns"] < s(1) + ms(1)
+    assert s(2) <= first["ended_ns"] < s(2) + ms(1)
+    assert late["began_ns"] is None and late["samples"]["rows"] == 0
+    own = flows(ran).filter(pl.col("flow") == 1, pl.col("direction") == "forward")
+    # What was in the queue and on the line when the connection was reset arrives afterwards: 120 ms and 20.
+    assert own["from_ns"].min() == s(1)
+    assert own["from_ns"].max() <= s(2.1)
+    sample = ran.samples().filter(pl.col("flow") == 1)
+    assert sample["outcome"].to_list() == ["ok"]
+    assert sample["received_bytes"].item() > 500_000
+
+
+def test_two_transfers_share_a_fair_queue_equally_and_fill_the_link(cells: VirtualCells) -> None:
+    ran = cells.run(
+        upload(duration_ns=s(5)),
+        forward=FAIR_LINK,
+        reverse=LINK,
+        host={"congestion_control": "cubic"},
+        flows=[beside("rival", upload(), congestion_control="bbr")],
+    )
+    inner = flows(ran).filter(pl.col("direction") == "forward", pl.col("from_ns").is_between(s(1), s(4)))
+    by_time = inner.group_by("from_ns").agg(pl.col("bytes").sum())["bytes"]
+    own, rival = (inner.filter(pl.col("flow") == flow)["bytes"].sum() for flow in (0, 1))
+    # CoDel lets CUBIC's own queue run empty now and then, and BBR has what is left.
+    assert own / (own + rival) == pytest.approx(0.5, abs=0.03)
+    assert by_time.mean() == pytest.approx(10e6 / 8 * INTERVAL_NS / 1e9, rel=0.005)
+    assert [ran.result["flows"][0][f"{end}_socket"]["congestion_control"] for end in ("client", "server")] == [
+        "bbr"
+    ] * 2
+    assert ran.result["readback"]["client"]["socket"]["congestion_control"] == "cubic"
+
+
+def test_bbr_takes_most_of_a_shallow_queue_from_cubic(cells: VirtualCells) -> None:
+    """Half of what the path holds, as in the public reports: 1.71 and 7.83 Mbit/s of 10."""
+    ran = cells.run(
+        upload(duration_ns=s(10)),
+        forward={**LINK, "queue": {"packets": 17}},
+        reverse=LINK,
+        host={"congestion_control": "cubic"},
+        flows=[beside("rival", upload(), congestion_control="bbr")],
+    )
+    own, rival = (delivered(ran)[flow] for flow in (0, 1))
+    assert rival > 2 * own
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic", "websocket", "http2"])
+def test_an_end_interrupts_whatever_waits(cells: VirtualCells, transport: str) -> None:
+    """A flow whose answers never come: every packet back is lost once the connection stands."""
+    ran = cells.run(
+        {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 10, "messages": 20},
+        forward=LINK,
+        reverse={**LINK, "loss": 0.5},
+        seed=3,
+        flows=[beside("other", {"kind": "echo", "transport": transport, "size_bytes": 2000}, stop_ns=s(1))],
+    )
+    other = ran.result["flows"][0]
+    assert other["ended_ns"] == pytest.approx(s(1), abs=ms(1))
+    assert ran.result["elapsed_ns"] < s(5)
+
+
+def test_jains_index() -> None:
+    import numpy as np
+
+    assert jain(np.array([3.0, 3.0, 3.0])) == pytest.approx(1)
+    assert jain(np.array([5.0, 0.0])) == pytest.approx(0.5)
+    assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
