@@ -39,13 +39,7 @@ pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
     let mut between = between(cell)?;
     let machine = Machine::prepare(&*between)?;
-    let wants_own_drops = cell.workload.wants_own_drops();
-    let wants_spent = cell.output.spent;
-    let keeps_packets = match (wants_own_drops, wants_spent) {
-        (false, false) => 0,
-        (false, true) if is_of_programs(cell) => MOST_OF_PROGRAMS,
-        _ => usize::MAX,
-    };
+    let (wants_spent, keeps_packets) = (cell.output.spent, packets_to_keep(cell));
     let records = wants_spent && cell.workload.connections().is_some();
     let known_quic = records.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
     let has_flows = !cell.flows.is_empty();
@@ -88,7 +82,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let written = files.finish()?;
     measured.warnings.extend(warnings(&ended, &written));
     measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
-    if wants_own_drops && ended.report.is_some() {
+    if cell.workload.wants_own_drops() && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
@@ -132,6 +126,15 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         let threads = (!virtual_time).then_some(&threads);
         Observed { exchange_delay, ..observed(report, kernel_drops, threads, machine.memory_locked, &cpus) }
     }))
+}
+
+/// How many packet records are kept in memory for what is made of them at the end.
+fn packets_to_keep(cell: &Cell) -> usize {
+    match (cell.workload.wants_own_drops(), cell.output.spent) {
+        (false, false) => 0,
+        (false, true) if is_of_programs(cell) => MOST_OF_PROGRAMS,
+        _ => usize::MAX,
+    }
 }
 
 fn write_what_time_was_spent_on(
