@@ -95,12 +95,14 @@ def drawn_path(chance: random.Random) -> Settings:
 
 def drawn_workload(chance: random.Random) -> Settings:
     """A workload over a transport that can carry it."""
-    kind = chance.choice(["echo", "echo", "echo", "connect", "transfer", "multiplex"])
+    kind = chance.choice(["echo", "echo", "echo", "connect", "transfer", "multiplex", "page"])
     transport = chance.choice(catalog().workloads[kind].transports)
     small = "datagram" in transport or transport == "udp"
     workload: Settings = {"kind": kind, "transport": transport}
     if kind == "connect":
         return workload | {"count": 20}
+    if kind == "page":
+        return workload | {"count": 4, "images": chance.choice([0, 15])}
     if kind == "transfer":
         return (
             workload
@@ -125,6 +127,8 @@ def drawn_host(chance: random.Random) -> Settings:
         host |= {"receive_buffer": "32KiB"}
     if chance.random() < 0.2:
         host |= {"send_buffer": "32KiB"}
+    if chance.random() < 0.2:
+        host |= {chance.choice(["http2_stream_window", "http2_connection_window"]): "65535B"}
     return host
 
 

@@ -113,10 +113,12 @@ pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize) -> Vec<
     let mut kept = Kept::default();
     for ((protocol, client_port, server_port), packets) in by_ports(packets) {
         for packets in by_opening(packets) {
-            let walked = if protocol == TCP {
-                Conversation::new(packets.clone(), hosts).walk(&links)
+            let (walked, packets) = if protocol == TCP {
+                let conversation = Conversation::new(packets, hosts);
+                (conversation.walk(&links), conversation.into_packets())
             } else {
-                Datagrams::new(packets.clone(), hosts).walk(&links)
+                let datagrams = Datagrams::new(packets, hosts);
+                (datagrams.walk(&links), datagrams.into_packets())
             };
             all.push(Flow::new(protocol, client_port, server_port, &packets, walked));
             kept.add(&mut all, most_pieces);

@@ -31,8 +31,8 @@ pub struct Half<'a> {
     /// Segments with data, in the order of entering the path.
     pub sends: Vec<Segment<'a>>,
     pub bytes: ByteStream,
-    /// When segments arrived, in the order of arriving.
-    pub arrivals: Vec<(Instant, u32)>,
+    /// Segments that arrived, in that order.
+    arrivals: Vec<u32>,
     /// Acknowledgements as they arrived at the sender.
     pub acks: Vec<Ack<'a>>,
     /// Segments that were sent after the connection was idle, and the most that was in flight before.
@@ -64,10 +64,15 @@ pub struct Segment<'a> {
     pub packet: &'a PacketRecord,
     pub start: u64,
     pub end: u64,
-    /// When it arrived; none if it was lost or damaged.
-    pub arrived: Option<Instant>,
     /// How far bytes had been sent before it.
     pub after: u64,
+}
+
+impl Segment<'_> {
+    /// When it arrived; none if it was lost or damaged.
+    fn arrived(&self) -> Option<Instant> {
+        arrived(self.packet)
+    }
 }
 
 pub struct Ack<'a> {
@@ -77,7 +82,13 @@ pub struct Ack<'a> {
     pub acknowledged: u64,
     /// Up to where the receiver takes bytes.
     pub edge: u64,
-    pub has_sack: bool,
+}
+
+impl Ack<'_> {
+    /// Whether it says what has arrived beyond a gap.
+    pub const fn has_sack(&self) -> bool {
+        self.packet.headers.options.has_sack
+    }
 }
 
 /// When a packet arrived, if the host could use it.
@@ -202,7 +213,7 @@ impl<'a> Connection<'a> {
                 half.bytes.first_byte(is_before).map(|start| std::iter::once(start..start + leg.bytes.max(1)).collect())
             };
             let Some(own) = own.or_else(found) else { return };
-            let arrived = |send: usize| half.sends[send].arrived;
+            let arrived = |send: usize| half.sends[send].arrived();
             let last = own.iter().filter_map(|own| half.bytes.last_of(own, arrived)).max_by_key(|it| it.0);
             let Some((at, last, missing)) = last else { return };
             trail.name(at, Part::HeadOfLine, Place::receiver(leg.side), Some(half.sends[send].packet), 0);
@@ -226,7 +237,7 @@ impl<'a> Connection<'a> {
             };
             let Some(cause) = cause else {
                 // The receiver said something before anything had arrived, once the connection was there.
-                if half.arrivals.first().is_some_and(|it| it.0 > trail.at()) {
+                if !half.arrivals.is_empty() && half.last_arrival(trail.at()).is_none() {
                     trail.name(trail.beginning(), why, Place::receiver(side), None, 0);
                 }
                 return;
@@ -277,7 +288,7 @@ impl<'a> Connection<'a> {
         }
         // RACK gives packets that were reordered a quarter of the shortest round trip, by a timer (RFC 8985, 6.2).
         let since = half.sends[earlier].packet.entered;
-        let told = acks.iter().rev().take_while(|ack| ack.arrived > since).find(|ack| ack.has_sack);
+        let told = acks.iter().rev().take_while(|ack| ack.arrived > since).find(|ack| ack.has_sack());
         if let (Some(told), Some(round_trip)) = (told, half.shortest_round_trip)
             && at.saturating_since(told.arrived) < round_trip
         {
@@ -395,12 +406,11 @@ impl<'a> Connection<'a> {
             sent = self.recovery(other, sent, opened.missing, trail);
         }
         let packet = other.sends[sent].packet;
-        let until = half.arrivals.partition_point(|&(at, _)| at <= packet.entered);
-        let &(at, answered) = half.arrivals[..until].last()?;
+        let (at, answered) = half.last_arrival(packet.entered)?;
         // Its program had not read yet.
         let is_prompt = packet.entered.saturating_since(at) <= self.hosts.promptness;
         trail.name(at, if is_prompt { Part::receiver(side) } else { why }, Place::receiver(side), Some(packet), 0);
-        (!trail.is_done()).then_some(answered as usize)
+        (!trail.is_done()).then_some(answered)
     }
 
     /// What kept a segment from being sent until the acknowledgement `ack` came.
@@ -449,15 +459,14 @@ impl<'a> Connection<'a> {
         trail.name(ack.arrived, Part::sender(side), Place::sender(side), None, 0);
         let packet = links.follow(ack.packet, Some(why), trail);
         let sent = packet.entered;
-        let until = half.arrivals.partition_point(|&(at, _)| at <= sent);
-        let &(at, answered) = half.arrivals[..until].last()?;
+        let (at, answered) = half.last_arrival(sent)?;
         let part = match why {
             _ if sent.saturating_since(at) <= self.hosts.promptness => Part::receiver(side),
             Part::ZeroWindow => why,
             _ => Part::DelayedAcknowledgement,
         };
         trail.name(at, part, Place::receiver(side), Some(packet), 0);
-        (!trail.is_done()).then_some(answered as usize)
+        (!trail.is_done()).then_some(answered)
     }
 }
 
@@ -478,12 +487,13 @@ impl<'a> Half<'a> {
         half.sack = said.iter().all(|options| options.sack_permitted);
         half.add_segments(packets, side, positions);
         half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
-        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| Some((sent.arrived?, it))).collect();
-        half.arrivals.sort_unstable();
+        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
         let Self { bytes, arrivals, sends, .. } = &mut half;
-        bytes.follow_receiver(arrivals.iter().map(|&(at, send)| {
+        arrivals.sort_unstable_by_key(|&send| (sends[send as usize].arrived(), send));
+        bytes.follow_receiver(arrivals.iter().filter_map(|&send| {
+            let at = sends[send as usize].arrived()?;
             let Segment { start, end, .. } = sends[send as usize];
-            (at, send as usize, start..end)
+            Some((at, send as usize, start..end))
         }));
         // Windows are scaled only where both ends said so (RFC 7323, 2.2).
         let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
@@ -500,8 +510,8 @@ impl<'a> Half<'a> {
             if packet.copy > 0 {
                 if let (Some(send), Some(at)) = (self.send_of(packet), arrived(packet)) {
                     let sent = &mut self.sends[send];
-                    if sent.arrived.is_none_or(|before| at < before) {
-                        (sent.arrived, sent.packet) = (Some(at), packet);
+                    if sent.arrived().is_none_or(|before| at < before) {
+                        sent.packet = packet;
                     }
                 }
                 continue;
@@ -512,7 +522,7 @@ impl<'a> Half<'a> {
             if send == 0 {
                 self.bytes.begin(start);
             }
-            self.sends.push(Segment { packet, start, end, arrived: arrived(packet), after: self.bytes.sent() });
+            self.sends.push(Segment { packet, start, end, after: self.bytes.sent() });
             self.bytes.add(send, start..end);
         }
     }
@@ -531,12 +541,20 @@ impl<'a> Half<'a> {
             let position = positions.of(headers.acknowledgement);
             acknowledged = acknowledged.max(position);
             edge = edge.max(position + (u64::from(headers.window) << shift));
-            self.acks.push(Ack { packet, arrived, acknowledged, edge, has_sack: headers.options.has_sack });
+            self.acks.push(Ack { packet, arrived, acknowledged, edge });
         }
     }
 
     pub fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
         self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
+    }
+
+    /// The segment that had arrived last by `until`, and when.
+    fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
+        let arrived = |send: u32| self.sends[send as usize].arrived();
+        let position = self.arrivals.partition_point(|&send| arrived(send) <= Some(until));
+        let &send = self.arrivals[..position].last()?;
+        Some((arrived(send)?, send as usize))
     }
 
     /// The acknowledgements that had arrived by `at`.
@@ -547,10 +565,9 @@ impl<'a> Half<'a> {
     /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
     fn find_shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
         let of_ack = |ack: &Ack<'_>| {
-            let until = self.arrivals.partition_point(|&(at, _)| at <= ack.packet.entered);
-            let &(at, send) = self.arrivals[..until].last()?;
+            let (at, send) = self.last_arrival(ack.packet.entered)?;
             let prompt = ack.packet.entered.saturating_since(at) <= promptness;
-            prompt.then(|| ack.arrived.saturating_since(self.sends[send as usize].packet.entered))
+            prompt.then(|| ack.arrived.saturating_since(self.sends[send].packet.entered))
         };
         self.acks.iter().filter_map(of_ack).min()
     }

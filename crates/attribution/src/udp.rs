@@ -22,6 +22,11 @@ impl<'a> Datagrams<'a> {
         Self { packets, ways, hosts }
     }
 
+    /// All of them.
+    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
+        self.packets
+    }
+
     /// Goes all of their way.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);

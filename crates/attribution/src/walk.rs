@@ -63,6 +63,11 @@ impl<'a> Conversation<'a> {
         Self { packets, connection, reach, opener, hosts }
     }
 
+    /// Its packets.
+    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
+        self.packets
+    }
+
     /// Goes all of its way.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
@@ -294,7 +299,7 @@ impl<'a> Walk<'_, 'a> {
         };
         let tells = |ack: usize| {
             let it = &half.acks[ack];
-            self.is_prompt(it.arrived, at) && (it.has_sack || (it.acknowledged, it.edge) != before(ack))
+            self.is_prompt(it.arrived, at) && (it.has_sack() || (it.acknowledged, it.edge) != before(ack))
         };
         let answers = arrived.is_some_and(|it| self.is_prompt(it, at));
         // Since when it might have been sent, for all that is known of windows.
