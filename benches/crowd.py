@@ -24,7 +24,7 @@ from scipy.stats import linregress, rankdata, spearmanr
 
 from crosswind.findings.judge import OfEffect
 from crosswind.findings.statement import Range
-from crosswind.stats import Estimate, Side, Units, difference, estimate_of
+from crosswind.stats import Estimate, Repetitions, Side, difference, estimate_of
 from crosswind.stats.beyond import size_of
 
 ECHOES = [
@@ -102,7 +102,7 @@ class Run:
 
     def sides(self) -> list[Side]:
         """Those medians, as sides of a comparison."""
-        return [Side(Units.of(own)) for own in self.medians_ns()]
+        return [Side(Repetitions.of(own)) for own in self.medians_ns()]
 
 
 def run_study(directory: Path, *arguments: str) -> Run:

@@ -177,7 +177,7 @@ def test_repetitions_have_a_line_each(crosswind: Cli, server: str) -> None:
     ended = crosswind("exec", "--repetitions", "2", "--server", server, "--output", "kept", "--", *client)
     assert (ended.status, ended.out) == (0, "hello\nhello\n")
     head, first, second, *_ = ended.err.splitlines()
-    assert head.startswith("crosswind: 2 repetitions, 0 of them failed, real time; ")
+    assert re.fullmatch(r"crosswind: 2 repetitions, 0 of them failed, .* to .*, median .*, real time", head)
     assert first.startswith("  #1: exit status 0 after ")
     assert second.startswith("  #2: exit status 0 after ")
     assert crosswind("report", "kept").status == 0

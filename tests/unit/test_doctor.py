@@ -73,7 +73,7 @@ def test_what_cells_need_may_not(
     out = capsys.readouterr().out
     assert caught.value.code == 1
     assert "modprobe tun" in out
-    assert "cells cannot run here" in out
+    assert "Cells cannot run here" in out
     with pytest.raises(SystemExit):
         main(["doctor", "--json"])
     answer = json.loads(capsys.readouterr().out)
@@ -93,7 +93,7 @@ def test_a_machine_that_has_only_virtual_time_can_run_cells(
     assert caught.value.code == 0
     out = capsys.readouterr().out
     assert "Linux 6.12.90 from ~/kernels, Linux 6.1.170 from the package crosswind-kernel" in " ".join(out.split())
-    assert "cells can run here in virtual time, and not on the machine's clock" in out
+    assert "Cells can run here in virtual time, and not on the machine's clock" in out
     assert not examine_machine().on_the_machines_clock
 
 

@@ -91,7 +91,7 @@ def test_in_a_container_auto_is_virtual_time_and_doctor_says_that_cells_can_run(
     container = [*NOBODY, *container]
     diagnosed = everyone.run(container, "-m", "crosswind", "doctor")
     assert diagnosed.returncode == 0, diagnosed.stderr
-    assert "cells can run here in virtual time, and not on the machine's clock" in diagnosed.stdout
+    assert "Cells can run here in virtual time, and not on the machine's clock" in diagnosed.stdout
     ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "run")
     assert ran.returncode == 0, ran.stderr
     assert "Clock: virtual" in ran.stdout

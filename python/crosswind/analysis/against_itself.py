@@ -105,11 +105,11 @@ def _of_group(cells: Sequence[CellData], title: str) -> Iterator[SelfTest]:
                 )
                 if alarms is not None:
                     how = "same seeds" if paired else "other seeds"
-                    yield _finding(f"{title}: {name} of {repetitions} repetitions, {how}", alarms)
+                    yield _counted(f"{title}: {name} of {repetitions} repetitions, {how}", alarms)
 
 
-def _finding(title: str, alarms: Alarms) -> SelfTest:
-    text = f"{alarms.share:.1%} of {alarms.families} families alarm, allowed {alarms.allowed:.1%}"
+def _counted(title: str, alarms: Alarms) -> SelfTest:
+    text = f"{100 * alarms.share:.1f} % of {alarms.families} families alarm, at most {100 * alarms.allowed:.1f} % may"
     return SelfTest(title, text, alarms.is_finding, alarms)
 
 

@@ -3,11 +3,9 @@
 import json
 
 import click
-from rich.text import Text
 
 from crosswind.cell.doctor import Diagnosis, MachineCheck, examine_machine
 from crosswind.cli.output import plain_console
-from crosswind.terminal_table import TextCell, TextColumn, print_table
 
 
 @click.command()
@@ -26,30 +24,39 @@ def command(as_json: bool) -> int:
 
 
 def _print(diagnosis: Diagnosis) -> None:
-    rows: list[list[TextCell]] = []
-    for check in diagnosis.checks:
-        detail = Text(check.detail)
-        if check.hint:
-            detail += Text(f"\n{check.hint}", style="yellow")
-        rows.append([_verdict(check), check.name, detail])
-    console = plain_console()
-    print_table(console, [TextColumn(), TextColumn(), TextColumn()], rows)
-    console.print(_summary(diagnosis))
+    from crosswind.report.page import Page, Section, Sentence, Tone
+    from crosswind.report.tables.table import Table, names, sentences, words
+    from crosswind.report.text.page import print_page
+
+    table = Table(
+        "Checks",
+        [*words("state"), *names("check"), *sentences("detail")],
+        [
+            [_state(check), check.name, "\n".join(filter(None, [check.detail, check.hint]))]
+            for check in diagnosis.checks
+        ],
+        frozenset(row for row, check in enumerate(diagnosis.checks) if _state(check) == "missing"),
+    )
+    verdict = Sentence(_verdict(diagnosis), Tone.GOOD if diagnosis.ok else Tone.BAD)
+    page = Page(
+        "What this machine allows", "crosswind doctor", verdict, sections=[Section(table.title, tables=[table])]
+    )
+    print_page(page, plain_console())
 
 
-def _summary(diagnosis: Diagnosis) -> str:
+def _verdict(diagnosis: Diagnosis) -> str:
     if diagnosis.on_the_machines_clock:
-        return "cells can run here"
+        return "Cells can run here."
     if diagnosis.ok:
-        return "cells can run here in virtual time, and not on the machine's clock"
+        return "Cells can run here in virtual time, and not on the machine's clock."
     missing = ", ".join(check.name for check in diagnosis.checks if check.required and not check.ok)
     return (
-        f"cells cannot run here: on the machine's clock they need {missing}, in virtual time only a kernel, "
-        "which any user can run; the hints above say how to get either"
+        f"Cells cannot run here: on the machine's clock they need {missing}, in virtual time only a kernel, "
+        "which any user can run. The hints above say how to get either."
     )
 
 
-def _verdict(check: MachineCheck) -> Text:
+def _state(check: MachineCheck) -> str:
     if check.ok:
-        return Text("ok", style="green")
-    return Text("missing", style="bold red") if check.required else Text("without", style="yellow")
+        return "ok"
+    return "missing" if check.required else "without"

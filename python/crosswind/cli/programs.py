@@ -4,13 +4,11 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import click
@@ -23,9 +21,7 @@ from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
-from crosswind.report.text.format import bytes_text, count_of, quantity
 from crosswind.temporary import temporary_directory
-from crosswind.warning import ResultWarning
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.port",
@@ -50,12 +46,10 @@ _OF_PROGRAMS = (
     ),
 )
 
-_LONGEST, _LONGEST_IN_JSON = 3, 20
-"""Connections that a summary tells one by one, and as JSON."""
+_LONGEST = 20
+"""Connections that a summary has as JSON."""
 _WHICH = ("key", "cell", "repetition", "levels", "pieces")
 """What a connection has that its repetition says, or that `crosswind explain` tells."""
-
-_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 
 def program_options(function: F) -> F:
@@ -96,6 +90,8 @@ def run_programs(
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
     from crosswind.programs_summary import TIMED_OUT, summary_of
+    from crosswind.report.exec_page import page_of
+    from crosswind.report.text.page import page_lines
     from crosswind.store.manifest import Options
 
     server, capture, output = _split(asked.server), asked.capture, asked.output
@@ -134,12 +130,11 @@ def run_programs(
                 summary["round_trips"] = _round_trips(programs, settings, flags, seed=asked.seed)
     except (EngineError, DiskError) as error:
         raise NotRunError(error.message, error.hint) from error
-    for line in [json.dumps(_plain(summary))] if asked.as_json else lines_of(summary):
-        click.echo(line, err=True)
-    if output and not asked.as_json:
-        click.echo(f"  run: {output}", err=True)
-        for place in filter(None, (repetition["files"] for repetition in summary["repetitions"])):
-            click.echo(f"  files: {output / place}", err=True)
+    if asked.as_json:
+        click.echo(json.dumps(_plain(summary)), err=True)
+    else:
+        head, *lines = page_lines(page_of(summary))
+        click.echo("\n  ".join([f"crosswind: {head}", *map(str, lines)]), err=True)
     return int(summary["exit_status"])
 
 
@@ -228,7 +223,7 @@ def _plain(summary: dict[str, Any]) -> dict[str, Any]:
     from crosswind.report.text.connections import connection_sentence
 
     def of_all(connections: Sequence[Connection]) -> dict[str, Any]:
-        longest = [{**each.to_json(), "sentence": connection_sentence(each)} for each in connections[:_LONGEST_IN_JSON]]
+        longest = [{**each.to_json(), "sentence": connection_sentence(each)} for each in connections[:_LONGEST]]
         for each in longest:
             for key in _WHICH:
                 del each[key]
@@ -240,103 +235,3 @@ def _plain(summary: dict[str, Any]) -> dict[str, Any]:
 
     parts = [{**part, "connections": of_all(part["connections"])} for part in summary["repetitions"]]
     return {**summary, "repetitions": parts}
-
-
-def lines_of(summary: dict[str, Any]) -> list[str]:
-    """A summary (`crosswind.programs_summary`): one repetition in full, several with a line each."""
-    repetitions: list[dict[str, Any]] = summary["repetitions"]
-    clock = "virtual time" if summary["clock"] == "virtual" else "real time"
-    if len(repetitions) == 1:
-        (only,) = repetitions
-        head = f"crosswind: {_ended(only)}, {clock}"
-        lines = [head, *_path_lines(only), *_connection_lines(only["connections"]), f"  {_fidelity(only)}"]
-        return [*lines, *_round_trip_lines(summary), *_warning_lines(only)]
-    times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
-    failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
-    head = f"crosswind: {len(repetitions)} repetitions, {failed} of them failed, {clock}"
-    if times:
-        ends = f"{quantity(min(times), 'ns')} to {quantity(max(times), 'ns')}"
-        head += f"; {ends}, median {quantity(median(times), 'ns')}"
-    lines = [head]
-    for number, repetition in enumerate(repetitions, start=1):
-        carried = ", ".join(f"{words} {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
-        lines.append(f"  #{number}: {_ended(repetition)}; {carried}; {_again(repetition)}; {_fidelity(repetition)}")
-        lines += _warning_lines(repetition)
-    return lines
-
-
-def _connection_lines(connections: Sequence[Connection]) -> list[str]:
-    """Where the time of the longest connections went, and that of all others together."""
-    from crosswind.report.text.connections import connection_sentence, spent_text
-
-    lines = [f"  {connection_sentence(connection)}" for connection in connections[:_LONGEST]]
-    others = connections[_LONGEST:]
-    return [*lines, f"  {count_of(len(others), 'other connection')}: {spent_text(others)}"] if others else lines
-
-
-def _round_trip_lines(summary: dict[str, Any]) -> list[str]:
-    if "round_trips" not in summary:
-        return []
-    line = summary["round_trips"]
-    if line is None:
-        return ["  round trips: not known, since the command did not end well over every delay"]
-    besides, off = (quantity(line[name], "ns") for name in ("offset_ns", "deviation_ns"))
-    over = ", ".join(line["delays"])
-    return [
-        f"  round trips: {line['trips']:.2f}, and {besides} besides (over delays of {over} each way; {off} off a line)"
-    ]
-
-
-def _ended(repetition: dict[str, Any]) -> str:
-    """How the client ended, and when."""
-    if repetition["timed_out"]:
-        return "the command was ended at its timeout"
-    how = (
-        f"exit status {repetition['exit_status']}"
-        if repetition["signal"] is None
-        else f"signal {_signal_text(repetition['signal'])}"
-    )
-    return f"{how} after {quantity(repetition['time_ns'], 'ns')}"
-
-
-def _signal_text(number: int) -> str:
-    """A signal with its name: "9 (SIGKILL)"."""
-    names = {known.value: known.name for known in signal.Signals}
-    return f"{number} ({names[number]})" if number in names else str(number)
-
-
-def _path_lines(repetition: dict[str, Any]) -> list[str]:
-    lines = [f"  {words}: {_amount(repetition[key])}" for key, words in _DIRECTIONS.items()]
-    return [*lines, f"  {_again(repetition)}"]
-
-
-def _amount(direction: dict[str, Any]) -> str:
-    carried = f"{count_of(direction['packets'], 'packet')}, {bytes_text(direction['bytes'])}"
-    dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
-    dropped += [f"{direction[name]} {name}" for name in ("duplicated", "corrupted") if direction[name]]
-    marked = [f"{direction['marked']} marked"] if direction["marked"] else []
-    told = [f"{direction['icmp']} answered by ICMP"] if direction["icmp"] else []
-    queued = [f"{direction['queued']} still under way"] if direction["queued"] else []
-    if marked and not dropped:
-        dropped = ["none dropped"]
-    return f"{carried} ({', '.join([*dropped, *marked, *told, *queued]) or 'none dropped'})"
-
-
-def _again(repetition: dict[str, Any]) -> str:
-    again = repetition["tcp_retransmits"]
-    if again is None:
-        return "TCP retransmissions not counted"
-    return f"TCP retransmissions: client {again['client']}, server {again['server']}"
-
-
-def _fidelity(repetition: dict[str, Any]) -> str:
-    fidelity = repetition["fidelity"]
-    if fidelity is None:
-        return "a path without an emulator" if repetition["valid"] else f"NOT VALID: {'; '.join(repetition['reasons'])}"
-    if repetition["valid"]:
-        return f"fidelity: within budget, 99 % of packets at most {quantity(fidelity['late_p99_ns'], 'ns')} late"
-    return f"NOT VALID: {'; '.join(repetition['reasons'])}"
-
-
-def _warning_lines(repetition: dict[str, Any]) -> Sequence[str]:
-    return [f"  warning: {ResultWarning(**warning).sentence}" for warning in repetition["warnings"]]

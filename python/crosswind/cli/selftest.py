@@ -1,7 +1,7 @@
 """`crosswind selftest`: whether comparisons of identical cells alarm more often on this machine than they say."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.output import plain_console
 from crosswind.temporary import temporary_directory
-from crosswind.terminal_table import TextColumn, table_lines
 
 if TYPE_CHECKING:
     from crosswind.analysis.against_itself import SelfTest
+    from crosswind.report.page import Page
     from crosswind.store.run import StoredRun
 
 STUDY = "against-itself"
@@ -35,8 +36,10 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
 
     Exit status: 0 when nothing was found, 1 when more differences are shown than chance explains, 130 interrupted.
     """
+    from crosswind.report.text.page import print_page
+
     clocks = ["real", "virtual"] if clock == "both" else [clock]
-    findings: list[SelfTest] = []
+    tests: list[SelfTest] = []
     with ExitStack() as opened:
         place = output or opened.enter_context(temporary_directory())
         for name in clocks:
@@ -44,13 +47,12 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
             if run.interrupted:
                 click.echo(f"interrupted: {len(run.results())} of {run.planned} cells were run", err=True)
                 return 130
-            findings += _findings(run, name)
+            tests += _tests(run, name)
     if as_json:
-        click.echo(json.dumps({"tests": [asdict(finding) for finding in findings]}, indent=2))
+        click.echo(json.dumps({"tests": [asdict(test) for test in tests]}, indent=2))
     else:
-        for line in _table(findings):
-            click.echo(line)
-    return 1 if any(finding.is_finding for finding in findings) else 0
+        print_page(_page(tests), plain_console())
+    return 1 if any(test.is_finding for test in tests) else 0
 
 
 def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
@@ -65,16 +67,27 @@ def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
     return running.run(study, output=directory, progress=progress_for(Console(stderr=True, highlight=False)))
 
 
-def _findings(run: "StoredRun", clock: str) -> "list[SelfTest]":
+def _tests(run: "StoredRun", clock: str) -> "list[SelfTest]":
     from crosswind.analysis.against_itself import self_tests
 
     return self_tests(run.record(), clock)
 
 
-def _table(findings: "Sequence[SelfTest]") -> Iterator[str]:
-    differing = sum(finding.is_finding for finding in findings)
-    rows = [[finding.title, f"{finding.text}  {'FOUND' if finding.is_finding else 'ok'}"] for finding in findings]
-    yield from (line.plain for line in table_lines([TextColumn(), TextColumn()], rows))
-    yield (
-        f"{differing} of {len(findings)} tests found something" if differing else f"{len(findings)} tests found nothing"
+def _page(tests: "Sequence[SelfTest]") -> "Page":
+    from crosswind.report.page import Page, Section, Sentence, Tone
+    from crosswind.report.tables.table import Table, names, sentences, words
+
+    failed = [row for row, test in enumerate(tests) if test.is_finding]
+    table = Table(
+        "Tests",
+        [*names("test"), *sentences("result"), *words("verdict")],
+        [[test.title, test.text, "fail" if test.is_finding else "pass"] for test in tests],
+        frozenset(failed),
+    )
+    verdict = f"Failed: {len(failed)} of {len(tests)} tests." if failed else f"Passed: {len(tests)} tests."
+    return Page(
+        "Identical cells compared",
+        "crosswind selftest",
+        Sentence(verdict, Tone.BAD if failed else Tone.GOOD),
+        sections=[Section(table.title, tables=[table])],
     )

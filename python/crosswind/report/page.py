@@ -1,4 +1,4 @@
-"""A page as data: its sentences, sections, charts and tables, which HTML and JSON render (crosswind.page/1).
+"""A page as data: sentences, sections, charts and tables, as HTML, JSON (crosswind.page/1) and a terminal show them.
 
 Page -> Sentence
      -> Picture -> Element

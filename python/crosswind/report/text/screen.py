@@ -24,6 +24,7 @@ from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
 from crosswind.report.text.headline import headline_sentences, verdict
+from crosswind.report.text.page import TONE_STYLES
 
 SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
@@ -34,8 +35,6 @@ _QUESTION_LINES = 18
 _DOUBT_LINES = 8
 _CONDITION_LINES = 2
 _FEWEST_ROWS = 4
-_COLOURS = {Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
-_TONES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 _MARKS = {Tone.GOOD: "✓", Tone.DOUBTFUL: "!", Tone.BAD: "✗"}
 
 
@@ -85,7 +84,7 @@ def _head(result: Result, width: int) -> list[Text]:
     title = textwrap.wrap(result.title, width)
     return [
         *(Text(line, style="bold") for line in title[:2]),
-        *(Text(line, style=_COLOURS[found.tone]) for line in lines[:4]),
+        *(Text(line, style=TONE_STYLES[found.tone]) for line in lines[:4]),
     ]
 
 
@@ -98,7 +97,7 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
     lines = _questions([each for each in said if each.about], width, most)
     for each in said:
         if not each.about:
-            lines += wrapped(each.text, width, _TONES[each.tone])
+            lines += wrapped(each.text, width, TONE_STYLES[each.tone])
     listed_below = (each.text for showing in showings() for each in showing.listed(result))
     texts = [wrapped(text, width) for text in (*headline_sentences(result), *listed_below)]
     for number, own in enumerate(texts):

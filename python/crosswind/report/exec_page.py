@@ -1,0 +1,141 @@
+"""The page of a summary of programs (`crosswind.programs_summary`): how they ended, what the path did, and whether to
+trust that."""
+
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from crosswind.explained import Connection
+from crosswind.report.page import Page, Sentence, Tone
+from crosswind.report.text.connections import connection_sentence, spent_text
+from crosswind.report.text.format import bytes_text, count_of, quantity
+from crosswind.warning import ResultWarning
+
+_LONGEST = 3
+"""Connections that have a sentence each."""
+
+_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
+
+
+def page_of(summary: dict[str, Any]) -> Page:
+    """One repetition in full, several with a line each."""
+    repetitions: list[dict[str, Any]] = summary["repetitions"]
+    clock = "virtual time" if summary["clock"] == "virtual" else "real time"
+    several = len(repetitions) > 1
+    names = [f"#{number}: " if several else "" for number in range(1, len(repetitions) + 1)]
+    return Page(
+        title=f"{_all_ended(repetitions) if several else _ended(repetitions[0])}, {clock}",
+        about="crosswind exec",
+        verdict=_fidelity(names, repetitions),
+        banners=[
+            Sentence(f"warning: {name}{ResultWarning(**warning).sentence}", Tone.DOUBTFUL)
+            for name, repetition in zip(names, repetitions, strict=True)
+            for warning in repetition["warnings"]
+        ],
+        lines=[
+            *(map(_one_line, names, repetitions) if several else _lines(repetitions[0])),
+            *_round_trips(summary),
+            *_places(summary),
+        ],
+    )
+
+
+def _all_ended(repetitions: Sequence[dict[str, Any]]) -> str:
+    failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
+    times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
+    ended = f"{len(repetitions)} repetitions, {failed} of them failed"
+    if not times:
+        return ended
+    return (
+        f"{ended}, {quantity(min(times), 'ns')} to {quantity(max(times), 'ns')}, median {quantity(median(times), 'ns')}"
+    )
+
+
+def _one_line(name: str, repetition: dict[str, Any]) -> str:
+    carried = ", ".join(f"{words} {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
+    return f"{name}{_ended(repetition)}; {carried}; {_retransmissions(repetition)}"
+
+
+def _lines(repetition: dict[str, Any]) -> Iterator[str]:
+    """What the path carried, and where the time of the longest connections went, and that of all others together."""
+    yield from (f"{words}: {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
+    yield _retransmissions(repetition)
+    connections: Sequence[Connection] = repetition["connections"]
+    yield from map(connection_sentence, connections[:_LONGEST])
+    if others := connections[_LONGEST:]:
+        yield f"{count_of(len(others), 'other connection')}: {spent_text(others)}"
+
+
+def _round_trips(summary: dict[str, Any]) -> Iterator[str]:
+    if "round_trips" not in summary:
+        return
+    line = summary["round_trips"]
+    if line is None:
+        yield "round trips: not known, since the command did not succeed over every delay"
+        return
+    besides, off = (quantity(line[name], "ns") for name in ("offset_ns", "deviation_ns"))
+    over = ", ".join(line["delays"])
+    yield f"round trips: {line['trips']:.2f}, and {besides} besides (over delays of {over} each way; {off} off a line)"
+
+
+def _places(summary: dict[str, Any]) -> Iterator[str]:
+    """Where the run and the programs' files are, if they are kept."""
+    if summary["run"] is not None:
+        yield f"run: {summary['run']}"
+        files = filter(None, (repetition["files"] for repetition in summary["repetitions"]))
+        yield from (f"files: {Path(summary['run'], place)}" for place in files)
+
+
+def _ended(repetition: dict[str, Any]) -> str:
+    """How the client ended, and when."""
+    if repetition["timed_out"]:
+        return "the command was ended at its timeout"
+    how = (
+        f"exit status {repetition['exit_status']}"
+        if repetition["signal"] is None
+        else f"signal {_signal_text(repetition['signal'])}"
+    )
+    return f"{how} after {quantity(repetition['time_ns'], 'ns')}"
+
+
+def _signal_text(number: int) -> str:
+    """A signal with its name: "9 (SIGKILL)"."""
+    names = {known.value: known.name for known in signal.Signals}
+    return f"{number} ({names[number]})" if number in names else str(number)
+
+
+def _amount(direction: dict[str, Any]) -> str:
+    carried = f"{count_of(direction['packets'], 'packet')}, {bytes_text(direction['bytes'])}"
+    dropped = [f"{number} dropped by {cause}" for cause, number in direction["dropped"].items()]
+    dropped += [f"{direction[name]} {name}" for name in ("duplicated", "corrupted") if direction[name]]
+    marked = [f"{direction['marked']} marked"] if direction["marked"] else []
+    told = [f"{direction['icmp']} answered by ICMP"] if direction["icmp"] else []
+    queued = [f"{direction['queued']} still under way"] if direction["queued"] else []
+    if marked and not dropped:
+        dropped = ["none dropped"]
+    return f"{carried} ({', '.join([*dropped, *marked, *told, *queued]) or 'none dropped'})"
+
+
+def _retransmissions(repetition: dict[str, Any]) -> str:
+    again = repetition["tcp_retransmits"]
+    if again is None:
+        return "TCP retransmissions not counted"
+    return f"TCP retransmissions: client {again['client']}, server {again['server']}"
+
+
+def _fidelity(names: Sequence[str], repetitions: Sequence[dict[str, Any]]) -> Sentence:
+    """Whether to trust the numbers, and how late packets were at most."""
+    reasons = [
+        f"{name}{'; '.join(repetition['reasons'])}"
+        for name, repetition in zip(names, repetitions, strict=True)
+        if not repetition["valid"]
+    ]
+    if reasons:
+        return Sentence(f"NOT VALID: {'; '.join(reasons)}", Tone.BAD)
+    late_ns = [repetition["fidelity"]["late_p99_ns"] for repetition in repetitions if repetition["fidelity"]]
+    if not late_ns:
+        return Sentence("a path without an emulator", Tone.GOOD)
+    late = quantity(max(late_ns), "ns")
+    return Sentence(f"fidelity: within budget, 99 % of packets at most {late} late", Tone.GOOD)
