@@ -1,5 +1,6 @@
 """The console on which commands print: never narrower than its layouts can be, and free of hidden characters."""
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,3 +25,8 @@ class Console(rich_console.Console):
         return super()._render_buffer(
             segment if segment.control else Segment(visible(segment.text), segment.style) for segment in buffer
         )
+
+
+def plain_console() -> Console:
+    """A console that marks nothing up by itself, and does not fold at 80 columns what is read by no terminal."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)

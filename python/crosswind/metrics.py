@@ -342,15 +342,13 @@ class Statistic:
 
     Attributes:
         name: key in results and exports. help: what it is. quantile: which one; None for a mean. method: how its
-            interval usually is made; every estimate names its own. is_central: whether it says where the middle of the
-            values is, so that narrow tables have it. is_trimmed: whether it is the trimmed mean.
+            interval usually is made; every estimate names its own. is_trimmed: whether it is the trimmed mean.
     """
 
     name: str
     help: str
     quantile: float | None
     method: str
-    is_central: bool = False
     is_trimmed: bool = False
 
     @property
@@ -368,8 +366,8 @@ _STUDENT = "Student's t over repetitions"
 _WOODRUFF = "Woodruff's, by Student's t over repetitions"
 
 _ALL_STATISTICS = (
-    Statistic("median", "half of the values are below it", 0.5, _WOODRUFF, is_central=True),
-    Statistic("mean", "the arithmetic mean, of a share the share", None, _STUDENT, is_central=True),
+    Statistic("median", "half of the values are below it", 0.5, _WOODRUFF),
+    Statistic("mean", "the arithmetic mean, of a share the share", None, _STUDENT),
     Statistic("trimmed_mean", "the mean of the middle 60 % of the values", None, _STUDENT, is_trimmed=True),
     Statistic("p95", "95 % of the values are below it", 0.95, _WOODRUFF),
     Statistic("p99", "99 % of the values are below it", 0.99, _WOODRUFF),

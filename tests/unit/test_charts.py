@@ -17,8 +17,8 @@ from crosswind.record import RunRecord
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import separating
-from crosswind.report.charts.phases import phase_charts
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
+from crosswind.report.charts.stacked import phase_charts
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE
 from crosswind.report.page import Chart
 from crosswind.report.text.format import levels

@@ -12,8 +12,8 @@ from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
+from crosswind.report.text.format import scale_of_metric
 from crosswind.report.text.headline import headline_sentences, verdict
-from crosswind.report.text.scales import scale_of_metric
 from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, record, run, table, texts
 

@@ -11,9 +11,8 @@ import pytest
 from crosswind.analysis import collect
 from crosswind.findings.pipeline import analyse
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts.phases import cell_phases, phase_charts
 from crosswind.report.charts.profiles import profile_charts
-from crosswind.report.charts.stacked import Stratum
+from crosswind.report.charts.stacked import Stratum, cell_phases, phase_charts
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
 from crosswind.report.page import Panels
 from crosswind.report.run_page import render

@@ -15,8 +15,7 @@ from crosswind.path_effect import NO_EFFECT
 from crosswind.record import RunRecord
 from crosswind.report.run_page import render, tables_of
 from crosswind.report.text.conditions import condition_lines
-from crosswind.report.text.headline import verdict
-from crosswind.report.text.inferred import inferred_sentences
+from crosswind.report.text.headline import inferred_sentences, verdict
 from crosswind.stats import Tail
 from records import MS, echoes, record, runs, transfers
 

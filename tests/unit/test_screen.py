@@ -10,8 +10,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.record import CellRun
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.summary import summary_tables
-from crosswind.report.text.screen import SCREEN_LINES, doubts_of
-from crosswind.report.text.terminal import render
+from crosswind.report.text.terminal import SCREEN_LINES, doubts_of, render
 from records import MS, echoes, finished, record, run, transfers
 
 TRANSPORT = {"workload": {"kind": "transfer", "transport": "tcp", "duration_ns": 8_000 * MS}}

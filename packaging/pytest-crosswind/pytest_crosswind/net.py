@@ -15,8 +15,7 @@ from pytest_crosswind.result import Result
 from pytest_crosswind.settings import check_names, keys
 
 if TYPE_CHECKING:
-    from crosswind.program_round_trips import ProgramRoundTrips
-    from crosswind.programs import Programs
+    from crosswind.programs import ProgramRoundTrips, Programs
     from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
 
@@ -116,7 +115,7 @@ class Net:
         self, client: Program, server: Program | None, settings: Mapping[str, Any]
     ) -> "ProgramRoundTrips | None":
         """Raises: CrosswindError."""
-        from crosswind.program_round_trips import program_round_trips, refuse_other_delays
+        from crosswind.programs import program_round_trips, refuse_other_delays
         from crosswind.running import run as run_study
         from crosswind.temporary import temporary_directory
 

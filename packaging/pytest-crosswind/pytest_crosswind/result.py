@@ -14,7 +14,7 @@ from pytest_crosswind.estimate import Estimate
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
     from crosswind.explained import Connection
-    from crosswind.program_round_trips import ProgramRoundTrips
+    from crosswind.programs import ProgramRoundTrips
     from crosswind.store.run import StoredRun
 
 _REPORTED, _WHOLE = "client_time", "program_time"

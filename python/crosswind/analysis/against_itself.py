@@ -27,8 +27,6 @@ REPETITIONS = (2, 5, 8, 20)
 DRAWN_FAMILIES = 500
 """Drawn for each test."""
 METRIC = "rtt"
-TIMEOUT = "workload.timeout"
-"""The factor by which the cells have different names."""
 
 _ONE_SIDED = 1.645  # normal quantile of 95 %
 

@@ -1,4 +1,5 @@
-"""What was counted in each repetition: messages, bytes and packets on the wire, processor time, a program's report.
+"""What was counted in each repetition: messages, bytes and packets on the wire, processor time and
+where it went, a program's report.
 
 A message is one row of the samples table, so it is a connection, a transfer or a page in the workloads of these. On the
 wire are all IP packets that a host handed to its path once the kept connection of an echo, or those of a multiplex,
@@ -6,12 +7,15 @@ were open: retransmitted packets, acknowledgements and the ends of connections t
 several, their beginnings count as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.flow_counts import flow_counts
+from crosswind.analysis.result import CpuProfile, HostCpuProfile
+from crosswind.cell.result import Finished
+from crosswind.cell.result import HostCpuProfile as RecordedProfile
 from crosswind.record import CellRun
 
 _COLUMNS = (
@@ -80,3 +84,24 @@ def _payload(run: CellRun) -> dict[str, float]:
     if workload.get("kind") == "transfer":
         sent, received = (0.0, received) if workload.get("direction") == "download" else (received, 0.0)
     return {"payload_forward": sent, "payload_reverse": received}
+
+
+def profile_of(finished: Iterable[Finished]) -> CpuProfile | None:
+    """The sum of the profiles of some repetitions; None where there are none."""
+    profiles = [end.profile for end in finished if end.profile]
+    if not profiles:
+        return None
+    return CpuProfile(
+        client=_summed([profile.client for profile in profiles]),
+        server=_summed([profile.server for profile in profiles]),
+    )
+
+
+def _summed(hosts: Sequence[RecordedProfile]) -> HostCpuProfile:
+    parts: dict[str, int] = {}
+    for host in hosts:
+        for name, count in host.parts.items():
+            parts[name] = parts.get(name, 0) + count
+    return HostCpuProfile(
+        samples=sum(host.samples for host in hosts), cpu_ns=sum(host.cpu_ns for host in hosts), parts=parts
+    )

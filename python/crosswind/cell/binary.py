@@ -1,6 +1,7 @@
 """The program `crosswind-cell`: where it is, and what placeholders in argument lists stand for on this machine."""
 
 import difflib
+import json
 import os
 import re
 import shutil
@@ -103,3 +104,14 @@ def _replaced(argument: str, known: Mapping[str, str]) -> str:
     # In one pass: the path that a placeholder stands for may itself contain the name of another placeholder. Other
     # braces stay, as those of JSON.
     return re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], argument)
+
+
+def mode_event(line: bytes, mode: str) -> dict[str, Any]:
+    """An event of a mode, as "--listen". Raises: EngineError for what is none."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict):
+        raise EngineError(f"crosswind-cell {mode} printed what is no event: {line[:80]!r}", hint=REINSTALL)
+    return event

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from crosswind.cell.binary import REINSTALL
-from crosswind.cell.mode_events import mode_event
+from crosswind.cell.binary import REINSTALL, mode_event
 from crosswind.cell.token import VARIABLE
 from crosswind.errors import EngineError
 

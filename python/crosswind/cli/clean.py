@@ -10,10 +10,9 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from crosswind.cli.output import plain_console
 from crosswind.cli.runs import STYLES
 from crosswind.cli.text import size_text, time_text
-from crosswind.console import Console
+from crosswind.console import Console, plain_console
 from crosswind.errors import UsageError
 from crosswind.store.listing import (
     DEFAULT_ROOT,

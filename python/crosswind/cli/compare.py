@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.cli.output import plain_console
 from crosswind.cli.thresholds import status_of
+from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.cli.output import plain_console
 from crosswind.cli.standard_output import readers_may_leave
+from crosswind.console import plain_console
 from crosswind.errors import UsageError
 from crosswind.terminal_table import TextColumn, number_columns, print_table
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.cli.output import plain_console
 from crosswind.cli.text import warn_of_damage
+from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:

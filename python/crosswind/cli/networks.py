@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.catalog import catalog
-from crosswind.cli.output import plain_console
+from crosswind.console import plain_console
 from crosswind.errors import UsageError, did_you_mean
 from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network

@@ -9,7 +9,6 @@ import click
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.cell.clocks import real_time_obstacle
-from crosswind.cli.output import plain_console
 from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
 from crosswind.cli.plan_text import print_order, print_plan
@@ -17,6 +16,7 @@ from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.settings import setting_options, variant_options
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
+from crosswind.console import plain_console
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations

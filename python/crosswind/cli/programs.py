@@ -101,7 +101,7 @@ def run_programs(
         raise UsageError(f"{OUTPUT} is a directory of the run, which is not kept", hint="give --output DIR")
     _check_writable(capture)
     if round_trips:
-        from crosswind.program_round_trips import refuse_other_delays
+        from crosswind.programs import refuse_other_delays
 
         refuse_other_delays(settings, name=option_name, asked="--round-trips", delay="--delay")
     try:
@@ -143,7 +143,7 @@ def _round_trips(
 ) -> dict[str, Any] | None:
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
-    from crosswind.program_round_trips import program_round_trips
+    from crosswind.programs import program_round_trips
 
     with _temporary() as place:
         options = RunOptions(output=place, jobs=1)

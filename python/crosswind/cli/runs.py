@@ -8,9 +8,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from crosswind.cli.output import plain_console
 from crosswind.cli.text import size_text, time_text
-from crosswind.console import Console
+from crosswind.console import Console, plain_console
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
 from crosswind.terminal_table import TextColumn, print_table
 

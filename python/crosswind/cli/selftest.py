@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.cli.output import plain_console
+from crosswind.console import plain_console
 from crosswind.temporary import temporary_directory
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from rich.console import Console
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.cli.output import plain_console
 from crosswind.cli.study_options import as_run_here
 from crosswind.cli.text import seconds_text
+from crosswind.console import plain_console
 from crosswind.errors import EngineError
 from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, runs_of

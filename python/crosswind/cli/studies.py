@@ -4,7 +4,7 @@ import json
 
 import click
 
-from crosswind.cli.output import plain_console
+from crosswind.console import plain_console
 from crosswind.study.files import builtin_studies
 from crosswind.terminal_table import TextColumn, print_table
 

@@ -12,6 +12,7 @@ from typing import Any
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.conditions import conditions_of
+from crosswind.analysis.counters import profile_of
 from crosswind.analysis.ends import ends_of
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.flows import flows_of
@@ -20,7 +21,6 @@ from crosswind.analysis.model_errors import model_errors
 from crosswind.analysis.network import retransmitted_of
 from crosswind.analysis.precision import precision_of
 from crosswind.analysis.predictions import predictions_of
-from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.result import CellResult, Interval, Result, ResultModel
 from crosswind.analysis.round_trips import round_trips

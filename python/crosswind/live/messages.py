@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from crosswind.cell.binary import REINSTALL
-from crosswind.cell.mode_events import mode_event
+from crosswind.cell.binary import REINSTALL, mode_event
 from crosswind.errors import CrosswindError, EngineError
 from crosswind.live.one_way import Arrivals
 from crosswind.live.probe import Reply

@@ -27,9 +27,8 @@ from crosswind.report.tables.spent import spent_tables
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
-from crosswind.report.text.format import count
+from crosswind.report.text.format import count, sentence
 from crosswind.report.text.headline import headline_sentences, verdict
-from crosswind.report.text.sentences import sentence
 from crosswind.report.text.spent import spent_sentences
 
 _HOW_TO_READ = (
@@ -93,8 +92,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
     """The sections of a page that have something to show, in order."""
     # Altair takes a while to import, and a terminal has no charts.
     from crosswind.report.charts.over_time import over_time
-    from crosswind.report.charts.phases import phase_charts
-    from crosswind.report.charts.spent import spent_charts
+    from crosswind.report.charts.stacked import phase_charts, spent_charts
     from crosswind.report.charts.waterfall import waterfalls
 
     of_findings = _of_findings(result, has_charts=True)

@@ -5,14 +5,12 @@ is called one. Where nothing was left to chance, the number is exact and has no 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Interval = tuple[float, float]
-Bound = Literal["at least", "at most"]
 
 EXACT = "exact"
 """The method of a number that comes out the same every time."""

@@ -14,9 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from crosswind.peers.chromium.browser import flags, profile, public_key_sha256
-from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.events import BrowserClock, events, outcome, ready
-from crosswind.peers.chromium.job import read_job, read_text, warnings
+from crosswind.peers.chromium.job import ChromiumError, read_job, read_text, warnings
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.navigation import page_url
 from crosswind.peers.registry import PEERS, Obstacle

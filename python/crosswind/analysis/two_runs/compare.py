@@ -15,7 +15,14 @@ from crosswind.analysis.two_runs.effects import (
     measure_pair,
     no_change,
 )
-from crosswind.analysis.two_runs.matching import Matching, Pair, differing_settings, match_cells
+from crosswind.analysis.two_runs.matching import (
+    Matching,
+    Pair,
+    clocks_of,
+    differing_settings,
+    differing_surroundings,
+    match_cells,
+)
 from crosswind.analysis.two_runs.result import (
     AskedCondition,
     ChangeVerdict,
@@ -26,7 +33,6 @@ from crosswind.analysis.two_runs.result import (
     RunComparison,
     RunSide,
 )
-from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
 from crosswind.damage import damage_sentences
 from crosswind.findings.families import ALPHA, CONDITIONS

@@ -22,8 +22,7 @@ from crosswind.report.charts.style import (
     specification,
 )
 from crosswind.report.page import Chart
-from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, with_unit
-from crosswind.report.text.sentences import sentence
+from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, sentence, with_unit
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below

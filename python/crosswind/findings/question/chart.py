@@ -17,8 +17,7 @@ from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
-from crosswind.report.text.format import interval, with_unit
-from crosswind.report.text.sentences import varied_levels
+from crosswind.report.text.format import interval, varied_levels, with_unit
 
 MAX_CASES = 12
 """Cases that are drawn; the table has all."""

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
-from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.job import SECURE, Job
+from crosswind.peers.chromium.job import SECURE, ChromiumError, Job
 from crosswind.peers.find_program import CHROMIUM, find_program
 from crosswind.temporary import temporary_directory
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.peers.chromium.job import ChromiumError
 
 Message = dict[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.errors import CrosswindError
 
 SCHEMA = "crosswind.peer/1"
 
@@ -167,3 +167,7 @@ def _check_settings(workload: Mapping[str, Any], transport: str, kind: str) -> N
             f"Chromium opens new connections over {transport} one after another only, and {connections} are wanted",
             hint="set connections to 1",
         )
+
+
+class ChromiumError(CrosswindError):
+    """The browser cannot do what it is asked to, or has ended."""

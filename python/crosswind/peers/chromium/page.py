@@ -11,9 +11,8 @@ from typing import Any
 from crosswind.peers.chromium.browser import Browser
 from crosswind.peers.chromium.connections import Connections, wants_new_connections
 from crosswind.peers.chromium.devtools import LOAD_TIMEOUT_S, DevTools, Message, evaluate
-from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.events import BrowserClock
-from crosswind.peers.chromium.job import Job
+from crosswind.peers.chromium.job import ChromiumError, Job
 from crosswind.peers.node.install import socketio_bundle
 
 CLOCK_RESOLUTION_NS = 5_000

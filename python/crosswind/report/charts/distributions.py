@@ -23,8 +23,7 @@ from crosswind.report.charts.style import (
     specification,
 )
 from crosswind.report.page import Chart, Panels
-from crosswind.report.text.format import factor_name
-from crosswind.report.text.scales import scale_of_metric
+from crosswind.report.text.format import factor_name, scale_of_metric
 from crosswind.stats.estimate import Array
 
 CURVE_POINTS = 500

@@ -1,17 +1,20 @@
-"""Stacked bars: of each cell what a time is made of."""
+"""Stacked bars: of each cell what a time is made of, the phases of a connection or what exchanges spend time on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
 
-from crosswind.analysis.result import CellResult
+from crosswind.analysis import CellData
+from crosswind.analysis.result import CellResult, Result
+from crosswind.metrics import phases_of
 from crosswind.quantities import TIME
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, row_levels, separating
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
-from crosswind.report.charts.style import LOG_SPREAD, Specification, axis, inline, specification
+from crosswind.report.charts.style import GREY, LOG_SPREAD, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import NOTHING, count_range, interval
+from crosswind.spent import GROUPS
 
 _LONG_NAME = 24
 
@@ -127,3 +130,48 @@ def _drawing(bars: Sequence[_Bar], colours: Mapping[str, str], title: str, scale
         )
     )
     return specification(drawing, rows_height(bar.cell for bar in bars))
+
+
+_EXCHANGE = "Exchange"
+
+
+def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
+    """A bar for each cell that opens a connection for every exchange, of the means of its phases.
+
+    Connections alone, or a connection and the exchange on it.
+    """
+    titles = [*(metric.title for metric in phases_of("connect")), _EXCHANGE]
+    note = "Means of n = {n} connections a cell; the tables have their intervals. QUIC has no TCP handshake."
+    kind = BarKind(dict(zip(titles, PALETTE, strict=False)), note)
+    return stacked(result.cells, {cell.cell: cell_phases(cell) for cell in data}, kind)
+
+
+def cell_phases(cell: CellData) -> list[Stratum]:
+    """The phases that a cell's connections have; none where they are not known or connections are kept."""
+    kind = cell.settings.kind
+    if kind not in ("connect", "echo") or not cell.settings.opens_for_each:
+        return []
+    wanted = {metric.title: metric.name for metric in phases_of("connect")}
+    phases = [(title, name) for title, name in wanted.items() if name in cell.samples]
+    if phases and kind == "echo":
+        phases += [(_EXCHANGE, name) for name in ("rtt", "exchange_time") if name in cell.samples]
+    samples = ((title, name, cell.samples[name].values) for title, name in phases)
+    return [Stratum(title, name, float(values.mean()), int(values.size)) for title, name, values in samples]
+
+
+COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], PALETTE, strict=False)} | {GROUPS[-1].title: GREY}
+_NOTE = "Means of n = {n} exchanges a cell; the table has their intervals."
+
+
+def spent_charts(result: Result, data: Sequence[CellData]) -> Panels:
+    """A bar for each cell whose packets tell, of the means of its groups; those that would not be seen are left out."""
+    return stacked(result.cells, {cell.cell: _strata(cell) for cell in data}, BarKind(COLOURS, _NOTE))
+
+
+def _strata(cell: CellData) -> list[Stratum]:
+    known = [(group, cell.samples[group.metric].values) for group in GROUPS if group.metric in cell.samples]
+    return [
+        Stratum(group.title, group.metric, float(values.mean()), int(values.size))
+        for group, values in known
+        if values.any()
+    ]

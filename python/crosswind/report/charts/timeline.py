@@ -8,7 +8,7 @@ import altair as alt
 
 from crosswind.explained import Piece, Timed
 from crosswind.quantities import TIME
-from crosswind.report.charts.spent import COLOURS
+from crosswind.report.charts.stacked import COLOURS
 from crosswind.report.charts.style import Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.explained import packet_name

@@ -7,8 +7,15 @@ from crosswind.analysis.result import CellResult, DirectionPackets, HopPackets, 
 from crosswind.metrics import Metric, MetricPlace, metrics_at
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
-from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
-from crosswind.report.text.sentences import sentence
+from crosswind.report.text.format import (
+    NOT_MEASURED,
+    NOTHING,
+    count,
+    levels,
+    mean_or_observed,
+    percent_interval,
+    sentence,
+)
 
 _MESSAGE = (
     "A message is one row of the samples; for connect, transfer and page it is a connection, a transfer or a page."

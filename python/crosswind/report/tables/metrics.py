@@ -8,9 +8,7 @@ from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
 from crosswind.report.tables.reasons import merged_reasons, together
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, count_of, interval, levels, number
-from crosswind.report.text.scales import finest_of, scale_of_metric
-from crosswind.report.text.sentences import sentence
+from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
 from crosswind.stats import EXACT
 
 _CONNECTION = "connect"

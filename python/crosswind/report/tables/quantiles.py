@@ -7,8 +7,7 @@ from crosswind.analysis.result import CellResult, Interval
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name, why_no_interval
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels
-from crosswind.report.text.scales import finest_of, scale_of_metric
+from crosswind.report.text.format import count, finest_of, interval, levels, scale_of_metric
 from crosswind.stats import exactly, quantile_interval, quantile_of
 from crosswind.stats.design import quantile_name
 

@@ -3,8 +3,7 @@
 from crosswind.analysis.result import CellResult, Result
 from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
-from crosswind.report.text.format import interval, levels, number
-from crosswind.report.text.scales import finest_of, scale_of_metric
+from crosswind.report.text.format import finest_of, interval, levels, number, scale_of_metric
 from crosswind.spent import GROUPS, WHOLE, SpentGroup
 
 SMALL = 0.001

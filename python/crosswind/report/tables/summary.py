@@ -9,8 +9,7 @@ from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
 from crosswind.quantities import RATE
 from crosswind.report.tables.metrics import asked_metrics, statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
-from crosswind.report.text.format import NOTHING, count, levels
-from crosswind.report.text.scales import scale_of_metric
+from crosswind.report.text.format import NOTHING, count, levels, scale_of_metric
 
 _STATISTICS = ("median", "mean", "p95")
 _FEWEST_ROWS = 3

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from crosswind.explained import Explained, Piece, Timed
-from crosswind.report.text.format import levels, quantity
-from crosswind.report.text.sentences import sentence
+from crosswind.report.text.format import levels, quantity, sentence
 
 _USUAL = ("propagation_forward", "propagation_reverse", "client_host", "server_host", "late")
 """Parts that every exchange has: they are no reason for a delay."""

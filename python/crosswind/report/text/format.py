@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosswind.quantities import UNITS
 
 if TYPE_CHECKING:
-    from crosswind.analysis.result import Interval, MetricEstimates
+    from crosswind.analysis.result import CellResult, Interval, MetricEstimates
 
 MINUS = "−"
 NOTHING = "–"
@@ -333,3 +333,44 @@ def _level(key: str, value: str) -> str:
 def about(of_cell: Mapping[str, str], text: str) -> str:
     """What is said of a cell, with its name where there are others: "tcp · 5%: no exchange succeeded"."""
     return f"{levels(of_cell)}: {text}" if of_cell else text
+
+
+_LOWER_CASE = ("bbr", "cubic", "reno", "tcp", "quic", "http", "websocket")
+"""Names that stay as they are at the beginning of a sentence."""
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence: with a capital, unless it begins with a name that has none, and a full stop."""
+    first = text.split(" ", 1)[0].rstrip(",:")
+    begun = text if not first.isalpha() or first in _LOWER_CASE else text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "?", "!", "”")) else f"{begun}."
+
+
+def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
+    """The factors in whose levels some cells differ, for the others tell none of them from another; all if none do."""
+    levels: dict[str, set[str | None]] = {}
+    known = list(of_cells)
+    for key in dict.fromkeys(key for of_cell in known for key in of_cell):
+        levels[key] = {of_cell.get(key) for of_cell in known}
+    return [key for key, levels_of in levels.items() if len(levels_of) > 1] or list(levels)
+
+
+_DECIMALS = {"ms": 3, "µs": 3, "ns": 0}
+"""Of times, decimals at most: a microsecond, and of what is read in microseconds a nanosecond."""
+
+
+def scale_of_metric(name: str, cells: "Iterable[CellResult]") -> tuple[float, str]:
+    """The one scale of all that shows a metric of some cells: that of their means and medians.
+
+    Returns: as `scale_of`. At least one cell has the metric.
+    """
+    of_cells = [cell.estimates[name] for cell in cells if name in cell.estimates]
+    middles = [part.value for estimates in of_cells for part in (estimates.median, estimates.mean) if part.value]
+    # Where most exchanges timed out, there is no median, and the timeout is the smallest number that is known.
+    middles = middles or [estimates.median.low for estimates in of_cells if estimates.median.low]
+    return scale_of(middles or [estimates.smallest for estimates in of_cells], of_cells[0].unit)
+
+
+def finest_of(unit: str) -> int:
+    """How many decimals a number has at most that is read in a unit."""
+    return _DECIMALS.get(unit, MOST_DECIMALS)
