@@ -104,7 +104,7 @@ def page(tests: list[Listed], directory: Path) -> str:
     listed = sorted(tests, key=lambda tested: (tested.verdict not in _BAD, tested.verdict in _GOOD, tested.test))
     verdicts = [tested.verdict for tested in listed]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    is_bad, is_good = any(one in _BAD for one in verdicts), all(one in _GOOD for one in verdicts)
+    is_bad, is_good = any(word in _BAD for word in verdicts), all(word in _GOOD for word in verdicts)
     table = Table(
         "Tests",
         [*names("test"), *words("verdict"), *sentences("reason")],

@@ -114,7 +114,7 @@ def _compare(
     metric, sides = METRICS[name], (reference.side(name), other.side(name))
     unit, n = metric.unit.name, sum(side.units.n for side in sides)
     made, mean = _by_statistic(*sides, MEAN, unit, level)
-    others = [one for one in beside if metric.has_quantiles]
+    others = [name_beside for name_beside in beside if metric.has_quantiles]
     return LevelComparison(
         **dict(level_pair(factor, reference, other)),
         metric=name,
@@ -123,7 +123,7 @@ def _compare(
         pairs=0 if made is None else made.units,
         shift=_interval(lambda: _shift(*sides, unit, level), n, level, unit),
         cliffs_delta=_interval(lambda: _delta(*sides, level), n, level, "1"),
-        statistics={one: _by_statistic(*sides, one, unit, level)[1] for one in others},
+        statistics={name_beside: _by_statistic(*sides, name_beside, unit, level)[1] for name_beside in others},
         **dict(mean),
     )
 

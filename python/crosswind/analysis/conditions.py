@@ -38,13 +38,13 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
     kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
-    network = network_of(finished, captured=any((own.get("output") or {}).get("capture") for own in parameters))
+    network = network_of(finished, captured=any((sent.get("output") or {}).get("capture") for sent in parameters))
     return Conditions(
-        path=[] if network is not None else _path([own.get("path") or {} for own in parameters]),
-        changes=_changes([own.get("path") or {} for own in parameters]),
-        hosts=_hosts([own.get("host") or {} for own in parameters]),
-        workload=_workload([own.get("workload") or {} for own in parameters]),
-        flows=_flows([own.get("flows") or [] for own in parameters]),
+        path=[] if network is not None else _path([sent.get("path") or {} for sent in parameters]),
+        changes=_changes([sent.get("path") or {} for sent in parameters]),
+        hosts=_hosts([sent.get("host") or {} for sent in parameters]),
+        workload=_workload([sent.get("workload") or {} for sent in parameters]),
+        flows=_flows([sent.get("flows") or [] for sent in parameters]),
         clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
         kernels=list(dict.fromkeys(filter(None, kernels))),
         repetitions=(min(repetitions), max(repetitions)),
@@ -57,8 +57,8 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
 
 def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
     """Every hop of the path, the client's first; cells without a hop have nothing in its place."""
-    hops = [own.get("hops") or [own] for own in paths]
-    names = dict.fromkeys(str(hop.get("name", "")) for own in hops for hop in own)
+    hops = [hop_list.get("hops") or [hop_list] for hop_list in paths]
+    names = dict.fromkeys(str(hop.get("name", "")) for hop_list in hops for hop in hop_list)
     return [
         PathConditions(hop=name, direction=way, settings=settings)
         for name in names
@@ -69,9 +69,9 @@ def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
 def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
     """The changes of the path over time, one for each direction that a change sets, or one for both."""
     keys = catalog().changes.keys
-    changes = [own.get("changes") or [] for own in paths]
+    changes = [change_list.get("changes") or [] for change_list in paths]
     found = []
-    for name in dict.fromkeys(str(change.get("name", "")) for own in changes for change in own):
+    for name in dict.fromkeys(str(change.get("name", "")) for change_list in changes for change in change_list):
         groups = _named(name, changes)
         when = _settings([key for key in keys if key.name != "name"], groups)
         sides = [(way, told) for way, told in _both_ways(_direction_keys(), groups, only_set=True) if told]
@@ -83,7 +83,7 @@ def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
 
 def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The one of this name of each cell."""
-    return [next((each for each in own if str(each.get("name", "")) == name), {}) for own in lists]
+    return [next((each for each in tables if str(each.get("name", "")) == name), {}) for tables in lists]
 
 
 def _direction_keys() -> list[Key]:
@@ -94,11 +94,11 @@ def _both_ways(
     keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, only_set: bool = False
 ) -> list[tuple[PathDirections, list[SettingValues]]]:
     """Both directions, as one where every cell has the same in both. Args: only_set: nothing else is told."""
-    forward, reverse = ([own.get(way) or {} for own in groups] for way in DIRECTIONS)
+    forward, reverse = ([group.get(way) or {} for group in groups] for way in DIRECTIONS)
 
     def told(sides: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
-        own = [key for key in keys if any(key.name in side for side in sides)] if only_set else keys
-        return _settings(own, sides, always=[key.name for key in own] if only_set else ())
+        shown = [key for key in keys if any(key.name in side for side in sides)] if only_set else keys
+        return _settings(shown, sides, always=[key.name for key in shown] if only_set else ())
 
     if forward == reverse:
         return [("each way", told(forward))]
@@ -113,7 +113,7 @@ def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
 
 def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     """The kind of workload, its transport, and what differs from its defaults or between cells."""
-    kinds = list(dict.fromkeys(str(own.get("kind")) for own in workloads))
+    kinds = list(dict.fromkeys(str(workload.get("kind")) for workload in workloads))
     keys = {key.name: key for kind in kinds for key in _keys_of_workload(kind) if key.default_help is None}
     kind = SettingValues(name="kind", values=kinds, is_factor=len(kinds) > 1)
     return [kind, *_settings(list(keys.values()), workloads, always=("transport",))]

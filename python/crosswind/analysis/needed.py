@@ -64,7 +64,7 @@ def needed_repetitions(
         pilot: the earlier run; its cells are matched as those of two runs are.
     """
     read = AskedPrecision.model_validate(asked)
-    looks = {cell: own.repetitions for own in read.looks for cell in own.cells}
+    looks = {cell: look.repetitions for look in read.looks for cell in look.cells}
     pairs = match_cells([_planned(cell, *of) for cell, of in cells.items()], collect(pilot)).pairs
     matches = {pair.a.cell: pair.b for pair in pairs}
     wanted = sorted((cell, number) for number, target in enumerate(read.targets) for cell in target.cells)

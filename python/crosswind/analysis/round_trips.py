@@ -73,14 +73,14 @@ class _Line:
         """None where the cells have no repetition in common."""
         by_cell = [dict(zip(_keys(cell, name), cell.samples[name].means.tolist(), strict=True)) for cell in cells]
         # An exact cell comes out the same in every repetition.
-        chance = [own for own, cell in zip(by_cell, cells, strict=True) if not cell.is_exact]
-        common = sorted(set.intersection(*(set(own) for own in chance))) if chance else [0]
+        chance = [repetitions for repetitions, cell in zip(by_cell, cells, strict=True) if not cell.is_exact]
+        common = sorted(set.intersection(*(set(repetitions) for repetitions in chance))) if chance else [0]
         if not common:
             return None
         times = np.array(
             [
-                [next(iter(own.values())) if cell.is_exact else own[key] for key in common]
-                for own, cell in zip(by_cell, cells, strict=True)
+                [next(iter(repetitions.values())) if cell.is_exact else repetitions[key] for key in common]
+                for repetitions, cell in zip(by_cell, cells, strict=True)
             ]
         )
         trips = np.array([float(cell.effect.round_trip_ns) for cell in cells])

@@ -132,11 +132,13 @@ def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None
 def _of_reports(metric: Metric, used: Sequence[CellRun]) -> Repetitions:
     """The values of the times that the clients of some repetitions printed, each a list."""
     times = [report.times_s if (report := report_of(run)) else () for run in used]
-    with_times = [run for run, own in zip(used, times, strict=True) if own]
-    values = pl.DataFrame({"time_s": [time_s for own in times for time_s in own]}, schema={"time_s": pl.Float64})
+    with_times = [run for run, run_times in zip(used, times, strict=True) if run_times]
+    values = pl.DataFrame(
+        {"time_s": [time_s for run_times in times for time_s in run_times]}, schema={"time_s": pl.Float64}
+    )
     return Repetitions.of(
         values.select(_value(metric)).to_series().to_numpy(),
-        np.repeat([run.repetition for run in used], [len(own) for own in times]),
+        np.repeat([run.repetition for run in used], [len(run_times) for run_times in times]),
         keys=[repetition_key(run) for run in with_times],
     )
 

@@ -54,12 +54,12 @@ def _with_part(
 ) -> PartOfDifference:
     if len(group.parts) == 1:
         return made
-    own = {
+    part_differences = {
         part: mean_difference(part_side(reference, part), part_side(other, part), "ns", level=level)
         for part in group.parts
     }
-    largest = max(own, key=lambda part: _size(own[part]))
-    return made.model_copy(update={"part": largest, "part_difference": own[largest]})
+    largest = max(part_differences, key=lambda part: _size(part_differences[part]))
+    return made.model_copy(update={"part": largest, "part_difference": part_differences[largest]})
 
 
 def _size(difference: Interval) -> float:

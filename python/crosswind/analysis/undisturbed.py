@@ -46,13 +46,13 @@ def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float
 def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
     """Of cells that differ in loss alone."""
     settings = [CellSettings.of(runs[0].parameters, runs[0].effect) for runs in cells]
-    if any(own.retransmitted_loss == 0 for own in settings):
+    if any(setting.retransmitted_loss == 0 for setting in settings):
         return _shortest(cells)
     exact_ns = _of_path(cells[0], settings[0])
     if exact_ns is not None:
         return exact_ns
     lossy = zip(cells, settings, strict=True)
-    return _shortest(cells) if any(_some_lost_nothing(runs, own) for runs, own in lossy) else None
+    return _shortest(cells) if any(_some_lost_nothing(runs, setting) for runs, setting in lossy) else None
 
 
 def _shortest(cells: Sequence[Sequence[CellRun]]) -> float | None:

@@ -215,23 +215,23 @@ def missing_levels(
 ) -> list[str]:
     """As "path.delay 50ms", in the order of the study as it was declared. Args: declared: its findings."""
     first = next((each for each in declared if each.table == finding.table), None)
-    own = _about(finding, cells)
-    if first is None or not own:
+    about = _about(finding, cells)
+    if first is None or not about:
         return []
-    kinds = {cell.kind for cell in own}
+    kinds = {cell.kind for cell in about}
     before = [cell for cell in _about(first, declared_cells) if cell.kind in kinds]
     keys = dict.fromkeys(key for cell in before for key in cell.levels)
     # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
     factor = getattr(finding.table, "factor", None) if getattr(finding, "is_own", False) else None
-    return [text for key in keys if factor in (None, key) for text in _missing(key, own, before)]
+    return [text for key in keys if factor in (None, key) for text in _missing(key, about, before)]
 
 
 def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
     """The cells of a finding; where it names the levels that it compares, those with one of them."""
     where: Where = getattr(finding, "where")  # noqa: B009 -- every finding that levels bind has one
-    own = where.among(cells)
+    matching = where.among(cells)
     compare: tuple[Where, ...] = getattr(finding, "compare", ())
-    return [cell for cell in own if any(level.matches(cell) for level in compare)] if compare else own
+    return [cell for cell in matching if any(level.matches(cell) for level in compare)] if compare else matching
 
 
 def _missing(key: str, own: Sequence[Cell], declared: Sequence[Cell]) -> list[str]:

@@ -216,7 +216,7 @@ class Ruling:
 
 def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling]:
     """Every statement of a family, in their order. Args: statements: the numbers of each."""
-    cases = [case for own in statements for case in own]
+    cases = [case for statement_cases in statements for case in statement_cases]
     sides, each = family.sides, [[case] for case in cases]
     shown_yes = _shown(each, Correction.NONE if family.together else family.yes, yes=True, sides=sides)
     shown_no = _shown(each, family.no, yes=False, sides=sides)
@@ -236,12 +236,12 @@ def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling
         Judged(verdict, yes, no, None if verdict != "cannot tell" else _needed(case, left, sides))
         for case, verdict, yes, no in zip(cases, verdicts, p_yes, p_no, strict=True)
     ])  # fmt: skip
-    judged = [[next(of_cases) for _ in own] for own in statements]
+    judged = [[next(of_cases) for _ in statement_cases] for statement_cases in statements]
     if not family.together:
         return [Ruling(_mixed(made), made) for made in judged]
     return [
-        _with_need(Ruling(_together(made, shown=shown), made), own, lambda case: _needed(case, left, sides))
-        for own, made, shown in zip(statements, judged, whole, strict=True)
+        _with_need(Ruling(_together(made, shown=shown), made), statement_cases, lambda case: _needed(case, left, sides))
+        for statement_cases, made, shown in zip(statements, judged, whole, strict=True)
     ]
 
 
@@ -303,8 +303,8 @@ def _needs_no_test(numbers: Sequence[Number]) -> bool:
 def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[float | None]:
     """Corrected; what is tested by its interval alone counts as one of the family."""
     tested = [_is_tested([case]) for case in cases]
-    adjusted = iter(holm([1.0 if p is None else p for p, own in zip(p_values, tested, strict=True) if own]))
-    made = [next(adjusted) if own else None for own in tested]
+    adjusted = iter(holm([1.0 if p is None else p for p, is_tested in zip(p_values, tested, strict=True) if is_tested]))
+    made = [next(adjusted) if is_tested else None for is_tested in tested]
     return [None if p is None else corrected for p, corrected in zip(p_values, made, strict=True)]
 
 

@@ -156,8 +156,8 @@ class Statement(Stored):
         missing = list(dict.fromkeys((*self.missing, *absent)))
         if missing:
             return self.without_cell(" or ".join(missing))
-        own = self.cells
+        needed = self.cells
         if self.compare:
-            own &= frozenset(cell for level in self.compare for cell in level.cells)
-        left = len(own.difference(executed))
-        return f"{left} of its {len(own)} cells {'was' if left == 1 else 'were'} not executed" if left else None
+            needed &= frozenset(cell for level in self.compare for cell in level.cells)
+        left = len(needed.difference(executed))
+        return f"{left} of its {len(needed)} cells {'was' if left == 1 else 'were'} not executed" if left else None

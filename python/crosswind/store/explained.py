@@ -115,12 +115,12 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
         return None
     most = tcp.sort("sent_bytes").row(-1, named=True)
     host, port = most["host"], most["client_port"]
-    own = tcp.filter(host=host, client_port=port).sort("at_ns")
+    of_socket = tcp.filter(host=host, client_port=port).sort("at_ns")
     at_segments = [
         (pl.col(name) * pl.col("segment_bytes")).alias(name)
         for name in ("congestion_window", "slow_start_threshold", "unacknowledged")
     ]
-    points = own.select("at_ns", *at_segments, "srtt_ns").rows()
+    points = of_socket.select("at_ns", *at_segments, "srtt_ns").rows()
     side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
     packets = _table(store, result, PACKETS, PACKET_SCHEMA).filter(pl.col(whose) == port, direction=side).sort("in_ns")
     fate = (

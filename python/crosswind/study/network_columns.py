@@ -51,7 +51,7 @@ def network_columns() -> tuple[NetworkColumn, ...]:
 def values_of(network: Network, means: str) -> list[float]:
     """What a network has in its directions of what a column means, as numbers; nothing where it sets nothing."""
     keys = [column.key for column in network_columns() if column.means == means]
-    levels = [own[key] for own in network.directions.values() for key in keys if key in own]
+    levels = [texts[key] for texts in network.directions.values() for key in keys if key in texts]
     return [float(level.value) for level in levels if isinstance(level.value, int | Decimal)]
 
 

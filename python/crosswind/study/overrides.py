@@ -127,14 +127,14 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
         if words[1] not in names:
             hint = did_you_mean(words[1], names) if names else "this study has no parts"
             raise StudyError(f"{label}: there is no part {shown(words[1])}", hint=hint)
-        own = ".".join(words[2:])
-        _check(own, VALUE_TYPES, label)
+        short_key = ".".join(words[2:])
+        _check(short_key, VALUE_TYPES, label)
         number = names.index(words[1])
-        inner = _place_in(parts[number], own)
+        inner = _place_in(parts[number], short_key)
         if inner is None:
-            if _place_in(document, own) is None:
-                _new_place(own, label)
-            inner = _added_to(parts[number], own)
+            if _place_in(document, short_key) is None:
+                _new_place(short_key, label)
+            inner = _added_to(parts[number], short_key)
         return [("part", number, *inner)]
     if key not in _PLAIN_KEYS:
         _check(key, VALUE_TYPES, label)

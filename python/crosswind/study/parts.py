@@ -104,8 +104,10 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
     ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in in_order(fits)}
-    own = table or document
-    where = {key: _location(key, own, place) if key in overridden else _location(key, document, ()) for key in ordered}
+    source = table or document
+    where = {
+        key: _location(key, source, place) if key in overridden else _location(key, document, ()) for key in ordered
+    }
     part = Part("" if table is None else table.name, place, ordered, where)
     _refuse_wrong_values(part, "workload", part.kind)
     _refuse_missing_keys(part, "workload", part.kind)

@@ -54,8 +54,8 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
 
 def changes_of(settings: Mapping[str, Level]) -> dict[str, str]:
     """The changes of the path in a cell: the name of each by its group, the study's own first, then the networks'."""
-    own = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, settings)}
-    return own | {change.group: change.name for change in _changes_of_networks(settings)}
+    change_names = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, settings)}
+    return change_names | {change.group: change.name for change in _changes_of_networks(settings)}
 
 
 def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
@@ -107,11 +107,11 @@ def _changes_of_networks(settings: Mapping[str, Level]) -> Iterator[_ChangeOfNet
                 group: (*(Resolved(when_keys[key], level.value, source) for key, level in change.when.items()), *of_hop)
             }
             for direction in DIRECTIONS:
-                own = change.directions[direction]
+                direction_levels = change.directions[direction]
                 groups[f"{group}.{direction}"] = tuple(
-                    Resolved(key, own[key.study].value, source)
+                    Resolved(key, direction_levels[key.study].value, source)
                     for key in known.direction_keys
-                    if key.study in own and not _is_set(f"{hop}.{direction}", key.study, settings)
+                    if key.study in direction_levels and not _is_set(f"{hop}.{direction}", key.study, settings)
                 )
             sets_something = "trace" in change.when or any(groups[f"{group}.{direction}"] for direction in DIRECTIONS)
             if sets_something:

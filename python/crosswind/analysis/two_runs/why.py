@@ -34,11 +34,11 @@ def explain_change(pair: Pair, packets: tuple[Packets, Packets], *, level: float
     """What the change in a cell is made of. Raises: NotPairedError."""
     runs = _paired_runs(pair)
     sides = {part: _chosen(pair, part, runs) for part in PARTS}
-    used = {part: own for part, own in sides.items() if any(side.units.values.any() for side in own)}
-    whole = tuple(_sum([own[at] for own in sides.values()]) for at in (0, 1))
+    used = {part: exchange for part, exchange in sides.items() if any(side.units.values.any() for side in exchange)}
+    whole = tuple(_sum([exchange[at] for exchange in sides.values()]) for at in (0, 1))
     parts = [
-        PartOfChange(part=part, a=_mean(own[0]), b=_mean(own[1]), change=_change(*own, level=level))
-        for part, own in used.items()
+        PartOfChange(part=part, a=_mean(exchange[0]), b=_mean(exchange[1]), change=_change(*exchange, level=level))
+        for part, exchange in used.items()
     ]
     tolerance = max(PROMPT_NS[run.clock] for both in runs for run in both)
     exchanges = pl.concat([_exchanges(*both) for both in runs])

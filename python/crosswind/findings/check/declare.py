@@ -159,7 +159,7 @@ def _check(table: CheckTable, place: Location, published: Sequence[Published], p
     if table.of and len(table.of) != len(numbers):
         message = f"`of` names {len(table.of)} numbers, but the formula gives {len(numbers)}"
         raise FindingError((*place, "of"), message, "name each number, or leave it out")
-    of = next((own for own in (table.of, *names) if len(own) == len(numbers)), [""] * len(numbers))
+    of = next((labels for labels in (table.of, *names) if len(labels) == len(numbers)), [""] * len(numbers))
     return Check(given, of if isinstance(value, list) else [""], table)
 
 
@@ -177,9 +177,9 @@ def _chosen(
     raw: Mapping[str, TomlValue], place: Location, published: Sequence[Published], parts: Sequence[Part]
 ) -> Iterator[tuple[Mapping[str, str], float]]:
     """The published numbers with these levels, each with the levels that it has. Raises: FindingError, CellError."""
-    own = str(raw.get("field", "mean"))
-    if own not in FIELDS:
-        raise FindingError((*place, "field"), f"{shown(own)} is not a field", did_you_mean(own, FIELDS))
+    field_name = str(raw.get("field", "mean"))
+    if field_name not in FIELDS:
+        raise FindingError((*place, "field"), f"{shown(field_name)} is not a field", did_you_mean(field_name, FIELDS))
     source = raw.get("source")
     if source is not None and all(row.source != source for row in published):
         hint = did_you_mean(str(source), [row.source for row in published])
@@ -188,7 +188,7 @@ def _chosen(
     where = where_of(levels, place, parts)
     for row in published:
         if where.includes(row.where) and (source is None or row.source == source):
-            number = getattr(row, own)
+            number = getattr(row, field_name)
             if number is not None:
                 yield row.levels, float(number)
 

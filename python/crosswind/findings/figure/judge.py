@@ -142,8 +142,10 @@ def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear",
     if asked.scale != "auto":
         return asked.scale
     estimates = [cell.estimates[asked.metric] for cell in cells]
-    values = [_estimate(own, asked.statistic)[0].value for own in estimates]
-    known = [value for value in values if value is not None] or [own.smallest for own in estimates]
+    values = [_estimate(cell_estimates, asked.statistic)[0].value for cell_estimates in estimates]
+    known = [value for value in values if value is not None] or [
+        cell_estimates.smallest for cell_estimates in estimates
+    ]
     return "log" if are_far_apart(known, _FAR_APART, METRICS[asked.metric].unit) else "linear"
 
 

@@ -57,8 +57,8 @@ def _coefficients(row: FitRow, key: str) -> list[_Coefficient]:
     if ours.value is not None:
         text = f"{three_digits(ours.value)} [{three_digits(ours.low)}, {three_digits(ours.high)}]"
         points.append(_Coefficient(_OURS, level, ours.value, text, ours.low, ours.high))
-    for theirs in row.published:
-        value = theirs.b if key == "b" else theirs.c
+    for coefficient in row.published:
+        value = coefficient.b if key == "b" else coefficient.c
         if value is not None:
             points.append(_Coefficient(_PUBLISHED, level, value, f"{value:g}"))
     return points

@@ -71,10 +71,10 @@ class FitDeclaration:
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
-        own = self.where.among(cells)
-        plain = about(self.table, self.table.title, self.where, own)
+        matching = self.where.among(cells)
+        plain = about(self.table, self.table.title, self.where, matching)
         published = [
-            {**entry, "level": level.texts[self.by], "cells": indices_of(own, level)}
+            {**entry, "level": level.texts[self.by], "cells": indices_of(matching, level)}
             for entry, level in zip(plain["published"], self.levels, strict=True)
         ]
         return {**plain, "published": published}

@@ -22,8 +22,8 @@ def _fit_table(fit: Fit, *, explained: bool) -> Table:
     narrow: list[list[str]] = []
     for row in fit.rows:
         published: list[PublishedFit | None] = [*row.published]
-        for theirs in published or [None]:
-            b, c = _beside("b", row.b, theirs), _beside("c", row.c, theirs)
+        for coefficient in published or [None]:
+            b, c = _beside("b", row.b, coefficient), _beside("c", row.c, coefficient)
             rows.append([row.level or "all", *b, *c, _r_squared(row), row.shape or NOTHING])
             narrow += [[f"{row.level or 'all'} · b", *b], [f"{row.level or 'all'} · c", *c]]
     beside = ("published", "ratio")
@@ -34,8 +34,8 @@ def _fit_table(fit: Fit, *, explained: bool) -> Table:
 
 
 def _footnotes(fit: Fit, *, explained: bool) -> list[str]:
-    published = [theirs for row in fit.rows for theirs in row.published]
-    sources = dict.fromkeys(theirs.source for theirs in published)
+    published = [published_row for row in fit.rows for published_row in row.published]
+    sources = dict.fromkeys(published_row.source for published_row in published)
     refused = grouped(
         (coefficient.reason, f"{row.level or 'all'}: {key}")
         for row in fit.rows
@@ -48,7 +48,7 @@ def _footnotes(fit: Fit, *, explained: bool) -> list[str]:
         *([f"Published: {', '.join(sources)}. {fit.published_method}"] if sources else []),
         *((fit.method, _HOW_TO_READ) if explained else ()),
         *(f"{listed(where)}: {why}" for why, where in refused.items()),
-        *(theirs.note for theirs in published if theirs.note),
+        *(published_row.note for published_row in published if published_row.note),
     ]
 
 

@@ -41,13 +41,13 @@ class LadderDeclaration:
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells, and the metric of each kind of workload that they have."""
-        own = self.where.among(cells)
-        metrics = {cell.index: metric for cell in own if (metric := main_metric(cell.workload)) is not None}
+        matching = self.where.among(cells)
+        metrics = {cell.index: metric for cell in matching if (metric := main_metric(cell.workload)) is not None}
         return {
             "factor": self.factor,
             "rungs": list(self.rungs),
             "note": self.table.note,
-            "cells": indices_of(own, self.where),
+            "cells": indices_of(matching, self.where),
             "metrics": {str(index): metric for index, metric in metrics.items()},
         }
 

@@ -31,14 +31,14 @@ def judge_ladders(context: Context) -> list[Ladder]:
 
 
 def _ladder(asked: AskedLadder, context: Context) -> Ladder:
-    own = [cell for cell in context.cells if cell.cell in asked.cells and asked.factor in cell.levels]
-    rungs = [rung for rung in asked.rungs if any(cell.levels[asked.factor] == rung for cell in own)]
+    matching = [cell for cell in context.cells if cell.cell in asked.cells and asked.factor in cell.levels]
+    rungs = [rung for rung in asked.rungs if any(cell.levels[asked.factor] == rung for cell in matching)]
     thresholds = [each for each in context.found.get("threshold", ()) if isinstance(each, ThresholdResult)]
     answers = [each for each in context.found.get("question", ()) if isinstance(each, Answer)]
     return Ladder(
         factor=asked.factor,
         rungs=rungs,
-        climbs=[_climb(asked, levels, cells, thresholds) for levels, cells in _groups(asked, rungs, own)],
+        climbs=[_climb(asked, levels, cells, thresholds) for levels, cells in _groups(asked, rungs, matching)],
         turns=[turn for answer in answers for turn in _turns(answer, asked.factor, rungs)],
         note=asked.note,
     )
@@ -100,9 +100,13 @@ def _failures(rungs: Sequence[LadderRung]) -> Iterator[LadderBreak]:
 def _missed(threshold: ThresholdResult, rungs: Sequence[LadderRung]) -> LadderBreak | None:
     """From where a threshold fails; None where it fails on no rung."""
     by_cell = {cell.cell: cell for cell in threshold.cells}
-    own = [by_cell.get(rung.cell) for rung in rungs]
-    first = next((at for at, cell in enumerate(own) if cell is not None and cell.verdict == "fail"), None)
-    return None if first is None else _break("threshold", rungs, first, threshold_text(threshold, rungs, own, first))
+    rung_cells = [by_cell.get(rung.cell) for rung in rungs]
+    first = next((at for at, cell in enumerate(rung_cells) if cell is not None and cell.verdict == "fail"), None)
+    return (
+        None
+        if first is None
+        else _break("threshold", rungs, first, threshold_text(threshold, rungs, rung_cells, first))
+    )
 
 
 def _break(kind: str, rungs: Sequence[LadderRung], first: int, text: str) -> LadderBreak:

@@ -229,9 +229,9 @@ def _numbers_of(table: Mapping[str, Any], place: Location) -> Iterator[_Number]:
             else:
                 of_row[column.name], of_places[column.name] = value, cell
         for column, mean in means:
-            own = {} if column.level is None else {column.name: column.level}
-            own_places = dict.fromkeys(own, column.place)
-            yield _Number({**of_row, **own}, {**of_places, **own_places}, {**said, **mean})
+            column_levels = {} if column.level is None else {column.name: column.level}
+            own_places = dict.fromkeys(column_levels, column.place)
+            yield _Number({**of_row, **column_levels}, {**of_places, **own_places}, {**said, **mean})
 
 
 def _columns(table: Mapping[str, Any], place: Location) -> Iterator[_Column]:

@@ -66,8 +66,8 @@ def judge_published(context: Context) -> list[PublishedComparison]:
     """
     rows: list[PublishedComparison] = []
     for number in map(AskedNumber.model_validate, context.record.asked.get("published", ())):
-        own = (cell for cell in context.cells if _belongs(number, cell, context.record.study))
-        matching: list[CellResult | None] = [*own]
+        belonging = (cell for cell in context.cells if _belongs(number, cell, context.record.study))
+        matching: list[CellResult | None] = [*belonging]
         rows.extend(_beside(number, cell) for cell in matching or [None])
     return rows
 

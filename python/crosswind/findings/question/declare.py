@@ -175,14 +175,14 @@ def check_cells(
         if not question.is_own:
             continue
         place: Location = ("question", number)
-        own = question.where.required(cells(), (*place, "where"))
+        matching = question.where.required(cells(), (*place, "where"))
         for at, level in enumerate(question.compare):
-            if not any(level.matches(cell) for cell in own):
+            if not any(level.matches(cell) for cell in matching):
                 (factor, text), *_ = level.texts.items()
-                there = ", ".join(_levels_of(factor, own)) or "no level of it"
+                there = ", ".join(_levels_of(factor, matching)) or "no level of it"
                 raise DesignError((*place, "compare", at), f"no cell of the question has {factor} = {text}", there)
         metric = metric_of(question.metric, place)
-        if not any(metric.applies(cell.workload) for cell in own):
+        if not any(metric.applies(cell.workload) for cell in matching):
             message = f"no cell of the question has the metric {metric.name}: it is that of {metric.of_workloads}"
             raise DesignError((*place, "metric"), message, "ask for a metric of this workload")
 
@@ -322,10 +322,10 @@ def _compared(table: QuestionTable, place: Location, reading: Reading, *, takes_
     found: dict[Any, Where] = {}
     for number, level in enumerate(table.compare):
         at: Location = (*place, "compare", number)
-        own = level_of(factor, level, at, reading.parts)
-        if own.value_of(factor) in found:
-            raise FindingError(at, f"{own.texts[factor]} is compared with itself", "name each level once")
-        found[own.value_of(factor)] = own
+        level_value = level_of(factor, level, at, reading.parts)
+        if level_value.value_of(factor) in found:
+            raise FindingError(at, f"{level_value.texts[factor]} is compared with itself", "name each level once")
+        found[level_value.value_of(factor)] = level_value
     return tuple(found.values())
 
 

@@ -59,9 +59,9 @@ def answers_of(context: Context) -> list[Answer]:
     for at, question in enumerate(asked):
         documents.setdefault(question.source.partition(",")[0].strip(), []).append(at)
     rulings: dict[int, Ruling] = {}
-    for own in documents.values():
-        family = DOCUMENT if asked[own[0]].source else QUESTIONS
-        rulings |= dict(zip(own, judge([[case.number for case in found[at]] for at in own], family), strict=True))
+    for places in documents.values():
+        family = DOCUMENT if asked[places[0]].source else QUESTIONS
+        rulings |= dict(zip(places, judge([[case.number for case in found[at]] for at in places], family), strict=True))
     return [_answer(question, found[at], rulings[at], context.data) for at, question in enumerate(asked)]
 
 
@@ -76,12 +76,12 @@ class _Case:
 def _cases_of(question: QuestionStatement, data: Sequence[CellData]) -> list[_Case]:
     """Every case of a question, in the order of the levels that it names."""
     metric = _metric(question)
-    own = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
+    cells = [cell for cell in data if cell.cell in question.cells and metric.applies(cell.settings.workload)]
     if question.scale == "model-error":
-        return list(_of_model_error(question, own))
+        return list(_of_model_error(question, cells))
     if question.scale in OF_CELLS:
-        return [case for cell in own if (case := _of_cell(question, cell)) is not None]
-    return [_of_pair(question, *pair) for pair in _pairs(question, own)]
+        return [case for cell in cells if (case := _of_cell(question, cell)) is not None]
+    return [_of_pair(question, *pair) for pair in _pairs(question, cells)]
 
 
 _Places = tuple[float, float]
@@ -231,8 +231,8 @@ def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> I
 
     if found:
         violated = list(dict.fromkeys(broken for _, prediction in found for broken in prediction.violated))
-        own = [cell for cell, _ in found]
-        yield _of_interval(OfInterval(make, question.range), _common(own), own, violated)
+        matching = [cell for cell, _ in found]
+        yield _of_interval(OfInterval(make, question.range), _common(matching), matching, violated)
 
 
 def _of_interval(
@@ -339,12 +339,12 @@ def _absence(question: QuestionStatement, data: Sequence[CellData]) -> str:
 def _absence_of_data(question: QuestionStatement, data: Sequence[CellData]) -> str:
     """The same where the plan has its cells."""
     executed = {cell.cell for cell in data}
-    own = [cell for cell in data if cell.cell in question.cells]
+    cells = [cell for cell in data if cell.cell in question.cells]
     if question.compare and not any(level.cells & executed for level in question.compare):
         return "none of its cells was executed"
-    if not own:
+    if not cells:
         return "no cell was executed"
-    if not any(_metric(question).applies(cell.settings.workload) for cell in own):
+    if not any(_metric(question).applies(cell.settings.workload) for cell in cells):
         return f"its cells do not have the metric {question.metric}"
     if question.model is not None:
         return f"{question.model} says nothing of {question.metric} in these cells"

@@ -52,7 +52,7 @@ def statement_sentence(answer: Answer) -> str:
     needs = f"{'the statement needs' if answer.source else 'a yes needs'} {needed(answer)}{_rest(answer)}"
     more = ""
     if answer.verdict == "cannot tell" and not answer.reason:
-        is_yes_alone = all(own.verdict == "yes" for own in answer.cases)
+        is_yes_alone = all(decided.verdict == "yes" for decided in answer.cases)
         alone = "; by itself it would hold, but not among all statements of its document" if is_yes_alone else ""
         more = alone + more_text(answer.cases, of_all=is_yes_alone)
     return f"{says}{_measured(answer, case)}{most}; {needs}{why}{more}."

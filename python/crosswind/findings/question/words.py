@@ -71,7 +71,7 @@ def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = Non
     if metric.unit is SHARE and not side.value.is_exact:
         ends = side.value.spread if side.value.units < FEW else None
         return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
-    known = [one.value.value for one in (side, beside) if one is not None and one.value.value]
+    known = [compared.value.value for compared in (side, beside) if compared is not None and compared.value.value]
     is_near = len(known) < 2 or max(known) < _FAR * min(known)
     if not is_near and metric.unit is TIME and max(side.value.spread or (side.value.value or _LEAST_NS,)) < _LEAST_NS:
         return f"less than {quantity(_LEAST_NS, TIME.name)}"

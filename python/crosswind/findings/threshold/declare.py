@@ -97,8 +97,8 @@ def check_cells(
         if options and ("threshold", number) not in asked:
             continue
         place: Location = ("threshold", number, "fail_if")
-        own = threshold.where.required(every, place)
-        if not any(threshold.metric.applies(cell.workload) for cell in own):
+        matching = threshold.where.required(every, place)
+        if not any(threshold.metric.applies(cell.workload) for cell in matching):
             message = (
                 f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
             )

@@ -24,11 +24,13 @@ def judge_thresholds(context: Context) -> list[ThresholdResult]:
 
 def judged(thresholds: Sequence[Statement], data: Sequence[CellData]) -> list[ThresholdResult]:
     """What became of some thresholds together: statements that bounds are kept."""
-    own = [_cells_of(threshold, data) for threshold in thresholds]
-    numbers = [[_number(threshold, cell) for cell in cells] for threshold, cells in zip(thresholds, own, strict=True)]
+    matching = [_cells_of(threshold, data) for threshold in thresholds]
+    numbers = [
+        [_number(threshold, cell) for cell in cells] for threshold, cells in zip(thresholds, matching, strict=True)
+    ]
     rulings = judge(numbers, THRESHOLDS)
     executed = {cell.cell for cell in data}
-    return [_result(*of, executed) for of in zip(thresholds, own, numbers, rulings, strict=True)]
+    return [_result(*of, executed) for of in zip(thresholds, matching, numbers, rulings, strict=True)]
 
 
 def _cells_of(threshold: Statement, data: Sequence[CellData]) -> list[CellData]:

@@ -29,8 +29,8 @@ def cell_sentence(threshold: ThresholdResult, cell: ThresholdCell) -> str:
 
 def decisive_cell(threshold: ThresholdResult) -> ThresholdCell | None:
     """Of the cells with the threshold's verdict, the one that reaches farthest beyond the bound, or nearest to it."""
-    own = [cell for cell in threshold.cells if cell.verdict == threshold.verdict] or threshold.cells
-    return max(own, key=lambda cell: _beyond(threshold, cell), default=None)
+    deciding = [cell for cell in threshold.cells if cell.verdict == threshold.verdict] or threshold.cells
+    return max(deciding, key=lambda cell: _beyond(threshold, cell), default=None)
 
 
 def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:

@@ -62,7 +62,7 @@ def compare(
     for number in np.unique(fold):
         held_out[fold == number] = _left_out(form, measured, fold == number, alone)
     levels = [
-        _level(whole, measured, np.array([own == level for own in owns]), (factor, level), alone)
+        _level(whole, measured, np.array([cell_level == level for cell_level in owns]), (factor, level), alone)
         for factor, owns in factors.items()
         for level in sorted(set(owns), key=_magnitude)
         if len(set(owns)) > 1

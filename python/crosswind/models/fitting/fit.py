@@ -142,7 +142,7 @@ def coefficient_limits(
     moved = _Moved.of(form, measured, weights, values, expected)
     of_cells = student(level, len(measured) - values.size) * np.sqrt((moved.by_cell**2).sum(axis=0))
     parts = _parts(moved.by_mean, measured.seconds)
-    of_repetitions = [limits(Linearised(0.0, own, own.size), _DESIGN, level) for own in parts.T]
+    of_repetitions = [limits(Linearised(0.0, column, column.size), _DESIGN, level) for column in parts.T]
     below, above = np.hypot(np.transpose(of_repetitions), of_cells)
     factors = np.exp(np.minimum([-below, above], _LARGEST_LOG))
     ends = np.where(form.lows > 0, values * factors, [values - below, values + above])

@@ -41,7 +41,7 @@ class _Axis:
         ]
         if not encodings:
             return None
-        shown = next((own for own in encodings if own.get("title")), encodings[0])
+        shown = next((encoding for encoding in encodings if encoding.get("title")), encodings[0])
         name, *rest = (shown.get("title") or "").split(", ")
         unit = next((part for part in rest if part != _LOG_SCALE), "")
         return cls(shown["field"], name, unit, _LOG_SCALE in rest, shown.get("type") == "quantitative")
@@ -104,21 +104,21 @@ def _numbers(rows: Sequence[_Row], value: _Axis, place: _Axis, series: Sequence[
         yield from map(said, rows)
         return
     groups = _groups(rows, series)
-    for own in groups if len(groups) <= _MOST_SERIES else [rows]:
-        low, high = (pick(own, key=lambda row: row[value.field]) for pick in (min, max))
-        yield f"Smallest of {count(len(own))}: {said(low)}; largest: {said(high)}"
+    for group in groups if len(groups) <= _MOST_SERIES else [rows]:
+        low, high = (pick(group, key=lambda row: row[value.field]) for pick in (min, max))
+        yield f"Smallest of {count(len(group))}: {said(low)}; largest: {said(high)}"
 
 
 def _distributions(rows: Sequence[_Row], value: _Axis, share: _Axis, series: Sequence[str]) -> Iterator[str]:
     """How much half, 90 % and all of each series are at most."""
-    for own in _groups(rows, series)[:_MOST_SERIES]:
-        ordered = sorted(own, key=lambda row: row[share.field])
+    for group in _groups(rows, series)[:_MOST_SERIES]:
+        ordered = sorted(group, key=lambda row: row[share.field])
         ends = [
             f"{words} {number(row[value.field])} {value.unit}".rstrip()
             for percent, words in _PARTS
             if (row := next((row for row in ordered if row[share.field] >= percent), None)) is not None
         ]
-        name = " · ".join(_in_a_line(own[0][field]) for field in series if own[0].get(field) not in (None, "all"))
+        name = " · ".join(_in_a_line(group[0][field]) for field in series if group[0].get(field) not in (None, "all"))
         yield f"{name}: {', '.join(ends)}" if name else ", ".join(ends).capitalize()
 
 
@@ -132,13 +132,17 @@ def _groups(rows: Iterable[_Row], series: Sequence[str]) -> list[list[_Row]]:
 def _series_fields(views: Iterable[Mapping[str, Any]]) -> list[str]:
     """The fields that colours, dashes and shapes tell apart."""
     encodings = [view.get("encoding", {}) for view in views]
-    channels = [own[name] for own in encodings for name in ("color", "strokeDash", "shape") if name in own]
+    channels = [
+        encoding[name] for encoding in encodings for name in ("color", "strokeDash", "shape") if name in encoding
+    ]
     return list(dict.fromkeys(channel["field"] for channel in channels if "field" in channel))
 
 
 def _domain(views: Iterable[Mapping[str, Any]], field: str) -> list[str]:
-    channels = [own for view in views for own in view.get("encoding", {}).values() if isinstance(own, dict)]
-    return next((own["scale"]["domain"] for own in channels if own.get("field") == field and "scale" in own), [])
+    channels = [channel for view in views for channel in view.get("encoding", {}).values() if isinstance(channel, dict)]
+    return next(
+        (channel["scale"]["domain"] for channel in channels if channel.get("field") == field and "scale" in channel), []
+    )
 
 
 def _place(row: _Row, place: _Axis) -> str:

@@ -140,9 +140,9 @@ def _ranks(n: int, most: int) -> list[int]:
 
 def _chart(cells: Sequence[CellData], roles: Roles, colours: Colours) -> Chart:
     by_cell = [exchanges_of(cell, roles.level(roles.colour, cell.levels)) for cell in cells]
-    exchanges = [each for own in by_cell for each in thinned(own)]
+    exchanges = [each for cell_points in by_cell for each in thinned(cell_points)]
     total, kept = sum(map(len, by_cell)), len(exchanges)
-    end_ns = max((each.due for own in by_cell for each in own), default=0.0) or 1.0
+    end_ns = max((each.due for cell_points in by_cell for each in cell_points), default=0.0) or 1.0
     periods = change_periods(cells[0].parameters["path"].get("changes") or [], end_ns)
     notes = []
     if kept < total:

@@ -86,7 +86,7 @@ def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: in
         panels: dict[tuple[str | None, ...], list[float]] = {}
         for cell in cells:
             panels.setdefault(tuple(cell.levels.get(key) for key in factors), []).append(sizes[cell.cell])
-        return max(max(own) / min(own) if min(own) > 0 else math.inf for own in panels.values())
+        return max(max(values) / min(values) if min(values) > 0 else math.inf for values in panels.values())
 
     while worst(chosen) > LOG_SPREAD:
         others = [(*chosen, key) for key in varied if key not in chosen]

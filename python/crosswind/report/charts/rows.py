@@ -39,9 +39,9 @@ def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
 def _in_lines(text: str) -> str:
     parts = [_filled(part.split(" "), " ") if len(part) > LINE else [part] for part in text.split(_SEPARATOR)]
     lines: list[str] = []
-    for own in parts:
-        joined = _filled([lines[-1], own[0]], _SEPARATOR) if lines else own[:1]
-        lines[-1:] = [*joined, *own[1:]]
+    for levels_part in parts:
+        joined = _filled([lines[-1], levels_part[0]], _SEPARATOR) if lines else levels_part[:1]
+        lines[-1:] = [*joined, *levels_part[1:]]
     return "\n".join(lines)
 
 

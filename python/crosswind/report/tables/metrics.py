@@ -31,16 +31,16 @@ def metric_tables(result: Result) -> dict[str, Table]:
     """
     present = {name for cell in result.cells for name in cell.estimates}
     order = [*asked_metrics(result), *METRICS]
-    own = [
+    metric_names = [
         name for name in METRICS if name in present and METRICS[name].place in (MetricPlace.MAIN, MetricPlace.DETAIL)
     ]
-    own.sort(key=order.index)
+    metric_names.sort(key=order.index)
     asked = set(asked_metrics(result))
     connection = {_CONNECTION, *(phase.name for phase in phases_of(_CONNECTION))}
-    if _CONNECTION in own and connection.issuperset(own):
+    if _CONNECTION in metric_names and connection.issuperset(metric_names):
         asked |= connection
-    folded = {name for name in own if METRICS[name].place is MetricPlace.DETAIL and name not in asked}
-    tables = {name: metric_table(name, result) for name in own}
+    folded = {name for name in metric_names if METRICS[name].place is MetricPlace.DETAIL and name not in asked}
+    tables = {name: metric_table(name, result) for name in metric_names}
     return {name: replace(table, shown=Shown.FOLDED) if name in folded else table for name, table in tables.items()}
 
 

@@ -26,7 +26,7 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
     divisor, unit = scale_of_metric(name, cells)
     naming = CellNames.of(shown)
     rows = [
-        [*naming.row(cell), count(of[0].n), *(interval(one, divisor, finest=finest_of(unit)) for one in of)]
+        [*naming.row(cell), count(of[0].n), *(interval(quantile, divisor, finest=finest_of(unit)) for quantile in of)]
         for cell, of in zip(shown, found, strict=True)
     ]
     headings = [quantile_name(q).removeprefix("the ") for q in QUANTILES]
@@ -54,8 +54,13 @@ def _quantiles(cell: CellData, name: str) -> list[Interval]:
 
 def _footnotes(cells: Sequence[CellResult], found: Sequence[Sequence[Interval]]) -> list[str]:
     """The methods in use, each once, and why intervals are absent, each once with the cells that it concerns."""
-    methods = dict.fromkeys(method_name(one.method) for of in found for one in of if one.is_whole or one.is_exact)
+    methods = dict.fromkeys(
+        method_name(quantile.method) for of in found for quantile in of if quantile.is_whole or quantile.is_exact
+    )
     short = [
-        (one.reason, levels(cell.levels)) for cell, of in zip(cells, found, strict=True) for one in of if one.reason
+        (quantile.reason, levels(cell.levels))
+        for cell, of in zip(cells, found, strict=True)
+        for quantile in of
+        if quantile.reason
     ]
     return [*(f"Intervals: {method}." for method in methods), *why_no_interval(short)]

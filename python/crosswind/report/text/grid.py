@@ -46,16 +46,16 @@ def with_short_names(table: Table, width: int) -> Table:
 def left_out(table: Table, form: Table) -> list[str]:
     """What a narrower form of a table does not have: columns, and the intervals of columns that it has."""
     kept = {_name(heading): heading for heading in form.headings}
-    gone = []
+    missing = []
     for column in table.columns:
         if column.kind is ColumnKind.NAME:
             continue
         name = _name(column.heading)
         if name not in kept:
-            gone.append(name)
+            missing.append(name)
         elif kept[name] != column.heading:
-            gone.append(f"the interval of {name}")
-    return gone
+            missing.append(f"the interval of {name}")
+    return missing
 
 
 def grid_lines(table: Table, rows: Sequence[Sequence[str]], *, marked: Iterable[int] = ()) -> Iterator[Text]:

@@ -39,9 +39,9 @@ def _of_cell(cell: CellResult) -> str:
     named = []
     left = whole
     for group in sorted(GROUPS, key=lambda group: -_mean(cell, group.metric)):
-        own = _mean(cell, group.metric)
-        named.append(f"{percent(own / whole)} {group.noun}")
-        left -= own
+        mean_ns = _mean(cell, group.metric)
+        named.append(f"{percent(mean_ns / whole)} {group.noun}")
+        left -= mean_ns
         if left <= (1 - _ENOUGH) * whole or len(named) == MOST:
             break
     place = f"{levels(cell.levels)}: " if cell.levels else ""

@@ -60,11 +60,11 @@ def _most(parts: Sequence[PartOfChange], change: float) -> Iterator[PartOfChange
     """The largest parts that change in its direction, until they are most of it."""
     left = abs(change)
     for part in parts[:_MOST_PARTS]:
-        own = (part.change.value or 0.0) * (1 if change > 0 else -1)
-        if own <= 0 or left <= (1 - _ENOUGH) * abs(change):
+        part_change = (part.change.value or 0.0) * (1 if change > 0 else -1)
+        if part_change <= 0 or left <= (1 - _ENOUGH) * abs(change):
             return
         yield part
-        left -= own
+        left -= part_change
 
 
 def _listed(texts: Sequence[str]) -> str:
