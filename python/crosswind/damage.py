@@ -26,12 +26,23 @@ class Damage:
         return f"{self.file} {self.reason}: repetition {self.repetition + 1} of cell {self.cell} is left out"
 
 
+def damage_texts(damaged: Sequence[Damage]) -> list[str]:
+    """What is said of damage, a sentence for each file: of that of a partition, how many repetitions are left out."""
+    by_file: dict[tuple[str, str], list[Damage]] = {}
+    for damage in damaged:
+        by_file.setdefault((damage.file, damage.reason), []).append(damage)
+    return [
+        lost[0].text if len(lost) == 1 else f"{file} {reason}: {len(lost):,} repetitions are left out"
+        for (file, reason), lost in by_file.items()
+    ]
+
+
 def damage_sentences(damaged: Sequence[Damage]) -> list[str]:
-    """What is said of damage where there may be much of it: of a few files each, and how many more there are."""
-    sentences = [damage.text for damage in damaged[:_SHOWN]]
-    more = len(damaged) - _SHOWN
+    """The same where there may be much of it: of a few files each, and how many more there are."""
+    sentences = damage_texts(damaged)
+    more = len(sentences) - _SHOWN
     return (
-        [*sentences, f"{more} more files are damaged: `crosswind verify RUN --files` lists them"]
+        [*sentences[:_SHOWN], f"{more} more files are damaged: `crosswind verify RUN --files` lists them"]
         if more > 0
         else sentences
     )

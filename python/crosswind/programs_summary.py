@@ -10,7 +10,6 @@ from crosswind.store.connections import connections_of
 from crosswind.store.record import SAMPLES
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run import StoredRun
-from crosswind.store.tables import read_table
 
 SCHEMA = "crosswind.exec/1"
 TIMED_OUT = 124
@@ -30,7 +29,7 @@ def exit_status(result: RepetitionResult) -> int:
 def summary_of(run: StoredRun) -> dict[str, Any]:
     """The summary of a run whose repetitions have all finished, as docs/programs.md describes it."""
     results = list(run.results().values())
-    repetitions = [_repetition(run.directory, result) for result in results]
+    repetitions = [_repetition(run, result) for result in results]
     statuses = [repetition["exit_status"] for repetition in repetitions]
     return {
         "schema": SCHEMA,
@@ -41,12 +40,12 @@ def summary_of(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _repetition(directory: Path, result: RepetitionResult) -> dict[str, Any]:
+def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
     finished = result.finished
     assert finished is not None
     assert finished.program is not None
     assert finished.ledger is not None  # Programs run on emulated paths alone.
-    samples = read_table(directory / "cells" / result.key / SAMPLES, SAMPLE_SCHEMA, result.files.get(SAMPLES))
+    samples = run.table(result, SAMPLES, SAMPLE_SCHEMA)
     (sent_ns,), (received_ns,) = samples["sent_ns"].to_list(), samples["received_ns"].to_list()
     again = finished.tcp_retransmits
     return {
@@ -57,13 +56,13 @@ def _repetition(directory: Path, result: RepetitionResult) -> dict[str, Any]:
         "forward": _direction(finished.ledger.forward),
         "reverse": _direction(finished.ledger.reverse),
         "tcp_retransmits": None if again is None else {"client": again.client, "server": again.server},
-        "connections": connections_of(directory, result),
+        "connections": connections_of(run, result),
         "fidelity": _fidelity_numbers(finished.fidelity),
         "valid": finished.valid,
         "reasons": list(finished.reasons),
         "warnings": [warning.model_dump() for warning in finished.warnings],
         "key": result.key,
-        "files": _files(directory, result.key),
+        "files": _files(run.directory, result.key),
     }
 
 

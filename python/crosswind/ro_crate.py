@@ -33,11 +33,27 @@ _MADE = ("report.html", "result.json", "estimates.csv", "study.toml")
 
 _TOP = {
     "manifest.json": ("application/json", "The study in its canonical form, options, provenance and sessions"),
-    "plan.jsonl": ("application/jsonl", "Every repetition of the plan, in its order, with its parameters and its seed"),
+    "plan.jsonl": (
+        "application/jsonl",
+        "Every cell with its parameters, and the order in which its repetitions run, with their seeds",
+    ),
     "report.html": ("text/html", "The report"),
     "result.json": ("application/json", "The report as data (schema crosswind.result/1)"),
     "estimates.csv": ("text/csv", "Every estimate with its interval, its number of samples and its method"),
     "study.toml": ("application/toml", "The study, to be run again by `crosswind run study.toml`"),
+}
+
+
+_FOLDERS = {
+    "cells/": (
+        "Repetitions",
+        "A directory for each repetition: its result, and its tables as Parquet. Each result has the SHA-256 of every "
+        "file beside it.",
+    ),
+    "partitions/": (
+        "Packed repetitions",
+        "Results and tables of a thousand repetitions each, as Parquet, with the SHA-256 of every file in an index.",
+    ),
 }
 
 
@@ -101,7 +117,7 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
             "description": _description(run, result),
             "datePublished": _date(provenance.get("ended") or run.manifest.started),
             "license": {"@id": licence} if licence and "://" in licence else licence or "not stated",
-            "hasPart": [{"@id": name} for name in (*_TOP, "cells/")],
+            "hasPart": [{"@id": name} for name in (*_TOP, *_folders(run))],
             "mentions": [{"@id": "#run"}],
             "keywords": ["network emulation", "transport protocols", *sorted(_factors(result))],
             "variableMeasured": [{"@id": f"#factor-{key}"} for key in _factors(result)],
@@ -112,13 +128,10 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
             {"@id": name, "@type": "File", "encodingFormat": kind, "description": text}
             for name, (kind, text) in _TOP.items()
         ),
-        {
-            "@id": "cells/",
-            "@type": "Dataset",
-            "name": "Repetitions",
-            "description": "A directory for each repetition: its result, and its tables as Parquet. Each result has "
-            "the SHA-256 of every file beside it.",
-        },
+        *(
+            {"@id": name, "@type": "Dataset", "name": title, "description": text}
+            for name, (title, text) in _folders(run).items()
+        ),
         {
             "@id": "#run",
             "@type": "CreateAction",
@@ -128,7 +141,7 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
             **({"endTime": provenance["ended"]} if "ended" in provenance else {}),
             "instrument": [{"@id": _CROSSWIND}],
             "object": [{"@id": "study.toml"}],
-            "result": [{"@id": name} for name in ("cells/", "manifest.json", "plan.jsonl")],
+            "result": [{"@id": name} for name in (*_folders(run), "manifest.json", "plan.jsonl")],
             **({"agent": [{"@id": person["@id"]} for person in people]} if people else {}),
         },
         *_software(provenance),
@@ -138,6 +151,11 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
     if licence and "://" in licence:
         graph.append({"@id": licence, "@type": "CreativeWork", "name": licence})
     return {"@context": [f"{_CRATE}/context", _TERMS], "@graph": graph}
+
+
+def _folders(run: StoredRun) -> dict[str, tuple[str, str]]:
+    """The folders of a run, each with a title and what it holds."""
+    return {name: said for name, said in _FOLDERS.items() if (run.directory / name).is_dir()}
 
 
 def _software(provenance: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,7 @@ def test_a_client_is_profiled_against_our_server(crosswind: Cli) -> None:
     assert (peer["messages"], peer["problem"]) == (3, None)
     assert sum(function["share"] for function in peer["functions"]) == pytest.approx(1, abs=0.2)
     assert ended.json["provenance"]["programs"]["python"].endswith(Path(sys.executable).name)
-    (planned,) = (crosswind.cwd / "here" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    planned, _ = (crosswind.cwd / "here" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(planned)["parameters"]["workload"]["client"][0] == "{python}"
     assert crosswind("report", "here", "--all").out.count("Client programs") == 1
 

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from cell_events import finished
 from crosswind.cell.result import Finished
 from crosswind.errors import StoreError
 from crosswind.execution.verify import check_files
-from crosswind.record import CellRun, RunRecord
+from crosswind.record import RunRecord
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.store.run import load
 from fixture_types import Crosswind, UseCell
+from mutations import flip, mutated, same
 from runs import cell_result, echo_samples, new_run, planned_cell
 
 REPETITIONS = 3
@@ -70,49 +70,6 @@ def make_run(directory: Path, *, first: int = 60, **changes: Any) -> Path:
                 commit(part, cell_result(planned, finished=end))
         store.set_status(Status.DONE)
     return directory
-
-
-def flip(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
-
-
-def truncate(content: bytes, draw: random.Random) -> bytes:
-    return content[: draw.randrange(len(content))]
-
-
-def append(content: bytes, draw: random.Random) -> bytes:
-    return content + draw.randbytes(draw.choice([1, 16, 4096]))
-
-
-def zero(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(max(1, len(content) - 64))
-    return content[:at] + bytes(min(64, len(content) - at)) + content[at + 64 :]
-
-
-def repeat(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(len(content))
-    return content[:at] + content[max(0, at - 32) :]
-
-
-MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [*[flip] * 12, *[truncate] * 4, *[append] * 3, *[zero] * 4]
-MUTATIONS += [*[repeat] * 2, lambda _content, _draw: b""]
-
-
-def mutated(file: Path, seed: int) -> Iterator[bytes]:
-    """Every mutation of a file in turn, which is whole again after the last one."""
-    content, draw = file.read_bytes(), random.Random(seed)
-    for mutate in MUTATIONS:
-        changed = mutate(content, draw)
-        if changed != content:
-            file.write_bytes(changed)
-            yield changed
-    file.write_bytes(content)
-
-
-def same(found: CellRun, expected: CellRun) -> bool:
-    tables = found.samples.equals(expected.samples) and found.objects.equals(expected.objects)
-    return tables and (found.finished, found.client_out) == (expected.finished, expected.client_out)
 
 
 def assert_left_out(record: RunRecord, before: RunRecord, file: str) -> None:

@@ -19,8 +19,8 @@ from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.precision import precision_text
 from crosswind.stats.design import SKEWED_EVENTS, SKEWED_UNITS
 from crosswind.stats.sequential import repeated_interval
-from crosswind.store.checksums import Checksum
 from crosswind.store.directory import Store
+from crosswind.store.plan import write_plan
 from crosswind.study.plan import Plan
 from crosswind.study.precision import look_schedule
 from records import MS, echoes, record, run
@@ -336,12 +336,11 @@ def test_a_run_ends_at_its_cap_and_goes_on_from_there_if_it_was_cut(
     assert [state.ended for state in precision_of(done.record())] == [Ended.CAP] * 2
     assert done.planned == 12
     # As if it had been interrupted after the first look.
-    plan = (done.directory / "plan.jsonl").read_text().splitlines(keepends=True)
-    (done.directory / "plan.jsonl").write_text("".join(plan[:10]))
-    checksum = Checksum.of(done.directory / "plan.jsonl").as_json()
+    plan = (done.directory / "plan.jsonl").read_bytes()
+    checksum = write_plan(done.directory, Store.read(done.directory).plan[:10]).as_json()
     change_sealed(done.directory / "manifest.json", plan=checksum, planned=10, status="interrupted")
     assert crosswind.resume(done.directory).planned == 12
-    assert (done.directory / "plan.jsonl").read_text().splitlines() == [line.rstrip("\n") for line in plan]
+    assert (done.directory / "plan.jsonl").read_bytes() == plan
 
 
 def test_a_record_without_a_precision_has_none() -> None:

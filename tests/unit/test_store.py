@@ -171,10 +171,11 @@ def test_two_writers_are_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{", "cannot read"),
-        ('{"schema": "crosswind.run/5"}', "newer than crosswind.run/4"),
-        ('{"schema": "crosswind.run/3"}', "not 'crosswind.run/4'"),
+        ('{"schema": "crosswind.run/6"}', "newer than crosswind.run/5"),
+        ('{"schema": "crosswind.run/3"}', "not 'crosswind.run/5'"),
         ('{"schema": "else/1"}', "its schema is 'else/1'"),
         ('{"schema": "crosswind.run/4"}', "it has changed"),
+        ('{"schema": "crosswind.run/5"}', "it has changed"),
     ],
 )
 def test_a_foreign_manifest_is_refused(tmp_path: Path, content: str, message: str) -> None:

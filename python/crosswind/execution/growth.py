@@ -14,7 +14,8 @@ from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
 from crosswind.store.plan import PlannedCell
 from crosswind.store.record import cell_run
-from crosswind.study.plan import block_order, path_seed, repetition_key
+from crosswind.study.identity import repetition_key
+from crosswind.study.plan import block_order, path_seed
 
 
 class StoppingRules(Protocol):

@@ -63,9 +63,10 @@ def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = N
         options.remark(f"run again: {text}")
     options = replace(options, jobs=options.jobs or _jobs_so_far(store.manifest))
     try:
-        if any(planned.is_over_network for planned in store.missing()):
+        missing = store.missing()
+        if any(planned.is_over_network for planned in missing):
             use_token(None)
-        kernels = with_kernels(store.manifest.provenance, store.missing())
+        kernels = with_kernels(store.manifest.provenance, missing)
         store.manifest = replace(store.manifest, provenance=kernels)
         store.begin_session(Session(started=utc_now(), command=_command(options), jobs=options.jobs))
     except CrosswindError:
@@ -135,7 +136,7 @@ def execute(
             with stopped_by_signals(scheduler.stop):
                 status = scheduler.run()
         except CrosswindError as error:
-            if store.results():
+            if store.has_results():
                 error.hint = " · ".join(
                     filter(None, [error.hint, f"continue later: {resume_command(store.directory)}"])
                 )

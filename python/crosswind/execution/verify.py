@@ -20,7 +20,7 @@ import polars as pl
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.kernels import build_hint, find_kernel
-from crosswind.damage import Damage
+from crosswind.damage import Damage, damage_texts
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
@@ -108,7 +108,7 @@ class FileCheck:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is wrong, a sentence for each file."""
-        return (*(damage.text for damage in self.damaged), *(f"{text}: it does not count" for text in self.aside))
+        return (*damage_texts(self.damaged), *(f"{text}: it does not count" for text in self.aside))
 
 
 def verify(
@@ -123,7 +123,7 @@ def verify(
     """
     store = Store.read(directory)
     checked = store.check()
-    results = checked.results
+    results = store.results()
     damaged = {damage.key for damage in checked.damaged}
     repeatable = [
         result
@@ -141,7 +141,9 @@ def verify(
             raise KeyboardInterrupt
         after = again.results()
         comparisons = [
-            _compared(result, after[result.key], store.directory / "cells", again.directory / "cells")
+            _compared(
+                result, after[result.key], store.unpacked(result, place), again.unpacked(after[result.key], place)
+            )
             for result in chosen
         ]
     real = sum(not result.planned.is_virtual for result in results.values())
@@ -233,10 +235,10 @@ def _contents(path: Path, columns: list[str] | None) -> bytes:
     return table.getvalue()
 
 
-def _compared(before: RepetitionResult, after: RepetitionResult, cells: Path, cells_again: Path) -> RerunComparison:
+def _compared(before: RepetitionResult, after: RepetitionResult, place: Path, place_again: Path) -> RerunComparison:
     if before.finished is None or after.finished is None:
         return RerunComparison(before.key, (f"result ({after.failure.message})" if after.failure else "result",))
-    return compare_cells(before.key, cells / before.key, cells_again / before.key)
+    return compare_cells(before.key, place, place_again)
 
 
 def _manifest(store: Store, planned: int) -> Manifest:

@@ -1,7 +1,8 @@
 """The folder `cells` of a run, written to: one directory a repetition, and one for every attempt that does not count.
 
 The invariant: a directory `cells/<key>` is whole. It is written under another name, synced, and renamed; whatever dies
-half-way leaves a `.part` that nobody reads and the next session removes.
+half-way leaves a `.part` that nobody reads and the next session removes. When there are enough of them they are packed
+(`partitions.py`).
 """
 
 import os
@@ -12,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from crosswind.errors import DiskError
-from crosswind.store.checksums import Checksum
+from crosswind.store.checksums import Checksum, DamagedFileError
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of
+from crosswind.store.partitions import is_packable, is_partition, pack
 from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.tables import to_parquet
 
@@ -23,8 +25,12 @@ class CellsFolder:
     """The cells of a run whose lock the caller holds. Args: run: its directory. run_id: as the manifest has it."""
 
     def __init__(self, run: Path, run_id: str) -> None:
+        self._run = run
         self._folder = run / "cells"
         self._run_id = run_id
+        self._waiting: list[RepetitionResult] = []
+        """What a next partition is made of, without its measurements."""
+        self._waiting_bytes = 0
 
     def begin(self, key: str) -> Path:
         """An empty directory for the cell process to write into. Nobody reads it until `commit`."""
@@ -41,7 +47,12 @@ class CellsFolder:
         An earlier, failed attempt of the same key is kept as `cells/<key>.failed-<n>`.
         Raises: DiskError when the disk refuses; nothing is left that reads as whole.
         """
-        self._commit(part, result, name=result.key)
+        stored = self._commit(part, result, name=result.key)
+        if is_packable(stored):
+            self._waiting.append(stored)
+            self._waiting_bytes += stored.size_bytes
+            if is_partition(len(self._waiting), self._waiting_bytes):
+                self._pack()
 
     def commit_missed(self, part: Path, result: RepetitionResult) -> None:
         """As `commit`, for an attempt that does not count because another follows: `cells/<key>.missed-<n>`."""
@@ -67,7 +78,15 @@ class CellsFolder:
             matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
             return Counter(match["key"] for match in matches if match and match["why"] == "missed")
 
-    def _commit(self, part: Path, result: RepetitionResult, *, name: str) -> None:
+    def _pack(self) -> None:
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        try:
+            with disk_errors(self._run):
+                pack(self._run, self._run_id, waiting)
+        except DamagedFileError:
+            return  # They stay directories, and whoever reads them says what has changed.
+
+    def _commit(self, part: Path, result: RepetitionResult, *, name: str) -> RepetitionResult:
         place = self._folder / name
         try:
             with disk_errors(part):
@@ -88,6 +107,7 @@ class CellsFolder:
         except DiskError:
             shutil.rmtree(part, ignore_errors=True)
             raise
+        return stored
 
 
 def checksums_in(directory: Path) -> dict[str, Checksum]:

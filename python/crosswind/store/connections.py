@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -14,21 +13,27 @@ from crosswind.store.directory import Store
 from crosswind.store.explained import chosen_results, untold
 from crosswind.store.record import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS
 from crosswind.store.result import RepetitionResult
-from crosswind.store.tables import read_table
+
+
+class Tables(Protocol):
+    """Has the tables of repetitions."""
+
+    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+        """One of them. Raises: DamagedFileError."""
 
 
 def has_connections(store: Store) -> bool:
     """Whether a run tells what the time of connections was spent on."""
-    return any(CONNECTIONS in result.files for result in store.results().values())
+    return any(CONNECTIONS in result.files for result in store.iter_results())
 
 
-def connections_of(directory: Path, result: RepetitionResult) -> list[Connection]:
+def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]:
     """All connections of a repetition, the longest first, without their pieces.
 
     Raises: DamagedFileError when a table is not what was written.
     """
     parts: dict[int, list[PartOfConnection]] = {}
-    table = _table(directory, result, CONNECTION_PARTS, CONNECTION_PARTS_SCHEMA)
+    table = source.table(result, CONNECTION_PARTS, CONNECTION_PARTS_SCHEMA)
     for row in table.sort("time_ns", descending=True).iter_rows(named=True):
         parts.setdefault(row.pop("connection"), []).append(PartOfConnection(**row))
     planned = result.planned
@@ -39,7 +44,7 @@ def connections_of(directory: Path, result: RepetitionResult) -> list[Connection
         "levels": dict(planned.levels),
     }
     connections = []
-    for row in _table(directory, result, CONNECTIONS, CONNECTION_SCHEMA).iter_rows(named=True):
+    for row in source.table(result, CONNECTIONS, CONNECTION_SCHEMA).iter_rows(named=True):
         number, whole_ns = row.pop("connection"), row.pop("to_ns") - row["from_ns"]
         spent = parts.get(number, [])
         connections.append(Connection(**which, **row, number=number, whole_ns=whole_ns, parts=spent, pieces=[]))
@@ -55,7 +60,7 @@ def explained_connections(
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
     by_key = {result.key: result for result in chosen}
-    found = [connection for result in chosen for connection in connections_of(store.directory, result)]
+    found = [connection for result in chosen for connection in connections_of(store, result)]
     if not found:
         raise untold(store, "connections")
     if number is not None:
@@ -66,14 +71,10 @@ def explained_connections(
         if not found:
             raise UsageError(f"there is no connection {number}", hint=f"the last one is {last}")
     found.sort(key=lambda connection: -connection.whole_ns)
-    return [_with_pieces(store.directory, by_key[connection.key], connection) for connection in found[:longest]]
+    return [_with_pieces(store, by_key[connection.key], connection) for connection in found[:longest]]
 
 
-def _with_pieces(directory: Path, result: RepetitionResult, connection: Connection) -> Connection:
-    table = _table(directory, result, CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA)
+def _with_pieces(source: Tables, result: RepetitionResult, connection: Connection) -> Connection:
+    table = source.table(result, CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA)
     rows = table.filter(connection=connection.number).drop("connection").iter_rows(named=True)
     return replace(connection, pieces=[Piece(**row) for row in rows])
-
-
-def _table(directory: Path, result: RepetitionResult, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    return read_table(directory / "cells" / result.key / name, schema, result.files.get(name))

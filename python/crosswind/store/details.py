@@ -1,13 +1,17 @@
 """What only the results of a run say: which finished cells are valid, which failed, and how exchanges ended."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosswind.cell.result import OutcomeCount, added_up
+from crosswind.errors import StoreError
 from crosswind.store.checksums import DamagedFileError
+from crosswind.store.directory import Store
 from crosswind.store.manifest import UnreadableFileError
+from crosswind.store.partition_index import partition_names
+from crosswind.store.partitions import read_partition
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 
 
@@ -41,21 +45,41 @@ class Details:
         }
 
 
-def details_of(cells: Path, keys: Iterable[str], run: str) -> Details:
-    """Reads the results of the given keys in the folder `cells`. Args: run: the id of the run."""
-    results: list[RepetitionResult] = []
+def details_of(directory: Path, keys: Iterable[str], run: str) -> Details:
+    """Reads the results of a run. Args: keys: of those that are directories. run: the id of the run."""
+    valid = failed = number = 0
+    clocks: set[str] = set()
+    outcomes: list[OutcomeCount] = []
     problems: list[str] = []
+    for result in _results(directory, keys, run, problems):
+        number += 1
+        failed += not result.succeeded
+        valid += result.valid and result.succeeded
+        clocks.add("virtual" if result.planned.is_virtual else "real")
+        if result.outcomes:
+            outcomes = added_up([*outcomes, *result.outcomes])
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    problem = problems[0] + more if problems else None
+    return Details(valid, number - valid - failed, failed, tuple(sorted(clocks)), tuple(outcomes), problem)
+
+
+def _results(directory: Path, keys: Iterable[str], run: str, problems: list[str]) -> Iterator[RepetitionResult]:
+    """Those that can be read; what is wrong with the others is added to `problems`."""
     for key in keys:
         try:
-            results.append(read_result(cells / key / RESULT, key=key, run=run))
+            yield read_result(directory / "cells" / key / RESULT, key=key, run=run)
         except DamagedFileError as error:
             problems.append(f"cells/{key}/{RESULT} {error.reason}")
         except UnreadableFileError as error:
             problems.append(f"cells/{key}/{RESULT}: {error.reason}")
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    problem = problems[0] + more if problems else None
-    failed = sum(not result.succeeded for result in results)
-    valid = sum(result.valid and result.succeeded for result in results)
-    clocks = tuple(sorted({"virtual" if result.planned.is_virtual else "real" for result in results}))
-    outcomes = added_up(outcome for result in results for outcome in result.outcomes)
-    return Details(valid, len(results) - valid - failed, failed, clocks, tuple(outcomes), problem)
+    if not partition_names(directory):
+        return
+    try:
+        store = Store.read(directory)
+        for name in partition_names(directory):
+            try:
+                yield from read_partition(directory, name, run).results(store.plan)
+            except DamagedFileError as error:
+                problems.append(f"{error.path.relative_to(directory)} {error.reason}")
+    except StoreError as error:
+        problems.append(error.message)

@@ -4,34 +4,44 @@
     plan.jsonl                     every repetition that is to run, in order
     cells/<key>/result.json        what one repetition was and how it ended
     cells/<key>/*.parquet, ...     its tables
+    partitions/<number>/           a thousand of them, packed
 
-One process at a time has a run open for writing; anyone may read. How cells are written is in `cells.py`.
+One process at a time has a run open for writing; anyone may read. How cells are written is in `cells.py`, how they
+are packed in `partitions.py`. Tables are imported when they are read.
 """
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from crosswind.damage import Damage
 from crosswind.errors import StoreError
 from crosswind.store.checksums import Checksum, DamagedFileError, open_checked
-from crosswind.store.files import ATTEMPT, disk_errors, set_aside
+from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
-from crosswind.store.plan import PLAN, PlannedCell, drop_unlisted, read_plan, write_plan
+from crosswind.store.partition_index import PARTITIONS, names_in, partition_names
+from crosswind.store.plan import PLAN, PlannedCell, StoredPlan, drop_unlisted, extend_plan, read_plan, write_plan
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.visible import no_utf8_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from crosswind.store.partitions import Partition
 
 _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A run after all its files were checked. Attributes: results: by key. files: how many there are."""
+    """A run after all its files were checked. Attributes: results: by key, without those in partitions. files: how many
+    there are.
+    """
 
     results: Mapping[str, RepetitionResult]
     damaged: Sequence[Damage]
@@ -47,6 +57,7 @@ class Store:
         self._lock = lock
         self.damaged: Sequence[Damage] = ()
         """What `resume` found damaged, and set aside."""
+        self._partitions: dict[str, Partition] = {}
 
     # Opening
 
@@ -125,11 +136,11 @@ class Store:
 
     def extend_plan(self, added: Sequence[PlannedCell]) -> None:
         """Adds repetitions to the plan. Raises: DiskError."""
-        plan = (*self.plan, *added)
         with disk_errors(self.directory):
-            checksum = write_plan(self.directory, plan)
-        self.plan = plan
-        self._replace_manifest(replace(self.manifest, planned=len(plan), plan=checksum))
+            checksum = extend_plan(self.directory, self.plan, added)
+        self.__dict__.pop("plan")
+        planned = self.manifest.planned + len(added)
+        self._replace_manifest(replace(self.manifest, planned=planned, plan=checksum))
 
     def begin_session(self, session: Session) -> None:
         """Adds a session to the manifest of a run that goes on. Raises: DiskError."""
@@ -147,19 +158,35 @@ class Store:
             write_manifest(self.directory, manifest)
 
     def _tidy(self) -> None:
-        """Removes what a dead session left half-written, and sets damaged repetitions aside."""
-        for part in (self.directory / "cells").glob("*.part"):
+        """Removes what a dead session left half-written, sets damaged repetitions aside, and packs many others."""
+        for part in (*(self.directory / "cells").glob("*.part"), *(self.directory / PARTITIONS).glob("*.part")):
             shutil.rmtree(part)
         if self.manifest.precision is not None:
             drop_unlisted(self.directory, self._plan_checksum)
-        self.damaged = self.check().damaged
-        for key in {damage.key for damage in self.damaged}:
-            set_aside(self.directory / "cells" / key, "damaged")
+        for key in self.packed():
+            # A session died before it had removed what it had packed.
+            if (place := self.directory / "cells" / key).is_dir():
+                shutil.rmtree(place)
+        from crosswind.store.partitions import batches, is_packable, pack
+
+        checked = self.check()
+        self.damaged = checked.damaged
+        for place in {self._place_of(damage) for damage in self.damaged}:
+            set_aside(place, "damaged")
+        self._partitions.clear()
+        damaged = {damage.key for damage in self.damaged}
+        whole = (result for key, result in checked.results.items() if key not in damaged and is_packable(result))
+        for batch in batches(whole):
+            pack(self.directory, self.manifest.id, batch)
+
+    def _place_of(self, damage: Damage) -> Path:
+        """The directory of a damaged file: of a repetition, or of a partition."""
+        return self.directory.joinpath(*Path(damage.file).parts[:2])
 
     # Reading
 
     @cached_property
-    def plan(self) -> tuple[PlannedCell, ...]:
+    def plan(self) -> StoredPlan:
         """The repetitions, in the order in which they are to run. Raises: StoreError when it cannot be read."""
         grows = self.manifest.precision is not None and self.manifest.status is not Status.DONE
         return read_plan(self.directory, self._plan_checksum, may_be_longer=grows)
@@ -168,6 +195,27 @@ class Store:
     def _plan_checksum(self) -> Checksum:
         assert self.manifest.plan is not None  # It was written before the manifest.
         return self.manifest.plan
+
+    def partitions(self) -> "list[Partition]":
+        """The partitions whose index is whole. Raises: UnreadableFileError for one of another schema."""
+        return self._read_partitions()[0]
+
+    def _read_partitions(self) -> "tuple[list[Partition], list[DamagedFileError]]":
+        errors: list[DamagedFileError] = []
+        if names := partition_names(self.directory):
+            from crosswind.store.partitions import read_partition
+
+        for name in names:
+            if name not in self._partitions:
+                try:
+                    self._partitions[name] = read_partition(self.directory, name, self.manifest.id)
+                except DamagedFileError as error:
+                    errors.append(error)
+        return [self._partitions[name] for name in sorted(self._partitions)], errors
+
+    def packed(self) -> "dict[str, Partition]":
+        """The partition of every repetition that is in one, by key."""
+        return {key: partition for partition in self.partitions() for key in partition.keys}
 
     def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run and has an undamaged result, by key, in the order of the plan.
@@ -178,16 +226,48 @@ class Store:
 
     def checked_results(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
         """The same, and which results are damaged. The files beside a result are checked when they are read."""
+        found, damaged = self._results_in_directories()
+        packed: dict[str, RepetitionResult] = {}
+        for partition in self.partitions():
+            try:
+                packed |= {result.key: result for result in partition.results(self.plan)}
+            except DamagedFileError as error:
+                damaged += self._damage_of(partition, error)
+        if not packed:
+            return found, damaged
+        found |= packed
+        return {key: found[key] for key in self.plan.keys if key in found}, damaged
+
+    def iter_results(self) -> Iterator[RepetitionResult]:
+        """The undamaged results, in no order, of which a run may have more than fit into memory. Raises: StoreError."""
+        for partition in self.partitions():
+            try:
+                yield from partition.results(self.plan)
+            except DamagedFileError:
+                continue
+        yield from self._results_in_directories()[0].values()
+
+    def _results_in_directories(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
         found, damaged = {}, []
         done = self.manifest.status is Status.DONE
-        for planned in self.plan:
-            place = self.directory / "cells" / planned.key
-            if not (done or place.exists()):
+        cells = self.directory / "cells"
+        there: Container[str] = names_in(cells)
+        partitions, errors = self._read_partitions()
+        packed = {key for partition in partitions for key in partition.keys}
+        for at, key in enumerate(self.plan.keys):
+            if key in packed or not (done or key in there):
+                continue
+            if key not in there and errors:
+                # Of which partition it was a part, nobody knows.
+                damaged.append(self.damage(self.plan[at], errors[0]))
                 continue
             try:
-                found[planned.key] = read_result(place / RESULT, key=planned.key, run=self.manifest.id)
+                found[key] = read_result(cells / key / RESULT, key=key, run=self.manifest.id)
             except DamagedFileError as error:
-                damaged.append(self.damage(planned, error))
+                if done or (cells / key).exists():  # It may have been packed meanwhile.
+                    damaged.append(self.damage(self.plan[at], error))
+        if errors and not done:
+            damaged += [Damage("", -1, -1, self._name_of(error.path), error.reason) for error in errors]
         return found, damaged
 
     def check(self) -> Checked:
@@ -195,13 +275,20 @@ class Store:
 
         Raises: StoreError when the plan cannot be read, or a result is of another schema.
         """
-        results, damaged = self.checked_results()
+        results, damaged = self._results_in_directories()
         files = len(results)
         for result in results.values():
             place = self.directory / "cells" / result.key
             files += len(result.files)
             damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
+        for partition in self.partitions():
+            files += 1 + len(partition.files)
+            for error in partition.damaged_files():
+                damaged += self._damage_of(partition, error)
         return Checked(results, damaged, files)
+
+    def _damage_of(self, partition: "Partition", error: DamagedFileError) -> list[Damage]:
+        return [self.damage(self.plan.with_key(key), error) for key in partition.keys]
 
     def check_attempts(self) -> Checked:
         """The same of the attempts that do not count: `results` has them by the names of their directories."""
@@ -221,17 +308,45 @@ class Store:
             damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
         return Checked(results, damaged, files)
 
+    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, "type[pl.DataType]"]) -> "pl.DataFrame":
+        """A table of a repetition; one without rows where none was written. Raises: DamagedFileError."""
+        if result.partition is not None:
+            return result.partition.rows_of(result.planned, name, schema)
+        from crosswind.store.tables import read_table
+
+        return read_table(self.directory / "cells" / result.key / name, schema, result.files.get(name))
+
+    def unpacked(self, result: RepetitionResult, scratch: Path) -> Path:
+        """The directory of a repetition; of a packed one, a copy made in `scratch`. Raises: DamagedFileError."""
+        if result.partition is None:
+            return self.directory / "cells" / result.key
+        import polars as pl
+
+        place = Path(tempfile.mkdtemp(dir=scratch))
+        for name in result.files:
+            own = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
+            table = result.partition.table(name)
+            assert table is not None  # It is made of those of its repetitions.
+            table.filter(own).drop("cell", "repetition").write_parquet(place / name)
+        write_sealed(place / RESULT, {"run": self.manifest.id, **result.as_json()})
+        return place
+
     def damage(self, planned: PlannedCell, error: DamagedFileError) -> Damage:
         """What a damaged file means for its repetition."""
-        file = error.path.relative_to(self.directory).as_posix()
-        return Damage(planned.key, planned.cell, planned.repetition, file, error.reason)
+        return Damage(planned.key, planned.cell, planned.repetition, self._name_of(error.path), error.reason)
+
+    def _name_of(self, path: Path) -> str:
+        return path.relative_to(self.directory).as_posix()
 
     def missing(self) -> list[PlannedCell]:
         """What still has to run, in the order of the plan: repetitions without a result, and those that failed."""
-        results = self.results()
-        return [
-            planned for planned in self.plan if planned.key not in results or results[planned.key].failure is not None
-        ]
+        done = {key for key, result in self._results_in_directories()[0].items() if result.failure is None}
+        done.update(self.packed())
+        return [self.plan[at] for at, key in enumerate(self.plan.keys) if key not in done]
+
+    def has_results(self) -> bool:
+        """Whether a repetition was run."""
+        return bool(self.packed()) or bool(self._results_in_directories()[0])
 
 
 def _damaged_files(place: Path, result: RepetitionResult) -> Iterator[DamagedFileError]:

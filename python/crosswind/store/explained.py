@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
 import polars as pl
 
@@ -13,7 +12,6 @@ from crosswind.spent import NOT_KEPT, TAKES
 from crosswind.store.directory import Store
 from crosswind.store.record import PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
-from crosswind.store.tables import read_table
 
 
 def explained(
@@ -24,7 +22,7 @@ def explained(
     Raises: UsageError when there is no such cell or exchange; StoreError when nothing tells what time was spent on.
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
-    tables = [(result, _table(store, result, SPENT, SPENT_SCHEMA)) for result in chosen]
+    tables = [(result, store.table(result, SPENT, SPENT_SCHEMA)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:
         raise untold(store, "these exchanges")
@@ -78,7 +76,7 @@ def _the_one(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFrame
 
 
 def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], table: pl.DataFrame) -> Explained:
-    pieces = _table(store, result, PIECES, PIECES_SCHEMA).filter(exchange=row["exchange"])
+    pieces = store.table(result, PIECES, PIECES_SCHEMA).filter(exchange=row["exchange"])
     if pieces.is_empty() and row["whole_ns"]:
         raise UsageError(
             f"the pieces of exchange {row['exchange']} of {result.key} were not kept",
@@ -110,7 +108,7 @@ def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[Socke
 
 
 def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
-    tcp = _table(store, result, TCP, TCP_SCHEMA)
+    tcp = store.table(result, TCP, TCP_SCHEMA)
     if not (tcp["last"] == 0).any():
         return None
     most = tcp.sort("sent_bytes").row(-1, named=True)
@@ -122,7 +120,7 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
     ]
     points = of_socket.select("at_ns", *at_segments, "srtt_ns").rows()
     side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
-    packets = _table(store, result, PACKETS, PACKET_SCHEMA).filter(pl.col(whose) == port, direction=side).sort("in_ns")
+    packets = store.table(result, PACKETS, PACKET_SCHEMA).filter(pl.col(whose) == port, direction=side).sort("in_ns")
     fate = (
         pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))
     )
@@ -134,8 +132,3 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
         points=[SocketPoint(*row) for row in points],
         packets=[PacketPoint(*row) for row in packets.select("in_ns", "queueing_ns", fate.alias("fate")).rows()],
     )
-
-
-def _table(store: Store, result: RepetitionResult, name: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    place = store.directory / "cells" / result.key / name
-    return read_table(place, schema, result.files.get(name))

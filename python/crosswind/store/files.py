@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError
-from crosswind.store.checksums import json_bytes, sealed
+from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
 """The name of what is kept of an attempt that does not count."""
@@ -21,12 +21,22 @@ _NOT_A_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOT
 
 def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
     """Writes an object with its own checksum. Raises: OSError; the old file then stays."""
-    _replace(path, [sealed(data)])
+    write_whole(path, [sealed(data)])
 
 
-def write_json_lines(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
-    """Writes objects, one a line. Raises: OSError; the old file then stays."""
-    _replace(path, (json_bytes(data) + b"\n" for data in objects))
+def write_whole(path: Path, content: Iterable[bytes]) -> None:
+    """Writes a file under another name, syncs it, and renames it. Raises: OSError; the old file then stays."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 def sync_path(path: Path) -> None:
@@ -68,18 +78,3 @@ def _disk_hint(number: int | None) -> str:
     if number in _NOT_A_PLACE:
         return _PLACE_HINT
     return _DISK_HINT
-
-
-def _replace(path: Path, content: Iterable[bytes]) -> None:
-    """Writes a file under another name, syncs it, and gives it its own name."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            file.writelines(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise

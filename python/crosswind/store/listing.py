@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from crosswind.regular_files import read_regular
 from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use
 from crosswind.store.manifest import FAMILY, MANIFEST, NOT_A_RUN_HINT, Status, UnreadableFileError, read_manifest
+from crosswind.store.partition_index import PARTITIONS, damaged_partitions, names_in, partition_names, read_index
 
 if TYPE_CHECKING:
     from crosswind.store.details import Details
@@ -155,16 +157,22 @@ def is_run(directory: Path) -> bool:
 
 def half_written(directory: Path) -> list[Path]:
     """What a session that died left half-written: `cells/*.part`, and those beside the manifest."""
-    cells = [directory / "cells" / name for name in _names(directory / "cells") if name.endswith(".part")]
-    return cells + [directory / name for name in _names(directory) if name.endswith(_PARTS)]
+    inside = [directory / folder / name for folder in ("cells", PARTITIONS) for name in _names(directory / folder)]
+    return [path for path in inside if path.name.endswith(".part")] + [
+        directory / name for name in _names(directory) if name.endswith(_PARTS)
+    ]
 
 
 def attempts_of(directory: Path) -> list[Path]:
-    """Attempts that do not count: `cells/<key>.missed-<n>` and `.failed-<n>` of keys that have a later one."""
+    """Attempts that do not count: `cells/<key>.missed-<n>` and `.failed-<n>` of keys that have a later one, and what
+    was damaged of a run that is done.
+    """
     names = _names(directory / "cells")
-    whole = set(names)
+    manifest = read_manifest(directory)
+    whole = {*names, *packed_keys(directory, manifest.id)}
     matches = filter(None, map(ATTEMPT.fullmatch, names))
-    return [directory / "cells" / match[0] for match in matches if match["key"] in whole]
+    cells = [directory / "cells" / match[0] for match in matches if match["key"] in whole]
+    return [*cells, *(damaged_partitions(directory) if manifest.status is Status.DONE else ())]
 
 
 def disk_size(path: Path) -> int:
@@ -185,7 +193,8 @@ def _examined(directory: Path, details: bool) -> ListedRun:
         status = Status.DIED
     inside = directory.resolve()  # A link to a run is listed like the run; only what removes stops at links.
     cells = _names(inside / "cells")
-    whole = [name for name in cells if "." not in name]
+    packed = packed_keys(inside, manifest.id)
+    whole = [name for name in cells if "." not in name and name not in packed]
     aside = [name for name in cells if "." in name]
     size_bytes, exact = _size(inside, cells, everything=details)
     started = _time(manifest.started)
@@ -197,20 +206,29 @@ def _examined(directory: Path, details: bool) -> ListedRun:
         status=status,
         started=started,
         active=max([started, *map(_time, times)]),
-        done=len(whole),
+        done=len(whole) + len(packed),
         planned=manifest.planned,
         attempts=sum(ATTEMPT.fullmatch(name) is not None for name in aside),
-        parts=sum(name.endswith(".part") for name in aside),
+        parts=sum(path.parent.name in ("cells", PARTITIONS) for path in half_written(inside)),
         size_bytes=size_bytes,
         exact=exact,
-        details=_details(inside / "cells", whole, manifest.id) if details else None,
+        details=_details(inside, whole, manifest.id) if details else None,
     )
 
 
-def _details(cells: Path, whole: Sequence[str], run: str) -> "Details":
+def packed_keys(directory: Path, run: str) -> set[str]:
+    """The repetitions of a run that are in partitions, without those whose index cannot be read."""
+    keys: set[str] = set()
+    for name in partition_names(directory):
+        with suppress(StoreError, OSError, ValueError, KeyError, TypeError):
+            keys.update(read_index(directory, name, run).keys)
+    return keys
+
+
+def _details(directory: Path, whole: Sequence[str], run: str) -> "Details":
     from crosswind.store.details import details_of
 
-    return details_of(cells, whole, run)
+    return details_of(directory, whole, run)
 
 
 def _started(directory: Path, name: str | None) -> str | None:
@@ -240,13 +258,7 @@ def _size(directory: Path, cells: Sequence[str], *, everything: bool) -> tuple[i
 
 
 def _names(directory: Path) -> list[str]:
-    """What is in a directory, sorted; nothing in one that is not there, or is a link to somewhere else."""
-    if directory.is_symlink():
-        return []
-    try:
-        return sorted(os.listdir(directory))  # noqa: PTH208 (thousands of names, and no need of a Path for each)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return sorted(names_in(directory))
 
 
 def _lstat_size(entry: os.DirEntry[str]) -> int:

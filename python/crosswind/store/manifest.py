@@ -13,7 +13,9 @@ from crosswind.store.checksums import Checksum, earlier_schema, unsealed
 from crosswind.store.files import write_sealed
 
 MANIFEST = "manifest.json"
-RUN_SCHEMA = "crosswind.run/4"
+RUN_SCHEMA = "crosswind.run/5"
+_EARLIER = "crosswind.run/4"
+"""It has no partitions, and a plan with a line for each repetition."""
 FAMILY = "crosswind.run/"
 NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
 
@@ -131,7 +133,7 @@ class Manifest:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The manifest that was stored.
 
-        Raises: KeyError, TypeError, ValueError, AttributeError when it is not one of RUN_SCHEMA.
+        Raises: KeyError, TypeError, ValueError, AttributeError when it is no manifest.
         """
         options = {name: bool(data["options"].get(name)) for name in Options.__dataclass_fields__}
         return cls(
@@ -167,7 +169,7 @@ def read_manifest(directory: Path) -> Manifest:
     """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
     path = directory / MANIFEST
     try:
-        data = read_sealed(path, known=RUN_SCHEMA)
+        data = read_sealed(path, known=RUN_SCHEMA, earlier=_EARLIER)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"it has no {MANIFEST}"
         raise UnreadableFileError(f"{directory} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
@@ -183,10 +185,10 @@ def read_manifest(directory: Path) -> Manifest:
         raise _damaged(path, f"it is no manifest of a run: {error}") from None
 
 
-def read_sealed(path: Path, *, known: str) -> Any:
+def read_sealed(path: Path, *, known: str, earlier: str | None = None) -> Any:
     """The object that a JSON file with its own checksum holds.
 
-    Args: known: the schema that this version reads.
+    Args: known: the schema that this version writes. earlier: another that it reads.
     Raises: UnreadableFileError where it is of another schema. OSError. ValueError where it has changed.
     """
     content = read_regular(path)
@@ -194,11 +196,11 @@ def read_sealed(path: Path, *, known: str) -> Any:
         data = unsealed(content)
     except ValueError:
         # Before its schema had checksums, a file had none.
-        if (schema := earlier_schema(content)) is not None and schema != known:
+        if (schema := earlier_schema(content)) is not None and schema not in (known, earlier):
             raise _of_another_schema(path, schema, known) from None
         raise
     schema = data.get("schema")
-    if schema != known:
+    if schema not in (known, earlier):
         raise _of_another_schema(path, schema, known)
     return data
 

@@ -1,20 +1,31 @@
-"""The plan of a run, `plan.jsonl`: one line a repetition, in the order in which they are to run."""
+"""The plan of a run, `plan.jsonl`: what every cell is, once, and the order in which its repetitions are to run.
+
+    {"cell": 3, "levels": ..., "parameters": ..., ...}                       a cell, before its first repetition
+    {"repetition": 0, "block": 0, "seed": 17, "cells": [3, 1, 2]}            repetition 0 of these cells, in this order
+
+A plan of a million repetitions takes five megabytes. A run of schema `crosswind.run/4` has a line for each repetition.
+"""
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import chain
+from operator import eq
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from crosswind.ends import EMULATOR, NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.path_effect import PathEffect
 from crosswind.regular_files import read_regular
-from crosswind.store.checksums import CHANGED, Checksum
-from crosswind.store.files import write_json_lines
+from crosswind.store.checksums import CHANGED, Checksum, json_bytes
+from crosswind.store.files import write_whole
+from crosswind.study.identity import repetition_key
 
 PLAN = "plan.jsonl"
+_OF_A_REPETITION = ("key", "order", "repetition", "block", "seed")
 
 
 @dataclass(frozen=True)
@@ -111,9 +122,137 @@ class PlannedCell:
         return cls(**{field.name: known[field.name] for field in fields(cls)})
 
 
+class StoredPlan(Sequence[PlannedCell]):
+    """The repetitions of a plan, each made when it is asked for: a million of them would not fit into memory.
+
+    Attributes: keys, cells, repetitions: of every repetition, in the order of the plan. kinds: what each cell is, which
+        is a repetition of it without a key.
+    """
+
+    def __init__(self, lines: Iterable[bytes]) -> None:
+        """Raises: KeyError, TypeError, ValueError for a line that is none of a plan."""
+        self.keys: list[str] = []
+        self.cells: list[int] = []
+        self.repetitions: list[int] = []
+        self.kinds: list[PlannedCell] = []
+        self._kind: dict[int, int] = {}
+        self._own: list[tuple[int, int, int]] = []
+        for line in lines:
+            self._take(json.loads(line))
+
+    @overload
+    def __getitem__(self, index: int) -> PlannedCell: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[PlannedCell, ...]: ...
+    def __getitem__(self, index: int | slice) -> PlannedCell | tuple[PlannedCell, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self.__getitem__, range(len(self))[index]))
+        at = range(len(self))[index]
+        kind, block, seed = self._own[at]
+        return _repetition_of(self.kinds[kind], self.keys[at], at, (self.repetitions[at], block, seed))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.keys))
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where in the plan each repetition is, by its key."""
+        return {key: at for at, key in enumerate(self.keys)}
+
+    def with_key(self, key: str) -> PlannedCell:
+        """The repetition with a key. Raises: KeyError."""
+        return self[self.places[key]]
+
+    def _take(self, data: Mapping[str, Any]) -> None:
+        if "cells" not in data:
+            kind = PlannedCell.from_json({"key": "", "order": 0, "repetition": 0, "block": 0, "seed": 0, **data})
+            self._kind[kind.cell] = len(self.kinds)
+            self.kinds.append(kind)
+        if "cells" in data or "key" in data:
+            repetition, block, seed = data["repetition"], data["block"], data["seed"]
+            cells = data["cells"] if "cells" in data else [data["cell"]]
+            keys = data.get("keys") or [data.get("key") or repetition_key(cell, repetition) for cell in cells]
+            self._own += [(self._kind[cell], block, seed) for cell, _ in zip(cells, keys, strict=True)]
+            self.cells += cells
+            self.keys += keys
+            self.repetitions += [repetition] * len(cells)
+
+
+def _repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, int, int]) -> PlannedCell:
+    repetition, number, seed = block
+    own = {name: value for name, value in (("id", key), ("seed", seed)) if name in kind.parameters}
+    return PlannedCell(
+        key,
+        order,
+        kind.cell,
+        repetition,
+        number,
+        seed,
+        kind.levels,
+        {**kind.parameters, **own},
+        kind.effect,
+        kind.expected_ns,
+        kind.expected_packets,
+        kind.expected_bytes,
+        kind.expected_load,
+        kind.exact,
+        kind.undelayed,
+    )
+
+
+def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> Iterator[bytes]:
+    """A plan as it is stored. What two repetitions of a cell do not have in common makes another line for the cell.
+
+    Args: known: cells that the file has already.
+    """
+    kinds = {kind.cell: kind for kind in known}
+    group: list[PlannedCell] = []
+    for planned in plan:
+        kind = kinds.get(planned.cell)
+        is_new = kind is None or planned != _repetition_of(kind, planned.key, planned.order, _block(planned))
+        if group and (_block(group[0]) != _block(planned) or (is_new and kind is not None)):
+            yield _line_of(group)
+            group = []
+        if is_new:
+            kinds[planned.cell] = planned
+            own = {name: value for name, value in planned.as_json().items() if name not in _OF_A_REPETITION}
+            yield json_bytes(own) + b"\n"
+        group.append(planned)
+    if group:
+        yield _line_of(group)
+
+
+def _block(planned: PlannedCell) -> tuple[int, int, int]:
+    return planned.repetition, planned.block, planned.seed
+
+
+def _line_of(group: Sequence[PlannedCell]) -> bytes:
+    repetition, block, seed = _block(group[0])
+    data = {"repetition": repetition, "block": block, "seed": seed, "cells": [planned.cell for planned in group]}
+    keys = [planned.key for planned in group]
+    if keys != [repetition_key(planned.cell, repetition) for planned in group]:
+        data["keys"] = keys
+    return json_bytes(data) + b"\n"
+
+
 def write_plan(directory: Path, plan: Iterable[PlannedCell]) -> Checksum:
     """Writes the plan of a run. Returns: its checksum. Raises: OSError."""
-    write_json_lines(directory / PLAN, (planned.as_json() for planned in plan))
+    return _write(directory, _lines(plan))
+
+
+def extend_plan(directory: Path, plan: StoredPlan, added: Iterable[PlannedCell]) -> Checksum:
+    """Adds repetitions to the plan of a run, at its end. Returns: its checksum. Raises: OSError."""
+    return _write(directory, chain([read_regular(directory / PLAN)], _lines(added, plan.kinds)))
+
+
+def _write(directory: Path, content: Iterable[bytes]) -> Checksum:
+    write_whole(directory / PLAN, content)
     return Checksum.of(directory / PLAN)
 
 
@@ -124,7 +263,7 @@ def drop_unlisted(directory: Path, checksum: Checksum) -> None:
         os.truncate(path, checksum.size_bytes)
 
 
-def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> tuple[PlannedCell, ...]:
+def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> StoredPlan:
     """The plan of a run.
 
     Args: checksum: what the manifest says of it. may_be_longer: whether a session may have died between adding to the
@@ -137,7 +276,7 @@ def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> tu
         whole = content[: checksum.size_bytes] if may_be_longer else content
         if Checksum.of_bytes(whole) != checksum:
             raise ValueError(f"it {CHANGED}")
-        return tuple(PlannedCell.from_json(json.loads(line)) for line in whole.splitlines())
+        return StoredPlan(whole.splitlines())
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
         raise StoreError(

@@ -78,7 +78,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
     planned = result.planned
-    samples = _samples(place / SAMPLES, result) if whole else empty_samples()
+    samples = _samples(store, result) if whole else empty_samples()
     of_flows = empty_samples()
     if planned.parameters.get("flows"):
         is_beside = pl.col("flow").fill_null(0) > 0
@@ -99,21 +99,21 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         machine=result.machine,
         samples=samples,
         of_flows=of_flows,
-        intervals=read_table(place / FLOWS, FLOW_SCHEMA, result.files.get(FLOWS)) if whole else empty_intervals(),
-        spent=_spent(place, result, samples) if whole else empty_spent(),
-        objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
+        intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_intervals(),
+        spent=_spent(store, result, samples) if whole else empty_spent(),
+        objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
         client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )
 
 
-def _spent(place: Path, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
+def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
     """What the time of its exchanges was spent on. Raises: DamagedFileError."""
     # Of a part that an earlier version did not know, no exchange had any.
-    spent = read_table(place / SPENT, SPENT_SCHEMA, result.files.get(SPENT)).fill_null(0)
+    spent = store.table(result, SPENT, SPENT_SCHEMA).fill_null(0)
     if CONNECTIONS not in result.files:
         return spent
     connections, pieces = (
-        read_table(place / name, schema, result.files.get(name))
+        store.table(result, name, schema)
         for name, schema in ((CONNECTIONS, CONNECTION_SCHEMA), (CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA))
     )
     return with_connections(spent, samples, connections, pieces)
@@ -126,12 +126,13 @@ def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:
     return None if checksum is None else read_table(place, PACKET_SCHEMA, checksum)
 
 
-def _samples(path: Path, result: RepetitionResult) -> pl.DataFrame:
+def _samples(store: Store, result: RepetitionResult) -> pl.DataFrame:
     """The samples of a repetition. Raises: DamagedFileError, also where those that it counted are gone."""
-    samples = read_table(path, SAMPLE_SCHEMA, result.files.get(path.name))
+    samples = store.table(result, SAMPLES, SAMPLE_SCHEMA)
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():
-        raise damaged_file(path, f"has no rows, and the cell counted {counted} samples")
+        place = store.directory / "cells" / result.key if result.partition is None else result.partition.directory
+        raise damaged_file(place / SAMPLES, f"has no rows, and the cell counted {counted} samples")
     return samples
 
 

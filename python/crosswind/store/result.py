@@ -1,9 +1,10 @@
 """One repetition that was run, `cells/<key>/result.json`: what it was and how it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ValidationError
 
@@ -13,6 +14,9 @@ from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
 from crosswind.store.manifest import read_sealed
 from crosswind.store.plan import PlannedCell
+
+if TYPE_CHECKING:
+    from crosswind.store.partitions import Partition
 
 RESULT = "result.json"
 CELL_SCHEMA = "crosswind.cell-run/2"
@@ -26,9 +30,11 @@ class RepetitionResult:
         planned: the repetition as the plan has it. placement: where its threads ran.
         beside: most other cells that ran at the same time, None where that is not known. attempt: from 1.
         started, ended: UTC. elapsed_ns: by a clock that nobody sets.
-        files: the checksum of every file beside the result, by name, once they are stored.
+        files: the checksum of every file beside the result, by name, once they are stored; of a packed one only the
+            size, since its partition has checksums of its own.
         machine: the name of the one that ran it; None for the one that the run was started on.
         keeping_ns: what packets and parts took beside the measurement, by kind (crosswind.store.kept).
+        partition: where it is packed; None where it has a directory of its own.
     """
 
     planned: PlannedCell
@@ -43,11 +49,17 @@ class RepetitionResult:
     files: Mapping[str, Checksum] = field(default_factory=dict)
     machine: str | None = None
     keeping_ns: Mapping[str, int] = field(default_factory=dict)
+    partition: "Partition | None" = None
 
     @property
     def key(self) -> str:
         """The name of the repetition."""
         return self.planned.key
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the files beside the result."""
+        return sum(checksum.size_bytes for checksum in self.files.values())
 
     @property
     def valid(self) -> bool:
@@ -69,6 +81,16 @@ class RepetitionResult:
         return {
             "schema": CELL_SCHEMA,
             **self.planned.as_json(),
+            **self._own_json(),
+            "files": {name: checksum.as_json() for name, checksum in self.files.items()},
+        }
+
+    def packed_json(self) -> dict[str, Any]:
+        """The object as a partition has it: without what the plan says, and of its files the sizes."""
+        return {**self._own_json(), "files": {name: checksum.size_bytes for name, checksum in self.files.items()}}
+
+    def _own_json(self) -> dict[str, Any]:
+        return {
             "placement": self.placement.as_json(),
             "beside": self.beside,
             "attempt": self.attempt,
@@ -79,7 +101,6 @@ class RepetitionResult:
             "elapsed_ns": self.elapsed_ns,
             "machine": self.machine,
             "keeping_ns": dict(self.keeping_ns),
-            "files": {name: checksum.as_json() for name, checksum in self.files.items()},
         }
 
     @classmethod
@@ -88,9 +109,26 @@ class RepetitionResult:
 
         Raises: KeyError, TypeError, ValueError, AttributeError when it lacks something that every version has written.
         """
+        files = {name: Checksum.from_json(checksum) for name, checksum in data["files"].items()}
+        return cls._of(PlannedCell.from_json(data), data, files)
+
+    @classmethod
+    def packed(cls, planned: PlannedCell, data: Mapping[str, Any], partition: "Partition") -> Self:
+        """The result that a partition has. Raises: as `from_json`."""
+        files = {name: Checksum(int(size_bytes), "") for name, size_bytes in data["files"].items()}
+        return cls._of(planned, data, files, partition)
+
+    @classmethod
+    def _of(
+        cls,
+        planned: PlannedCell,
+        data: Mapping[str, Any],
+        files: Mapping[str, Checksum],
+        partition: "Partition | None" = None,
+    ) -> Self:
         finished, failure = data["finished"], data["failure"]
         return cls(
-            planned=PlannedCell.from_json(data),
+            planned=planned,
             placement=Placement.from_json(data.get("placement") or {}),
             beside=data.get("beside"),
             attempt=data.get("attempt", 1),
@@ -99,9 +137,10 @@ class RepetitionResult:
             elapsed_ns=data["elapsed_ns"],
             finished=None if finished is None else Finished.from_stored(finished),
             failure=None if failure is None else Failure.from_json(failure),
-            files={name: Checksum.from_json(checksum) for name, checksum in data["files"].items()},
+            files=files,
             machine=data.get("machine"),
             keeping_ns=data.get("keeping_ns", {}),
+            partition=partition,
         )
 
 
@@ -112,11 +151,18 @@ def read_result(path: Path, *, key: str, run: str) -> RepetitionResult:
     Raises: DamagedFileError where it is missing, has changed, or belongs elsewhere. UnreadableFileError where it is of
         another schema.
     """
-    try:
+    with refusals(path):
         data = read_sealed(path, known=CELL_SCHEMA)
         if (data["key"], data["run"]) != (key, run):
             raise damaged_file(path, "is the result of another repetition")
         return RepetitionResult.from_json(data)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Raises what reading a file of a run inside raises as a DamagedFileError that names the file."""
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError):
         raise damaged_file(path, MISSING) from None
     except OSError as error:

@@ -1,5 +1,6 @@
 """A run on the disk as a program sees it: what it is, how far it got, and what it measured."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -49,10 +50,13 @@ class StoredRun:
     @property
     def valid(self) -> bool:
         """Whether every repetition of the plan was run and is valid, and in every cell some exchange succeeded."""
-        results = self.results().values()
-        cells = {result.planned.cell for result in results}
-        succeeded = {result.planned.cell for result in results if result.succeeded}
-        return len(results) == self.planned and all(result.valid for result in results) and cells == succeeded
+        cells, succeeded, valid = set(), set(), 0
+        for result in self._store.iter_results():
+            cells.add(result.planned.cell)
+            valid += result.valid
+            if result.succeeded:
+                succeeded.add(result.planned.cell)
+        return valid == self.planned and cells == succeeded
 
     def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
@@ -71,6 +75,10 @@ class StoredRun:
         if record.damaged:
             raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
         raise StoreError(f"{self.directory} has no results yet", hint=hint)
+
+    def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+        """A table of a repetition, by the name of its file; without rows where none was written. Raises: StoreError."""
+        return self._store.table(result, name, schema)
 
     def packets(self, result: RepetitionResult) -> pl.DataFrame | None:
         """The packets of a repetition (docs/result.md); None where they were not kept. Raises: StoreError."""

@@ -1,4 +1,4 @@
-"""A study as plain data that is kept and read again, and the digest of what it measures."""
+"""A study as plain data that is kept and read again, the digest of what it measures, and the names of repetitions."""
 
 import copy
 import hashlib
@@ -31,3 +31,8 @@ def digest(document: Mapping[str, Any]) -> str:
     measured = {"schema": SCHEMA} | {key: document[key] for key in _MEASURING_TABLES if key in document}
     text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def repetition_key(cell: int, repetition: int) -> str:
+    """What names a repetition of a cell."""
+    return f"c{cell:03d}-r{repetition:02d}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
+from crosswind.study.identity import repetition_key
 
 __all__ = ["Cell", "Plan", "PlanItem", "path_seed"]
 
@@ -61,11 +62,6 @@ class Plan:
 def path_seed(study_seed: int, repetition: int) -> int:
     """The seed that all cells of a repetition share, in [0, 2^53), which every JSON reader holds exactly."""
     return int.from_bytes(_hash("path", study_seed, repetition)[:8], "big") >> 11
-
-
-def repetition_key(cell: int, repetition: int) -> str:
-    """What names a repetition of a cell."""
-    return f"c{cell:03d}-r{repetition:02d}"
 
 
 def block_order(study_seed: int, repetition: int, cells: Iterable[int]) -> list[int]:

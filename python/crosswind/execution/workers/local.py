@@ -125,8 +125,8 @@ class LocalWorker(Worker):
 
     def _note_earlier_sessions(self, missing: Sequence[PlannedCell]) -> None:
         """Whether an earlier session kept the budget, and how often a missing repetition missed it."""
-        if any(
-            result.finished is not None and result.finished.kept_budget for result in self._store.results().values()
+        if missing and any(
+            result.finished is not None and result.finished.kept_budget for result in self._store.iter_results()
         ):
             self._admission.handle_budget_kept()
         missed = CellsFolder(self._store.directory, self._store.manifest.id).missed()

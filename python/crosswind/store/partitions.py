@@ -1,0 +1,194 @@
+"""Partitions of a run, `partitions/<number>`: finished repetitions, packed, of which each would be a directory.
+
+    index.json          which repetitions, and the checksum of every file beside it
+    results.parquet     cell, repetition, and their results as JSON
+    samples.parquet     cell, repetition, and the columns of the table; the others likewise
+
+The invariant: a partition is whole and never changes. Its repetitions are directories of `cells/` until it has its
+name, and are removed after that; of one that is there twice, the partition's counts.
+"""
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import polars as pl
+
+from crosswind.record import empty_table, whole_table
+from crosswind.store.checksums import CHANGED, MISSING, Checksum, DamagedFileError, checked_bytes, damaged_file
+from crosswind.store.files import sync_path, sync_tree, write_sealed
+from crosswind.store.partition_index import (
+    INDEX,
+    PARTITION_SCHEMA,
+    PARTITIONS,
+    PartitionIndex,
+    partition_names,
+    read_index,
+)
+from crosswind.store.plan import PlannedCell, StoredPlan
+from crosswind.store.result import RepetitionResult, refusals
+
+RESULTS = "results.parquet"
+
+PACKED_AT_ONCE = 1000
+"""Repetitions of a partition, but for the last of its bytes. A run of fewer stays readable file by file."""
+MOST_BYTES = 32 << 20
+"""Of the files of a partition's repetitions: a partition is read in one piece."""
+_MOST_BYTES_OF_ONE = 1 << 20
+
+TABLES = frozenset(
+    f"{name}.parquet"
+    for name in (
+        "samples", "spent", "pieces", "tcp", "objects", "flows", "connections", "connection_parts", "connection_pieces",
+    )
+)  # fmt: skip
+"""What is packed. A repetition with any other file stays a directory: captures and outputs are for other programs."""
+
+_OWN = ("cell", "repetition")
+
+
+class Partition(PartitionIndex):
+    """One of them, with its tables."""
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """A table of all its repetitions; None where none has it. Raises: DamagedFileError."""
+        return None if name not in self.files else _table(self.directory / name, self.files[name])
+
+    def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+        """The table of one repetition. Raises: DamagedFileError."""
+        if name not in self.files:
+            return empty_table(schema)
+        path, checksum = self.directory / name, self.files[name]
+        start, length = _places(path, checksum).get((planned.cell, planned.repetition), (0, 0))
+        return _shaped(path, checksum, tuple(schema.items())).slice(start, length)
+
+    def results(self, plan: StoredPlan) -> Iterator[RepetitionResult]:
+        """What its repetitions were, each parsed when it is asked for. Raises: DamagedFileError."""
+        table = self.table(RESULTS)
+        path = self.directory / RESULTS
+        if table is None or table.height != len(self.keys):
+            raise damaged_file(path, MISSING if table is None else CHANGED)
+        for key, text in zip(self.keys, table["result"], strict=True):
+            with refusals(path):
+                result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self)
+            yield result
+
+    def damaged_files(self, names: Iterable[str] | None = None) -> Iterator[DamagedFileError]:
+        """Which of its files, or of some of them, are not what was written."""
+        for name, checksum in self.files.items():
+            if names is None or name in names:
+                try:
+                    checked_bytes(self.directory / name, checksum)
+                except DamagedFileError as error:
+                    yield error
+
+
+@lru_cache(maxsize=16)
+def _table(path: Path, checksum: Checksum) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(io.BytesIO(checked_bytes(path, checksum)))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise damaged_file(path, f"cannot be read: {str(error).splitlines()[0]}") from error
+
+
+@lru_cache(maxsize=16)
+def _shaped(path: Path, checksum: Checksum, schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
+    return whole_table(_table(path, checksum), dict(schema))
+
+
+@lru_cache(maxsize=16)
+def _places(path: Path, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
+    """First row and number of rows of each repetition."""
+    runs = _table(path, checksum).select(pl.struct(_OWN).rle().alias("run"))["run"].struct.unnest()
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    start = 0
+    for length, own in runs.iter_rows():
+        places[own["cell"], own["repetition"]] = start, length
+        start += length
+    return places
+
+
+def read_partition(run: Path, name: str, run_id: str) -> Partition:
+    """A partition of a run. Raises: DamagedFileError; UnreadableFileError where it is of another schema."""
+    with refusals(run / PARTITIONS / name / INDEX):
+        index = read_index(run, name, run_id)
+    return Partition(index.directory, index.keys, index.files)
+
+
+def is_packable(result: RepetitionResult) -> bool:
+    """Whether a repetition can be part of a partition: it finished, and left nothing but tables of a small size."""
+    return result.failure is None and TABLES.issuperset(result.files) and result.size_bytes <= _MOST_BYTES_OF_ONE
+
+
+def is_partition(repetitions: int, size_bytes: int) -> bool:
+    """Whether so many repetitions with so many bytes make one."""
+    return repetitions >= PACKED_AT_ONCE or size_bytes >= MOST_BYTES
+
+
+def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResult]]:
+    """Those that make whole partitions; what is left does not fill one."""
+    batch: list[RepetitionResult] = []
+    size_bytes = 0
+    for result in results:
+        batch.append(result)
+        size_bytes += result.size_bytes
+        if is_partition(len(batch), size_bytes):
+            yield batch
+            batch, size_bytes = [], 0
+
+
+def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> None:
+    """Makes a partition of repetitions that are directories, and removes these.
+
+    Raises: DamagedFileError where a file has changed; the directories then stay. OSError.
+    """
+    results = sorted(results, key=lambda result: (result.planned.cell, result.planned.repetition))
+    names = sorted({name for result in results for name in result.files})
+    tables = {name: pl.concat(list(_labelled(run, results, name)), how="diagonal_relaxed") for name in names}
+    texts = list(map(packed_text, results))
+    tables[RESULTS] = pl.DataFrame(
+        {
+            "cell": [result.planned.cell for result in results],
+            "repetition": [result.planned.repetition for result in results],
+            "result": texts,
+        },
+        schema_overrides=dict.fromkeys(_OWN, pl.UInt32),
+    )
+    write_partition(run, run_id, [result.key for result in results], tables)
+    for result in results:
+        shutil.rmtree(run / "cells" / result.key)
+
+
+def packed_text(result: RepetitionResult) -> str:
+    """A result as its row of RESULTS has it."""
+    return json.dumps(result.packed_json(), separators=(",", ":"), ensure_ascii=False)
+
+
+def write_partition(run: Path, run_id: str, keys: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> None:
+    """Writes a partition under another name, syncs it, and renames it. Raises: OSError."""
+    numbers = [int(name) for name in partition_names(run)]
+    place = run / PARTITIONS / f"{max(numbers, default=-1) + 1:05d}"
+    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    for name, table in tables.items():
+        table.write_parquet(part / name, compression="zstd")
+    files = {name: Checksum.of(part / name).as_json() for name in tables}
+    write_sealed(part / INDEX, {"schema": PARTITION_SCHEMA, "run": run_id, "keys": list(keys), "files": files})
+    sync_tree(part)
+    part.rename(place)
+    sync_path(place.parent)
+
+
+def _labelled(run: Path, results: Iterable[RepetitionResult], name: str) -> Iterator[pl.DataFrame]:
+    for result in results:
+        checksum = result.files.get(name)
+        if checksum is not None:
+            content = checked_bytes(run / "cells" / result.key / name, checksum)
+            own = {"cell": result.planned.cell, "repetition": result.planned.repetition}
+            labels = [pl.lit(value, dtype=pl.UInt32).alias(label) for label, value in own.items()]
+            yield pl.read_parquet(io.BytesIO(content), parallel="none").select(*labels, pl.all())
