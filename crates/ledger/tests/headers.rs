@@ -119,6 +119,8 @@ fn options_are_read_as_far_as_they_go() {
     let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
     let expected = TcpOptions { window_shift: Some(7), largest_segment: 1460, sack_permitted: true, has_sack: false };
     assert_eq!(options(&syn), expected);
+    // A kind that nobody knows is skipped by its length (RFC 9293, 3.1).
+    assert_eq!(options(&[255, 3, 3, 3, 3, 7, 0, 0]), TcpOptions { window_shift: Some(7), ..NO_OPTIONS });
     let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9];
     assert_eq!(options(&sack), TcpOptions { has_sack: true, ..NO_OPTIONS });
     // What follows the end, a length that is too short and one that is too long are not read.

@@ -2,7 +2,10 @@
 
 use crosswind_ledger::{Headers, TcpOptions};
 use crosswind_path::Ecn;
-use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, UdpSlice};
+use etherparse::{
+    IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionReadError, TcpSlice,
+    UdpSlice,
+};
 
 /// What etherparse reads from `packet`; `None` where it gives up, or where the two parsers differ on purpose.
 pub fn oracle(packet: &[u8]) -> Option<Headers> {
@@ -58,7 +61,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             headers.sequence = tcp.sequence_number();
             headers.acknowledgement = tcp.acknowledgment_number();
             headers.window = tcp.window_size();
-            headers.options = options(&tcp);
+            headers.options = options(&tcp)?;
             headers.flags = flags(&tcp);
         }
         IpNumber::UDP => {
@@ -80,10 +83,18 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     Some(headers)
 }
 
-/// As far as etherparse can read them.
-fn options(tcp: &TcpSlice<'_>) -> TcpOptions {
+/// As far as etherparse can read them; `None` where it ends at an option that ours skips by its length (RFC 9293): one that it does not
+/// know, and timestamps of a wrong length.
+fn options(tcp: &TcpSlice<'_>) -> Option<TcpOptions> {
     let mut options = TcpOptions::default();
-    for option in tcp.options_iterator().map_while(Result::ok) {
+    for option in tcp.options_iterator() {
+        let option = match option {
+            Ok(option) => option,
+            Err(TcpOptionReadError::UnknownId(_) | TcpOptionReadError::UnexpectedSize { option_id: 8, .. }) => {
+                return None;
+            }
+            Err(_) => break,
+        };
         match option {
             TcpOptionElement::MaximumSegmentSize(size) => options.largest_segment = size,
             TcpOptionElement::WindowScale(shift) => options.window_shift = Some(shift),
@@ -92,7 +103,7 @@ fn options(tcp: &TcpSlice<'_>) -> TcpOptions {
             TcpOptionElement::Noop | TcpOptionElement::Timestamp(..) => {}
         }
     }
-    options
+    Some(options)
 }
 
 fn flags(tcp: &TcpSlice<'_>) -> u8 {
