@@ -4,6 +4,7 @@ use crate::demand::Demand;
 use crate::event::write_line;
 use crate::{Cell, CellError, ErrorKind, Flow};
 use crosswind_host::{HostClock, HostConfig};
+use crosswind_workload::{Warning, WarningReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Deserializer, Value};
@@ -31,6 +32,8 @@ pub struct Checked {
     pub demand: Demand,
     /// Whether nothing in it is left to chance: in virtual time it comes out the same with every seed.
     pub exact: bool,
+    /// What a reader of its results should know, as far as that can be told before it runs.
+    pub warnings: Vec<WarningReport>,
 }
 
 /// A cell that cannot be run.
@@ -75,8 +78,9 @@ fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellErr
     match cell {
         Ok(cell) => {
             let (demand, exact) = (cell.demand(), cell.is_exact());
+            let warnings = cell.foreseen().iter().map(Warning::report).collect();
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
-            Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact })))
+            Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, warnings })))
         }
         Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, message, hint }) => {
             Ok(Answer::Refused(Refused { index, kind, key, message, hint }))

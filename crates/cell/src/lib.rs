@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod files;
 mod flows;
+mod foreseen;
 pub mod network;
 mod own_drops;
 

@@ -11,6 +11,7 @@ use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event, Flow, FlowReport};
+use crosswind_host::netem::QdiscChange;
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
@@ -80,7 +81,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let ended = testbed.finish()?;
     let all_traffic = counters.read();
     let written = files.finish()?;
+    measured.warnings.extend(cell.foreseen());
     measured.warnings.extend(warnings(&ended, &written));
+    measured.warnings.extend(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)));
     measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
@@ -214,6 +217,13 @@ fn warnings(ended: &TestbedReport, written: &SinkReport) -> impl Iterator<Item =
         .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
         .chain(missing(written.capture_missed))
         .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
+}
+
+/// Changes of netem's settings that the kernel had later than a packet may be.
+fn late_changes(cell: &Cell, changes: &[QdiscChange]) -> Option<Warning> {
+    let late = changes.iter().filter(|change| change.late_ns > cell.budget.delay_error_p99_ns).count();
+    let most_ns = changes.iter().map(|change| change.late_ns).max()?;
+    (late > 0).then_some(Warning::ChangesLate { late, all: changes.len(), most_ns })
 }
 
 /// Packets that waited in the hosts' devices show the machine's limit, not the path's.
@@ -439,4 +449,25 @@ impl Cell {
 /// A time that 0 leaves out.
 fn some_time(ns: Option<u64>) -> Option<Duration> {
     ns.filter(|&ns| ns > 0).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_change_that_the_kernel_has_later_than_a_packet_may_be_is_a_warning() {
+        let cell = Cell::from_value(json!({
+            "schema": "crosswind.cell/1", "budget": {"delay_error_p99_ns": 1_000_000}, "workload": {"kind": "echo", "transport": "tcp"},
+        }));
+        let changes =
+            |late: &[u64]| -> Vec<_> { late.iter().map(|&late_ns| QdiscChange { due_ns: 0, late_ns }).collect() };
+        let cell = cell.unwrap();
+        assert_eq!(late_changes(&cell, &changes(&[1_000_000, 400])), None);
+        assert_eq!(
+            late_changes(&cell, &changes(&[400, 1_000_001, 2_500_000])),
+            Some(Warning::ChangesLate { late: 2, all: 3, most_ns: 2_500_000 })
+        );
+    }
 }

@@ -112,6 +112,46 @@ fn the_demand_of_a_cell_says_what_its_path_does() {
 }
 
 #[test]
+fn a_black_hole_in_which_something_vanishes_is_foreseen() {
+    let warned = |workload: Value, path: Value, host: Value| {
+        let mut cell = cell(&workload);
+        (cell["path"], cell["host"]) = (path, host);
+        let (answers, _) = answers(&cell.to_string());
+        let warnings = answers[0]["warnings"].as_array().unwrap();
+        warnings.iter().map(|warning| warning["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let hole = |mtu: u32| json!({"forward": {"link_mtu_bytes": mtu, "mtu_black_hole": true}});
+    let upload = || json!({"kind": "transfer", "transport": "tcp", "size_bytes": 5000, "direction": "upload"});
+    let found = warned(upload(), hole(1400), json!({}));
+    assert!(
+        found.len() == 1 && found[0].starts_with("packets over 1400 bytes from client to server vanish"),
+        "{found:?}"
+    );
+    // ICMP tells; TCP probes; the hosts send no larger ones; nothing large goes that way; QUIC probes by itself.
+    let with_icmp = json!({"forward": {"link_mtu_bytes": 1400}});
+    assert!(warned(upload(), with_icmp, json!({})).is_empty());
+    assert!(warned(upload(), hole(1400), json!({"tcp_mtu_probing": "black-hole"})).is_empty());
+    assert!(warned(upload(), hole(1500), json!({})).is_empty());
+    let download = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 5000, "direction": "download"});
+    assert!(warned(download, hole(1400), json!({})).is_empty());
+    let quic = json!({"kind": "transfer", "transport": "quic", "size_bytes": 5000, "direction": "upload"});
+    assert!(warned(quic, hole(1400), json!({})).is_empty());
+    // 20 bytes of IPv4 and 32 of TCP, or 8 of UDP.
+    let echo = |transport: &str, size: u64| json!({"kind": "echo", "transport": transport, "size_bytes": size});
+    assert!(warned(echo("tcp", 1348), hole(1400), json!({})).is_empty());
+    assert_eq!(warned(echo("tcp", 1349), hole(1400), json!({})).len(), 1);
+    assert!(warned(echo("udp", 1372), hole(1400), json!({})).is_empty());
+    assert!(warned(echo("udp", 1373), hole(1400), json!({}))[0].ends_with("larger messages are lost, each of them"));
+    // A tunnel for a time, on the way back.
+    let tunnel = json!({"reverse": {"mtu_black_hole": true}, "changes": [{"start_ns": 9, "for_ns": 9, "reverse": {"link_mtu_bytes": 1280}}]});
+    let found = warned(echo("tcp", 1400), tunnel, json!({}));
+    assert!(
+        found.len() == 1 && found[0].starts_with("packets over 1280 bytes from server to client vanish"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn the_demand_of_a_cell_says_what_its_workload_sends() {
     assert_eq!(
         traffic_of(&json!({"kind": "echo", "transport": "tcp", "size_bytes": 900, "direction": "upload",

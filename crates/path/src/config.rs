@@ -188,6 +188,24 @@ impl Change {
         (course, rows.collect())
     }
 
+    /// Whether a packet ever has a shorter delay in one direction because of it than one before; `base` is what there is without it.
+    fn shortens_delay(&self, side: Side, base: &DirectionConfig) -> bool {
+        let base = base.delay.delay.as_nanos();
+        let (course, rows) = self.course(side, 0);
+        let mut delays: Vec<_> =
+            rows.iter().map(|row| row.get("delay_ns").and_then(Value::as_u64).unwrap_or(base)).collect();
+        if course.length.is_some() {
+            delays.push(delays[0]);
+        }
+        if course.period.lasting.is_some() {
+            delays.push(base);
+        }
+        if course.period.start > Instant::ZERO || self.keys.spread > Duration::ZERO {
+            delays.insert(0, base);
+        }
+        delays.windows(2).any(|two| two[1] < two[0])
+    }
+
     /// When it holds; `word` decides how much later than `start` it begins.
     fn period(&self, word: u64) -> Period {
         let spread = u128::from(self.keys.spread.as_nanos()) + 1;
@@ -432,10 +450,22 @@ impl PathConfig {
             effect = effect.then(means.effect());
         }
         Effect {
+            reorders: self.hops.iter().any(|hop| self.reorders(hop, side)),
             changes: effect.changes || self.changes.iter().any(|change| change.names(side).next().is_some()),
             outage: self.longest_outage(side),
             ..effect
         }
+    }
+
+    /// Whether a hop ever lets a packet leave before one that entered earlier.
+    fn reorders(&self, hop: &Hop, side: Side) -> bool {
+        let (mut may, mut does) = (false, false);
+        for config in self.variants_of(hop, side) {
+            may |= config.delay.reorder;
+            does |= config.effect().reorders;
+        }
+        let mut changes = self.changes.iter().filter(|change| change.is_of(hop));
+        does || may && changes.any(|change| change.shortens_delay(side, hop.side(side)))
     }
 
     /// The longest time for which a change loses every packet in one direction.
@@ -451,6 +481,14 @@ impl PathConfig {
     /// The smallest MTU that there is at some time in one direction.
     pub fn least_mtu(&self, side: Side) -> Option<u32> {
         self.variants(side).filter_map(|config| config.effect().mtu_bytes).min()
+    }
+
+    /// The largest packet that passes in one direction where, at some time, larger ones vanish without a word; none where none do.
+    pub fn black_hole(&self, side: Side) -> Option<u32> {
+        self.variants(side)
+            .filter(|config| config.mtu.mtu_black_hole)
+            .filter_map(|config| config.mtu.link_mtu_bytes)
+            .min()
     }
 
     /// Whether the path does something else to the same packets with another seed.

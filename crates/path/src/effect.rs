@@ -37,7 +37,7 @@ pub struct Effect {
     pub mtu_bytes: Option<u32>,
     /// Whether it delays packets at random.
     pub random_delay: bool,
-    /// Whether a packet may leave before one that entered earlier.
+    /// Whether a packet may leave before one that entered earlier, also where settings change.
     pub reorders: bool,
     /// Whether the queue drops or marks packets before it is full.
     pub manages_queue: bool,

@@ -3,7 +3,7 @@
 
 use crosswind_path::delay::DelaySettings;
 use crosswind_path::world::World;
-use crosswind_path::{Direction, DirectionConfig, ElementSettings, Packet};
+use crosswind_path::{Direction, DirectionConfig, ElementSettings, Packet, PathConfig, Side};
 use crosswind_units::{Duration, Instant, Seed};
 use serde_json::{Value, json};
 
@@ -174,6 +174,36 @@ fn distances_between_packets_that_overtake_are_those_of_netem() {
         assert_eq!(effect.delay, Duration::from_nanos((1e6 * (1.0 - overtaking)).round() as u64));
         assert!(effect.reorders && effect.random_delay);
     }
+}
+
+#[test]
+fn a_delay_that_shrinks_lets_packets_overtake_only_where_they_may() {
+    let reorders = |change: Value, reorder: bool| {
+        let path = json!({"forward": {"delay_ns": 50, "reorder": reorder}, "changes": [change]});
+        PathConfig::from_object(path.as_object().unwrap()).unwrap().effect(Side::Forward).reorders
+    };
+    let change = |delay_ns: u64, start_ns: u64, for_ns: Option<u64>| {
+        let mut change = json!({"start_ns": start_ns, "forward": {"delay_ns": delay_ns}});
+        for_ns.inspect(|for_ns| change["for_ns"] = (*for_ns).into());
+        change
+    };
+    // Shorter for good, shorter for a while, longer for a while: at its end it shrinks.
+    for shrinks in [change(20, 9, None), change(20, 9, Some(9)), change(90, 9, Some(9)), change(90, 0, Some(9))] {
+        assert!(reorders(shrinks.clone(), true) && !reorders(shrinks, false));
+    }
+    // Longer for good; shorter from the first packet on for good; of the other direction; of another key.
+    let reverse = json!({"start_ns": 9, "reverse": {"delay_ns": 20}});
+    for stays in [change(90, 9, None), change(20, 0, None), reverse, json!({"start_ns": 9, "forward": {"loss": 1}})] {
+        assert!(!reorders(stays, true));
+    }
+    let later = json!({"start_ns": 9, "forward": {"delay_ns": 20, "reorder": true}});
+    assert!(reorders(later, false));
+    let traced = |text: &'static str, once: bool| {
+        let path = json!({"forward": {"delay_ns": 50, "reorder": true}, "changes": [{"trace": "t", "once": once}]});
+        PathConfig::read(path.as_object().unwrap(), &|_| Ok(text.to_owned())).unwrap().effect(Side::Forward).reorders
+    };
+    assert!(traced("time delay\n0 10\n1 5\n2 20\n", true) && !traced("time delay\n0 10\n1 15\n2 20\n", true));
+    assert!(traced("time delay\n0 10\n1 15\n2 20\n", false), "the trace begins again with the shortest");
 }
 
 #[test]

@@ -176,10 +176,7 @@ proptest! {
         for (index, &(at, size)) in sends.iter().enumerate() {
             world.arrive_at(Instant::from_nanos(at), arrival(index, size));
         }
-        // A delay that shrinks lets packets overtake where they may, with or without jitter.
-        let may = path.hops.iter().any(|hop| hop.side(side).delay.reorder);
-        let may_later = path.changes.iter().any(|change| change.side(side).get("reorder") == Some(&true.into()));
-        let overtakes = path.effect(side).reorders || may || may_later;
+        let overtakes = path.effect(side).reorders;
         let mut seen = BTreeSet::new();
         let mut last = None;
         let mut last_index = BTreeMap::new();

@@ -12,6 +12,18 @@ pub enum Warning {
         host: &'static str,
         datagrams: u64,
     },
+    /// Packets that are larger than `mtu_bytes` vanish. `side`: the direction, as `forward`. `datagrams`: whether messages go over UDP.
+    BlackHole {
+        side: &'static str,
+        mtu_bytes: u32,
+        datagrams: bool,
+    },
+    /// Of the changes of netem's settings, how many the kernel had late, and by how much at most.
+    ChangesLate {
+        late: usize,
+        all: usize,
+        most_ns: u64,
+    },
     CaptureIncomplete {
         packets: u64,
     },
@@ -85,6 +97,34 @@ impl Warning {
                     "the {host}'s socket was full for {datagrams} datagrams that the path delivered: they count as lost, but not by the path"
                 ),
                 Some("a larger receive buffer (host.receive_buffer), or fewer messages at a time"),
+            ),
+            Self::BlackHole { side, mtu_bytes, datagrams } => {
+                let way = if *side == "forward" { "client to server" } else { "server to client" };
+                let (what, hint) = if *datagrams {
+                    (
+                        "larger messages are lost, each of them",
+                        "smaller messages (workload.size), or ICMP (path.mtu_black_hole = false)",
+                    )
+                } else {
+                    (
+                        "TCP, which does not probe here, sends them again until it gives up",
+                        "let TCP probe (host.tcp_mtu_probing = \"black-hole\"), let ICMP tell it (path.mtu_black_hole = false), or give the hosts this MTU \
+                         (path.mtu)",
+                    )
+                };
+                (
+                    "black_hole",
+                    format!("packets over {mtu_bytes} bytes from {way} vanish without a word of ICMP: {what}"),
+                    Some(hint),
+                )
+            }
+            Self::ChangesLate { late, all, most_ns } => (
+                "changes_late",
+                format!(
+                    "the kernel had {late} of {all} changes of netem's settings late, by up to {:.1} ms: until then the path was the one before",
+                    *most_ns as f64 / 1e6
+                ),
+                Some("run it in virtual time, with fewer jobs (--jobs 1), or with path.backend tun"),
             ),
             Self::CaptureIncomplete { packets } => (
                 "capture_incomplete",

@@ -37,6 +37,7 @@ from crosswind.path_effect import NO_EFFECT, PathEffect
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
+from crosswind.warning import ResultWarning
 
 START_TIMEOUT_S = 30.0
 TIMEOUT_OF_A_CELL_S = 0.01
@@ -83,6 +84,7 @@ class _Checked:
     cell: dict[str, Any]
     demand: Demand
     exact: bool
+    warnings: tuple[ResultWarning, ...]
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class CheckedCell:
     Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in; nobody here looks
         into it. demand, surroundings: what forecasts are made from. is_virtual: whether it runs in virtual time.
         exact: whether it does and nothing in it is left to chance, so that every repetition comes out the same.
+        warnings: what a reader of its results should know, as far as that can be told before it runs.
     """
 
     cell: Cell
@@ -115,6 +118,7 @@ class CheckedCell:
     surroundings: Surroundings
     is_virtual: bool = False
     exact: bool = False
+    warnings: tuple[ResultWarning, ...] = ()
 
     @property
     def effect(self) -> PathEffect:
@@ -187,6 +191,22 @@ class CheckedCell:
         }
 
 
+def foreseen(checked: Sequence[CheckedCell]) -> dict[ResultWarning, list[int]]:
+    """What can be told of some cells before they run, and which each warning is of, by their indices."""
+    cells: dict[ResultWarning, list[int]] = {}
+    for cell in checked:
+        for warning in cell.warnings:
+            cells.setdefault(warning, []).append(cell.cell.index)
+    return cells
+
+
+def foreseen_sentences(checked: Sequence[CheckedCell]) -> Iterator[str]:
+    """The same in words."""
+    for warning, cells in foreseen(checked).items():
+        some = f"in {len(cells)} of {len(checked)} cells, " if len(cells) < len(checked) else ""
+        yield f"{some}{warning.sentence}"
+
+
 def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     """Every cell of a study, in the order of its index, as crosswind-cell fills it in.
 
@@ -257,7 +277,9 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
     )
     is_virtual = view.host.clock == "virtual"
     demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand
-    return CheckedCell(cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact)
+    return CheckedCell(
+        cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact, answer.warnings
+    )
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cell.check import CheckedCell, check_study, foreseen, foreseen_sentences
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
@@ -76,10 +76,11 @@ def command(
     costs = plan_costs(plan, checked, packets=packets, capture=capture, learned=learned) if checked else None
     needed = needed_for(wanted, checked, pilot) if pilot is not None else []
     seconds = seconds_of_a_repetition(pilot) if pilot is not None else {}
-    for text in too_fast(checked, read_carried()):
+    for text in (*foreseen_sentences(checked), *too_fast(checked, read_carried())):
         click.echo(f"warning: {text}", err=True)
     if as_json:
         document = as_dict(planned, costs, checked=remark, order=order)
+        document["warnings"] = [warning.model_dump() | {"cells": cells} for warning, cells in foreseen(checked).items()]
         document |= {"precision": precision_as_json(needed, seconds)} if needed else {}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return

@@ -4,12 +4,12 @@ And what running that plan is forecast to take.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cell.check import CheckedCell, check_study, foreseen_sentences
 from crosswind.errors import StudyError
 from crosswind.execution.durations import Durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
@@ -64,8 +64,12 @@ def refuse_unknown_models(study: Study) -> None:
             raise StudyError(f'{place}: "{unknown[0]}" is not a model', hint=f"known: {', '.join(MODELS)}")
 
 
-def planned_cells(study: Study, options: Options, *, binary: Path) -> tuple[PlannedCell, ...]:
+def planned_cells(
+    study: Study, options: Options, *, binary: Path, remark: Callable[[str], None] = lambda _: None
+) -> tuple[PlannedCell, ...]:
     """The plan of a study: each repetition with its cell as crosswind-cell takes it and what it is forecast to take.
+
+    Args: remark: is told what can be foreseen of the cells.
 
     Raises: StudyError when a cell is impossible, or cannot measure what is asked. EngineError when crosswind-cell
         cannot say.
@@ -73,6 +77,8 @@ def planned_cells(study: Study, options: Options, *, binary: Path) -> tuple[Plan
     asked = asdict(options) | {"profile": options.profile or study.profile}
     checked = check_study(study, binary=binary)
     refuse_unmeasured(study, checked, profile=options.profile)
+    for text in foreseen_sentences(checked):
+        remark(text)
     return tuple(_planned(item, checked[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
 
 

@@ -83,7 +83,7 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = planned_cells(study, options.files, binary=binary)
+    plan = planned_cells(study, options.files, binary=binary, remark=options.remark)
     if options.on is None:
         for text in too_fast(plan, read_carried()):
             options.remark(text)

@@ -1,0 +1,55 @@
+//! What a cell will run into, which can be told before it runs.
+
+use crate::Cell;
+use crosswind_host::{Family, MtuProbing};
+use crosswind_path::Side;
+use crosswind_transport::Carrier;
+use crosswind_workload::{TrafficPattern, Warning};
+
+/// Bytes of headers: RFC 791, 8200, 9293 with timestamps, and 768.
+const IPV4: u64 = 20;
+const IPV6: u64 = 40;
+const TCP: u64 = 32;
+const UDP: u64 = 8;
+
+impl Cell {
+    /// Warnings that hold whatever happens.
+    pub fn foreseen(&self) -> Vec<Warning> {
+        Side::BOTH.into_iter().filter_map(|side| self.black_hole(side)).collect()
+    }
+
+    /// Packets that vanish for their size, where their sender never learns of it.
+    fn black_hole(&self, side: Side) -> Option<Warning> {
+        let mtu_bytes = self.path.directions.black_hole(side).filter(|mtu| *mtu < self.path.mtu_bytes)?;
+        let carrier = self.workload.connections().map_or(Carrier::Tcp, |needs| needs.transport.features().carrier);
+        let header = match carrier {
+            // QUIC searches for the largest packet that passes, and takes no word for it.
+            Carrier::Quic => return None,
+            Carrier::Tcp if !matches!(self.host.tcp_mtu_probing, None | Some(MtuProbing::Off)) => return None,
+            Carrier::Tcp => TCP,
+            Carrier::Udp => UDP,
+        };
+        let ip = if self.path.family == Family::Ipv6 { IPV6 } else { IPV4 };
+        let is_too_large = largest_message(&self.workload.traffic(), side)? + header + ip > u64::from(mtu_bytes);
+        is_too_large.then_some(Warning::BlackHole { side: side.name(), mtu_bytes, datagrams: carrier == Carrier::Udp })
+    }
+}
+
+/// The largest message that goes in one direction, in bytes; none where that has none.
+fn largest_message(traffic: &TrafficPattern, side: Side) -> Option<u64> {
+    let forward = side == Side::Forward;
+    match *traffic {
+        TrafficPattern::Exchanges { request_bytes, reply_bytes, .. } => {
+            Some(if forward { request_bytes } else { reply_bytes })
+        }
+        TrafficPattern::Transfers { size_bytes, upload, .. } => {
+            (upload == forward).then_some(size_bytes.unwrap_or(u64::from(u32::MAX)))
+        }
+        TrafficPattern::Streams { size_bytes, .. } => Some(size_bytes),
+        TrafficPattern::Pages { html_bytes, objects_bytes, objects, request_bytes, .. } => {
+            Some(if forward { request_bytes } else { html_bytes.max(objects_bytes / u64::from(objects.max(1))) })
+        }
+        TrafficPattern::Unknown {} => Some(u64::from(u32::MAX)),
+        TrafficPattern::Handshakes { .. } => None,
+    }
+}
