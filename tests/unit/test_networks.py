@@ -43,7 +43,7 @@ FROM_THEIR_FILES = {
 
 
 def number(network: Network, way: str, key: str) -> int:
-    value = network.directions[way][key].value
+    value = network.hops[""][way][key].value
     assert isinstance(value, int)
     return value
 
@@ -89,17 +89,22 @@ def test_the_networks_that_were_asked_for_are_there() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_number_of_a_network_has_a_source(name: str) -> None:
     network = NETWORKS[name]
-    of_family = [key for source in network.family_sources for key in source.keys if key in network.settings]
     own = [key for source in network.own_sources for key in source.keys]
-    sourced = [*own, *(key for key in of_family if key not in own)]
-    assert sorted(sourced) == sorted(network.settings)
+    assert len(set(own)) == len(own)
+    assert set(own) <= set(network.settings)
+    sourced = [key for key in network.settings if any(source.is_of(key) for source in network.sources)]
+    assert sourced == list(network.settings)
     assert all(source.text and not source.text.endswith(".") for source in network.sources)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
-    keys = "\n".join(f'{key} = "{text}"' for key, text in NETWORKS[name].keys.items())
-    (written,) = checked(study(f"[path]\n{keys}\n{ECHO}"))
+    keys = "".join(
+        (f'[[path.hop]]\nname = "{hop}"\n' if hop else "[path]\n")
+        + "".join(f'{key} = "{text}"\n' for key, text in own.items())
+        for hop, own in NETWORKS[name].keys.items()
+    )
+    (written,) = checked(study(f"{keys}{ECHO}"))
     # A change has a name of its own there: the test of a network that changes looks at it.
     assert dict(written.parameters["path"]) == {key: own for key, own in path_of(name).items() if key != "changes"}
 
@@ -176,6 +181,90 @@ def test_a_hop_has_the_changes_of_its_network(monkeypatch: pytest.MonkeyPatch) -
     overlapping = own.replace('"line"', '"air"')
     with pytest.raises(StudyError, match=r"path\.hop\.air\.network \(4g\)"):
         checked(study(hops + overlapping + ECHO))
+
+
+def of_two_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes 4g a network of two hops, of which one changes."""
+    roaming = {"name": "roaming", "hop": "wifi", "every": "15s", "for": "1s", "loss": "100%"}
+    hops = [
+        {"name": "wifi", "delay": "2ms", "loss": "1%"},
+        {"name": "line", "delay": "9ms", "forward": {"rate": "1mbit"}, "reverse": {"rate": "5mbit"}},
+    ]
+    sources = (Source("wifi.delay", "here"), Source("line.delay", "there"), Source("loss, rate", "nowhere"))
+    monkeypatch.setitem(NETWORKS, "4g", Network("4g", "two hops", {"hop": hops, "at": [roaming]}, sources))  # type: ignore[misc]
+
+
+def test_a_network_may_have_several_hops_and_changes_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_two_hops(monkeypatch)
+    path = path_of("4g")
+    assert [hop["name"] for hop in path["hops"]] == ["wifi", "line"]
+    wifi, line = path["hops"]
+    assert wifi["forward"] == wifi["reverse"] == defaults() | {"delay_ns": 2_000_000, "loss": 0.01}
+    assert (line["forward"]["rate_bps"], line["reverse"]["rate_bps"]) == (1_000_000, 5_000_000)
+    (change,) = path["changes"]
+    assert (change["name"], change["hop"], change["forward"]) == ("4g roaming", "wifi", {"loss": 1})
+    assert note_of('"4g"', "reverse.rate = '2mbit'") == (
+        "Network 4g (two hops) sets path.hop.wifi.delay = 2ms, path.hop.wifi.loss = 1%, path.hop.line.delay = 9ms, "
+        "path.hop.line.forward.rate = 1mbit and path.at.roaming = (for 1s, every 15s, hop wifi, loss 100%); the study "
+        "itself sets path.reverse.rate. Numbers: wifi.delay: here; line.delay: there; loss, rate: nowhere."
+    )
+
+
+def test_a_key_beside_a_network_of_hops_means_the_only_hop_that_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_two_hops(monkeypatch)
+    wifi, line = path_of("4g", 'rate = "3mbit"\nloss = "2%"')["hops"]
+    assert (line["forward"]["rate_bps"], line["reverse"]["rate_bps"], wifi["forward"]["rate_bps"]) == (
+        3_000_000,
+    ) * 2 + (None,)
+    assert (wifi["forward"]["loss"], line["forward"]["loss"]) == (0.02, 0.0)
+    # A key of the study's own counts at all times.
+    assert "changes" not in path_of("4g", 'loss = "2%"')
+    named = path_of("4g", '[[path.hop]]\nname = "line"\nloss = "3%"\nforward.delay = "1ms"')["hops"]
+    assert [hop["name"] for hop in named] == ["wifi", "line"]
+    assert (named[1]["forward"]["loss"], named[1]["forward"]["delay_ns"], named[1]["reverse"]["delay_ns"]) == (
+        0.03,
+        1_000_000,
+        9_000_000,
+    )
+    base = Study.from_toml(NETWORK.format('"4g"', ""), name="s")
+    (cell,) = checked(base.with_overrides({"path.hop.line.queue": "7p", "path.rate": "2mbit"}))
+    assert cell.parameters["path"]["hops"][1]["forward"]["queue"] == {"packets": 7}
+    # Beside a network of one hop, each level with its own.
+    one, two = checked(Study.from_toml(NETWORK.format('["lan", "4g"]', 'loss = "2%"'), name="s"))
+    assert one.parameters["path"]["forward"]["loss"] == two.parameters["path"]["hops"][0]["forward"]["loss"] == 0.02
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "hint"),
+    [
+        (
+            'delay = "1ms"',
+            "s:3: path.delay does not say which hop of 4g it is of",
+            "write path.hop.wifi.delay or path.hop.line.delay",
+        ),
+        (
+            'forward.jitter = "1ms"',
+            "s:3: path.forward.jitter does not say which hop of 4g it is of",
+            "write path.hop.wifi.forward.jitter or path.hop.line.forward.jitter",
+        ),
+        (
+            '[[path.hop]]\nname = "vpn"\nloss = "1%"',
+            "s:5: path.hop[1].loss: the network 4g has no hop vpn",
+            "its hops: wifi, line",
+        ),
+    ],
+)
+def test_a_key_of_no_clear_hop_is_refused(monkeypatch: pytest.MonkeyPatch, more: str, message: str, hint: str) -> None:
+    of_two_hops(monkeypatch)
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(NETWORK.format('"4g"', more), name="s")
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_network_of_hops_is_no_hop(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_two_hops(monkeypatch)
+    with pytest.raises(StudyError, match=r"path\.hop\[1\]\.network: 4g has several hops, and cannot be one"):
+        study('[[path.hop]]\nname = "air"\nnetwork = "4g"\n' + ECHO)
 
 
 def test_the_keys_of_a_network_that_changes_are_a_study(monkeypatch: pytest.MonkeyPatch, crosswind: Crosswind) -> None:

@@ -13,9 +13,9 @@ from crosswind.errors import StudyError
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import FLOW, HOP, names_of
+from crosswind.study.keys import FLOW, names_of
 from crosswind.study.parts import Part
-from crosswind.study.resolve import changes_of, network_behind, resolve
+from crosswind.study.resolve import changes_of, hops_of, network_behind, resolve
 
 _DOTTED = re.compile(
     r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|flows\.[0-9]+(?:\.workload)?|host|workload|budget)"
@@ -91,10 +91,10 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
 
 def _owner(found: re.Match[str], cell: Cell) -> str:
     """The study's name of a hop, a change or a flow of the cell: `path.hop.wifi` of `path.hops.0`."""
-    named = {"hops": HOP, "flows": FLOW}.get(found[1])
-    owners = list(changes_of(cell.settings))
-    if named is not None:
-        owners = [f"{named}.{name}" for name in names_of(named, cell.settings)]
+    if found[1] == "flows":
+        owners = [f"{FLOW}.{name}" for name in names_of(FLOW, cell.settings)]
+    else:
+        owners = list(hops_of(cell.settings) if found[1] == "hops" else changes_of(cell.settings))
     number = int(found[2])
     return owners[number] if number < len(owners) else found[0]
 

@@ -14,7 +14,7 @@ from crosswind.study.cells import Cell
 from crosswind.study.keys import FLOW, HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.network_files import place_of
-from crosswind.study.resolve import Resolved, changes_of, resolve
+from crosswind.study.resolve import Resolved, changes_of, hops_of, resolve
 from crosswind.units import Queue
 
 SCHEMA = "crosswind.cell/1"
@@ -30,10 +30,11 @@ def cell_json(cell: Cell, budget: Mapping[str, Level]) -> Json:
     groups = {group: _object(settings) for group, settings in resolve(cell.settings).items()}
     keys = {key.study: key for key in catalog().budget.keys}
     path = dict(groups["path"])
-    if names := names_of(HOP, cell.settings):
-        path["hops"] = [{"name": name, **_both(groups, f"{HOP}.{name}")} for name in names]
-    else:
+    hops = hops_of(cell.settings)
+    if hops == ("path",):
         path |= _both(groups, "path")
+    else:
+        path["hops"] = [{"name": hop.removeprefix(f"{HOP}."), **_both(groups, hop)} for hop in hops]
     if changes := changes_of(cell.settings):
         path["changes"] = [{"name": name, **groups[key], **_both(groups, key)} for key, name in changes.items()]
     flows = []

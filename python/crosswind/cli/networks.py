@@ -72,8 +72,9 @@ def _print_one(console: Console, network: Network) -> None:
 
 
 def _as_study(network: Network) -> Iterator[str]:
-    yield "[path]"
-    yield from (f'{key} = "{text}"' for key, text in network.keys.items())
+    for name, keys in network.keys.items():
+        yield f'[[path.hop]]\nname = "{name}"' if name else "[path]"
+        yield from (f'{key} = "{text}"' for key, text in keys.items())
     for change in network.changes:
         yield "\n[[path.at]]"
         yield from (f'{key} = "{text}"' for key, text in {"name": change.name, **change.keys}.items())
@@ -81,12 +82,18 @@ def _as_study(network: Network) -> Iterator[str]:
 
 def _as_dict(network: Network) -> dict[str, Any]:
     names = {key.study: key.name for key in catalog().direction_keys}
+    hops = {
+        name: {
+            "keys": network.keys[name],
+            **{way: direction_as_json(settings, names) for way, settings in directions.items()},
+        }
+        for name, directions in network.hops.items()
+    }
     changes = [{"name": change.name, "keys": change.keys} for change in network.changes]
     return {
         "name": network.name,
         "what": network.what,
-        "keys": network.keys,
-        **{way: direction_as_json(settings, names) for way, settings in network.directions.items()},
+        **({"hops": [{"name": name, **hop} for name, hop in hops.items()]} if network.hop_names else hops[""]),
         **({"changes": changes} if changes else {}),
         "sources": [{"of": source.of, "text": source.text} for source in network.sources],
     }

@@ -31,10 +31,13 @@ class NetworkColumn:
         """The texts of a network, one for each title; empty where it sets nothing."""
         if self.sum:
             return (format_duration(round(sum(values_of(network, self.means)))),)
-        values = [level.text for way in _DOWN_AND_UP if (level := network.directions[way].get(self.key)) is not None]
+        values = [
+            " + ".join(level.text for ways in network.hops.values() if (level := ways[way].get(self.key)) is not None)
+            for way in _DOWN_AND_UP
+        ]
         if len(self.titles) == 2:
-            return (*values, "", "")[:2]
-        return (" / ".join(dict.fromkeys(values)),)
+            return tuple(values)
+        return (" / ".join(filter(None, dict.fromkeys(values))),)
 
     def doc_text(self, network: Network) -> str:
         """The same in one column."""
@@ -51,15 +54,21 @@ def network_columns() -> tuple[NetworkColumn, ...]:
 def values_of(network: Network, means: str) -> list[float]:
     """What a network has in its directions of what a column means, as numbers; nothing where it sets nothing."""
     keys = [column.key for column in network_columns() if column.means == means]
-    levels = [texts[key] for texts in network.directions.values() for key in keys if key in texts]
+    levels = [own[key] for ways in network.hops.values() for own in ways.values() for key in keys if key in own]
     return [float(level.value) for level in levels if isinstance(level.value, int | Decimal)]
 
 
 def besides(network: Network) -> str:
     """What a network sets that no column has: keys, and changes over time; empty where there is nothing."""
     columns = {column.key for column in network_columns()}
-    keys = [f"{key} {text}" for key, text in network.keys.items() if key.rpartition(".")[2] not in columns]
-    return ", ".join([*keys, *map(text_of_change, network.changes)])
+    hops = f"hops {' + '.join(network.hop_names)}" if network.hop_names else ""
+    keys = [
+        f"{name}.{key} {text}".removeprefix(".")
+        for name, own in network.keys.items()
+        for key, text in own.items()
+        if key.rpartition(".")[2] not in columns
+    ]
+    return ", ".join(filter(None, [hops, *keys, *map(text_of_change, network.changes)]))
 
 
 def text_of_change(change: NetworkChange) -> str:

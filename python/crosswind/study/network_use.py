@@ -1,14 +1,14 @@
 """What a named network comes to in a study: the keys that it sets there, and those that the study sets itself."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.path_effect import DIRECTIONS
-from crosswind.study.keys import direction_keys
+from crosswind.study.keys import HOP, direction_keys
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import DirectionTexts, Network, merged_directions
-from crosswind.study.resolve import Resolved, hops_of, network_named, resolve
+from crosswind.study.resolve import Resolved, hops_of_network, network_keys, network_named, resolve, sources_of
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
 
     Args: settings: the part's, by dotted key.
     """
-    named = [(hop, level) for hop in hops_of(settings) for level in settings.get(f"{hop}.network", Values()).levels]
     uses = []
-    for hop, level in named:
-        key = f"{hop}.network"
-        texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for chosen, text in _combinations({**settings, key: Values((level,))}, hop):
-            texts.setdefault(_applied(chosen, hop), []).append(text)
+    for key, level in [(named, level) for named in network_keys(settings) for level in settings[named].levels]:
         network = network_named(level.value)
-        set_beside = _own(network, settings, hop)
+        hops = hops_of_network(network, key)
+        alone = {**settings, key: Values((level,))}
+        texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for chosen, text in _combinations(alone, hops):
+            texts.setdefault(_applied(network, chosen, key), []).append(text)
+        set_beside = _own(network, alone, key)
         effects = [applied for applied in texts if applied] or [()]
         for applied in effects:
             when = " or ".join(texts[applied]) if len(texts) > 1 else ""
@@ -69,16 +69,25 @@ def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
     """Args: by_use: for each thing that the network does, the parts in which it does that."""
     wheres = [f"in {_listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
     said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
-    keys = {key.rpartition(".")[2] for use in by_use for key, _ in use.applied}
+    applied = [key for use in by_use for key, _ in use.applied]
+    keys = [
+        key for key in network.settings if any(f"{each}.".endswith(f".{key}.") for each in map(_without_way, applied))
+    ]
     source = network.source(keys) or network.own_source
     return f"Network {network.name} ({network.what}) {said}. Numbers: {source}."
 
 
-def _combinations(settings: Mapping[str, Values], hop: str) -> Iterator[tuple[dict[str, Level], str]]:
+def _without_way(key: str) -> str:
+    """`path.hop.wifi.rate` of `path.hop.wifi.forward.rate`."""
+    return ".".join(word for word in key.split(".") if word not in DIRECTIONS)
+
+
+def _combinations(settings: Mapping[str, Values], hops: Iterable[str]) -> Iterator[tuple[dict[str, Level], str]]:
     """The combinations of levels that decide what has an effect, and each in words."""
     conditions = {key.only_with.key for key in direction_keys().values() if key.only_with is not None}
     names = {name for name, key in direction_keys().items() if key.name in conditions}
-    deciding = {f"{group}.{name}" for group in (hop, *_ways_of(hop)) for name in names}
+    owners = {"path", *hops}
+    deciding = {f"{group}.{name}" for hop in owners for group in (hop, *_ways_of(hop)) for name in names}
     levels = {key: values.levels if key in deciding else values.levels[:1] for key, values in settings.items()}
     factors = [key for key in levels if len(levels[key]) > 1]
     for combination in itertools.product(*levels.values()):
@@ -90,30 +99,33 @@ def _ways_of(hop: str) -> tuple[str, ...]:
     return tuple(f"{hop}.{direction}" for direction in DIRECTIONS)
 
 
-def _applied(chosen: Mapping[str, Level], hop: str) -> tuple[tuple[str, str], ...]:
+def _applied(network: Network, chosen: Mapping[str, Level], source: str) -> tuple[tuple[str, str], ...]:
     groups = resolve(chosen)
-    network = network_named(chosen[f"{hop}.network"].value)
-    keys = _texts(groups, hop, hop, network.directions)
-    changes = []
+    owner = source.removesuffix(".network")
+    keys = [
+        (f"{hop}.{key}", text)
+        for hop, directions in hops_of_network(network, source).items()
+        for key, text in _texts(groups, hop, source, directions).items()
+    ]
     for change in network.changes:
-        group = f"{hop}.network.{change.name}"
+        group = f"{source}.{change.name}"
         if group in groups:
             of_change = {
                 **{key: level.text for key, level in change.when.items()},
-                **_texts(groups, group, hop, change.directions),
+                **_texts(groups, group, source, change.directions),
             }
-            changes.append(
-                (f"{hop}.at.{change.name}", f"({', '.join(f'{key} {text}' for key, text in of_change.items())})")
+            keys.append(
+                (f"{owner}.at.{change.name}", f"({', '.join(f'{key} {text}' for key, text in of_change.items())})")
             )
-    return (*((f"{hop}.{key}", text) for key, text in keys.items()), *changes)
+    return tuple(keys)
 
 
 def _texts(
-    groups: Mapping[str, tuple[Resolved, ...]], group: str, hop: str, directions: Mapping[str, DirectionTexts]
+    groups: Mapping[str, tuple[Resolved, ...]], group: str, source: str, directions: Mapping[str, DirectionTexts]
 ) -> dict[str, str]:
-    """What a group of a cell has from the network of a hop, in the order in which that has it."""
+    """What a group of a cell has from a network, in the order in which that has it."""
     given = {
-        direction: {each.key.study for each in groups[f"{group}.{direction}"] if each.source == f"{hop}.network"}
+        direction: {each.key.study for each in groups[f"{group}.{direction}"] if each.source == source}
         for direction in DIRECTIONS
     }
     return merged_directions(
@@ -124,15 +136,18 @@ def _texts(
     )
 
 
-def _own(network: Network, settings: Mapping[str, Values], hop: str) -> tuple[str, ...]:
+def _own(network: Network, settings: Mapping[str, Values], source: str) -> tuple[str, ...]:
     """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
-    keys = []
-    for key in network.settings:
-        one_way = [f"{group}.{key}" for group in _ways_of(hop)]
-        if f"{hop}.{key}" in settings or all(dotted in settings for dotted in one_way):
-            keys.append(f"{hop}.{key}")
-        else:
-            keys += [dotted for dotted in one_way if dotted in settings]
+    keys: dict[str, None] = {}
+    for setting in network.settings:
+        hop_name, _, name = setting.rpartition(".")
+        hop = f"{HOP}.{hop_name}" if hop_name else source.removesuffix(".network")
+        for owner in [hop, *(["path"] if f"path.{name}" in sources_of(f"{hop}.forward", name, settings) else [])]:
+            one_way = [f"{group}.{name}" for group in _ways_of(owner)]
+            if f"{owner}.{name}" in settings or all(key in settings for key in one_way):
+                keys[f"{owner}.{name}"] = None
+            else:
+                keys |= dict.fromkeys(key for key in one_way if key in settings)
     return tuple(keys)
 
 

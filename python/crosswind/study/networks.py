@@ -39,6 +39,10 @@ class Source:
         """The names of the keys."""
         return self.of.split(", ")
 
+    def is_of(self, setting: str) -> bool:
+        """Whether it is of a key: `delay`, or `wifi.delay` of one hop; a source of `delay` is of both."""
+        return any(setting == key or setting.endswith(f".{key}") for key in self.keys)
+
 
 @dataclass(frozen=True)
 class NetworkChange:
@@ -47,6 +51,11 @@ class NetworkChange:
     name: str
     when: Mapping[str, Level]
     directions: Mapping[str, DirectionTexts]
+
+    @property
+    def hop(self) -> str:
+        """The hop that changes; empty where there is one."""
+        return self.when["hop"].text if "hop" in self.when else ""
 
     @property
     def keys(self) -> dict[str, str]:
@@ -69,9 +78,22 @@ class Network:
     family_sources: tuple[Source, ...] = field(default=(), repr=False)
 
     @cached_property
-    def directions(self) -> Mapping[str, DirectionTexts]:
-        """What it sets in each direction."""
-        return self._directions({key: raw for key, raw in self.path.items() if key != "at"})
+    def hops(self) -> Mapping[str, Mapping[str, DirectionTexts]]:
+        """What it sets in each direction of each hop, the client's first; the only hop has no name."""
+        if "hop" not in self.path:
+            return {"": self._directions({key: raw for key, raw in self.path.items() if key != "at"})}
+        tables = [dict(table) for table in self.path["hop"]]
+        return {table.pop("name"): self._directions(table) for table in tables}
+
+    @property
+    def hop_names(self) -> tuple[str, ...]:
+        """The names of its hops; none where it has one."""
+        return tuple(filter(None, self.hops))
+
+    def hop_that_sets(self, key: str) -> str | None:
+        """The only hop that sets a key of a direction; None where several do, or none. Args: key: as `rate`."""
+        named = [name for name, ways in self.hops.items() if any(key in own for own in ways.values())]
+        return named[0] if len(named) == 1 else None
 
     @cached_property
     def changes(self) -> tuple[NetworkChange, ...]:
@@ -80,25 +102,31 @@ class Network:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The names of all keys of a direction that it sets, at whichever time, in its order."""
-        tables = (self.directions, *(change.directions for change in self.changes))
-        return tuple(dict.fromkeys(key for directions in tables for way in directions.values() for key in way))
+        """The names of all keys of a direction that it sets, at whichever time, in its order: `wifi.delay` of a hop."""
+        changes = [(change.hop, change.directions) for change in self.changes]
+        return tuple(
+            dict.fromkeys(
+                f"{hop}.{key}" if hop else key
+                for hop, directions in (*self.hops.items(), *changes)
+                for way in directions.values()
+                for key in way
+            )
+        )
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Where its numbers are from."""
-        told = {key for source in self.own_sources for key in source.keys}
-        asked = set(self.settings) - told
-        return (*self.own_sources, *(source for source in self.family_sources if not asked.isdisjoint(source.keys)))
+        asked = [key for key in self.settings if not any(source.is_of(key) for source in self.own_sources)]
+        return (*self.own_sources, *(source for source in self.family_sources if any(map(source.is_of, asked))))
 
     @property
-    def keys(self) -> dict[str, str]:
-        """What it sets under `[path]`, key and text: `delay` where both directions agree, else `forward.rate`."""
-        return _merged_texts(self.directions)
+    def keys(self) -> dict[str, dict[str, str]]:
+        """What it sets of each hop, key and text: `delay` where both directions agree, else `forward.rate`."""
+        return {name: _merged_texts(directions) for name, directions in self.hops.items()}
 
     def source(self, keys: Collection[str]) -> str:
-        """Where the numbers of some keys are from, in one line. Args: keys: as `delay`."""
-        about = [source for source in self.sources if not set(source.keys).isdisjoint(keys)]
+        """Where the numbers of some keys are from, in one line. Args: keys: as `delay`, `wifi.delay`."""
+        about = [source for source in self.sources if any(map(source.is_of, keys))]
         return "; ".join(f"{source.of}: {source.text}" for source in about)
 
     @property

@@ -12,7 +12,8 @@ from typing import Any
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, VALUE_TYPES, direction_keys, owner_of, renamed
+from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, owner_of, renamed
+from crosswind.study.networks import NETWORKS
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -118,7 +119,7 @@ def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
     return table
 
 
-def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location]:
+def _targets(document: dict[str, Any], key: str, label: str) -> list[Location]:
     """Every place of the document that a key sets; a part gets the name of a hop or change that it is to override."""
     parts = document.get("part") or []
     words = key.split(".")
@@ -132,7 +133,7 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
         number = names.index(words[1])
         inner = _place_in(parts[number], short_key)
         if inner is None:
-            if _place_in(document, short_key) is None:
+            if _place_in(document, short_key) is None and not _network_has(short_key, (parts[number], document)):
                 _new_place(short_key, label)
             inner = _added_to(parts[number], short_key)
         return [("part", number, *inner)]
@@ -148,6 +149,8 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
     own_place = _place_in(document, key)
     if own_place is None and in_parts:
         return in_parts
+    if own_place is None and _network_has(key, (document,)):
+        own_place = _added_to(document, key)
     return [own_place or _new_place(key, label), *in_parts]
 
 
@@ -166,8 +169,16 @@ def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
     return None
 
 
+def _network_has(key: str, tables: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a key is of a hop of the first network that some tables name."""
+    named: Any = next((path["network"] for table in tables if "network" in (path := table.get("path") or {})), [])
+    names = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
+    networks = [NETWORKS[name] for name in names if name in NETWORKS]
+    return owner_of(key) in {f"{HOP}.{hop}" for network in networks for hop in network.hop_names}
+
+
 def _added_to(part: dict[str, Any], key: str) -> Location:
-    """Where a key stands in a part that overrides a hop or a change of the study, which is named there for it."""
+    """Where a key stands in tables that override a hop or a change of others, which is named there for it."""
     table, _, name = str(owner_of(key)).rpartition(".")
     tables = part if table == FLOW else part.setdefault("path", {})
     tables.setdefault(table.rpartition(".")[2], []).append({"name": name})

@@ -27,7 +27,7 @@ from crosswind.study.keys import (
 )
 from crosswind.study.levels import Values
 from crosswind.study.network_use import network_uses
-from crosswind.study.resolve import hops_of, sources_of
+from crosswind.study.resolve import hops_of, network_named, networks_of_path, sources_of
 from crosswind.study.toml_text import Location
 from crosswind.study.value_types import type_of
 from crosswind.units import UnitError
@@ -226,7 +226,7 @@ def _refuse_idle_keys(part: Part) -> None:
         for name, key in keys.items():
             _refuse_idle_key(part, f"{change}.{name}", key, keys, (change,))
     hops = hops_of(part.settings)
-    _refuse_path_beside_hops(part, hops)
+    _refuse_unclear_hops(part, hops)
     for owner in (*hops, *changes):
         for name, key in direction_keys().items():
             both = tuple(f"{owner}.{direction}" for direction in DIRECTIONS)
@@ -241,17 +241,42 @@ def _refuse_idle_keys(part: Part) -> None:
                 )
 
 
-def _refuse_path_beside_hops(part: Part, hops: Sequence[str]) -> None:
-    """Refuses keys of the path that would have to say which hop they mean."""
-    if hops == ("path",):
+def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
+    """Refuses keys that would have to say which hop they mean, and hops that a network has not."""
+    written = names_of(HOP, part.settings)
+    for name in written:
+        key = f"{HOP}.{name}.network"
+        for network in [network_named(level.value) for level in part.settings.get(key, Values()).levels]:
+            if network.hop_names:
+                message = f"{network.name} has several hops, and cannot be one"
+                raise CellError(part.locations[key], message, f'write path.network = "{network.name}" without hops')
+    networks = [network for network in networks_of_path(part.settings) if network.hop_names]
+    if networks:
+        _refuse_foreign_hops(part, written)
+    elif hops == ("path",):
         return
-    keys = ("network", *direction_keys())
     for owner in ("path", *(f"path.{direction}" for direction in DIRECTIONS)):
-        for name in keys:
-            if f"{owner}.{name}" in part.settings:
-                message = f"{owner}.{name} does not say which hop it is of"
-                hops_text = ", ".join(hop.removeprefix(f"{HOP}.") for hop in hops)
-                raise CellError(part.locations[f"{owner}.{name}"], message, f"write it in one of the hops: {hops_text}")
+        for name in ([] if networks else ["network"]) + list(direction_keys()):
+            key = f"{owner}.{name}"
+            if key not in part.settings or (networks and all(network.hop_that_sets(name) for network in networks)):
+                continue
+            hint = f"write it in one of the hops: {', '.join(hop.removeprefix(f'{HOP}.') for hop in hops)}"
+            of = ""
+            if networks:
+                network = next(each for each in networks if each.hop_that_sets(name) is None)
+                of = f" of {network.name}"
+                hint = "write " + " or ".join(f"path.hop.{hop}.{key[5:]}" for hop in network.hop_names)
+            raise CellError(part.locations[key], f"{key} does not say which hop{of} it is of", hint)
+
+
+def _refuse_foreign_hops(part: Part, written: Sequence[str]) -> None:
+    """Refuses hops beside networks that have others."""
+    for network in networks_of_path(part.settings):
+        for name in written:
+            if name not in network.hop_names:
+                key = next(key for key in part.settings if owner_of(key) == f"{HOP}.{name}")
+                hint = f"its hops: {', '.join(network.hop_names)}" if network.hop_names else "leave its hop out"
+                raise CellError(part.locations[key], f"the network {network.name} has no hop {name}", hint)
 
 
 def _refuse_idle_network(part: Part) -> None:
@@ -268,7 +293,7 @@ def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key],
     if condition is None or dotted not in part.settings:
         return
     other = next(key for key in keys.values() if key.name == condition.key)
-    sources = [source for group in groups for source in sources_of(group, other.study)]
+    sources = [source for group in groups for source in sources_of(group, other.study, part.settings)]
     levels = [level for source in sources for level in part.settings.get(source, Values()).levels]
     if condition.values is None:
         idle = not levels

@@ -5,16 +5,16 @@ value of another (the queue of a link that has a rate) is left out of the cells 
 can be together, crosswind-cell says.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from crosswind.catalog import Key, catalog
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, FLOW, HOP, names_of
-from crosswind.study.levels import Level, NetworkFiles, Value
+from crosswind.study.levels import Level, NetworkFiles, Value, Values
 from crosswind.study.network_files import network_of_files
-from crosswind.study.networks import NETWORKS, Network
+from crosswind.study.networks import NETWORKS, DirectionTexts, Network
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,23 @@ def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
     return next((change.source for change in changes if group in change.groups), None)
 
 
-def network_of(group: str, settings: Mapping[str, Level]) -> Network | None:
-    """The network of a hop, as `path.hop.wifi`; None where it has none."""
-    level = settings.get(f"{group}.network")
-    return None if level is None else network_named(level.value)
+def networks_of(settings: Mapping[str, Level]) -> Iterator[tuple[str, Network]]:
+    """The networks of a cell, each with the key that names it: `path.network`, `path.hop.wifi.network`."""
+    for source in network_keys(settings):
+        yield source, network_named(settings[source].value)
+
+
+def network_keys(settings: Iterable[str]) -> tuple[str, ...]:
+    """The keys that name networks."""
+    owners = ("path", *(f"{HOP}.{name}" for name in names_of(HOP, settings)))
+    known = set(settings)
+    return tuple(key for owner in owners if (key := f"{owner}.network") in known)
+
+
+def hops_of_network(network: Network, source: str) -> dict[str, Mapping[str, DirectionTexts]]:
+    """What a network sets of each hop of a path, by the hop. Args: source: the key that names the network."""
+    owner = source.removesuffix(".network")
+    return {f"{HOP}.{name}" if name else owner: directions for name, directions in network.hops.items()}
 
 
 def network_named(value: Value) -> Network:
@@ -95,13 +108,12 @@ def _changes_of_networks(settings: Mapping[str, Level]) -> Iterator[_ChangeOfNet
     """What networks change at some times, without keys that the study sets itself: these count at all times."""
     known = catalog()
     when_keys = {key.study: key for key in known.changes.keys}
-    for hop in hops_of(settings):
-        network, source = network_of(hop, settings), f"{hop}.network"
-        if network is None:
-            continue
-        hop_name = hop.removeprefix(f"{HOP}.") if hop != "path" else ""
+    for source, network in networks_of(settings):
+        owner = source.removesuffix(".network")
+        hop_name = owner.removeprefix(f"{HOP}.") if owner != "path" else ""
         for change in network.changes:
             group = f"{source}.{change.name}"
+            hop = f"{HOP}.{change.hop}" if change.hop else owner
             of_hop = (Resolved(when_keys["hop"], hop_name, source),) if hop_name else ()
             groups = {
                 group: (*(Resolved(when_keys[key], level.value, source) for key, level in change.when.items()), *of_hop)
@@ -121,24 +133,46 @@ def _changes_of_networks(settings: Mapping[str, Level]) -> Iterator[_ChangeOfNet
 
 def _is_set(group: str, name: str, settings: Mapping[str, Level]) -> bool:
     """Whether a study sets a key of a direction itself, beside a network."""
-    return any(source in settings for source in sources_of(group, name) if not source.endswith(".network"))
+    return any(source in settings for source in sources_of(group, name, settings) if not source.endswith(".network"))
 
 
-def hops_of(settings: Iterable[str]) -> tuple[str, ...]:
-    """What the keys of each hop begin with: `path.hop.wifi`; `path`, where there is one hop, which has no name."""
+def hops_of(settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
+    """What the keys of each hop begin with: `path.hop.wifi`; `path`, where there is one hop, which has no name.
+
+    Where levels of a factor are networks of which some have several hops, the hops of each.
+    """
+    hops = [tuple(f"{HOP}.{name}" for name in network.hop_names) or ("path",) for network in networks_of_path(settings)]
+    if any(own != ("path",) for own in hops):
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(hops)))
     return tuple(f"{HOP}.{name}" for name in names_of(HOP, settings)) or ("path",)
 
 
-@cache
-def sources_of(group: str, name: str) -> tuple[str, ...]:
-    """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first."""
+def networks_of_path(settings: Mapping[str, Level | Values]) -> tuple[Network, ...]:
+    """The networks that `path.network` names."""
+    given = settings.get("path.network", Values())
+    return tuple(network_named(level.value) for level in (given.levels if isinstance(given, Values) else (given,)))
+
+
+def sources_of(group: str, name: str, settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
+    """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first.
+
+    Of a hop that is of the path's network, keys of the path too, which mean the only hop that sets them there.
+    """
     owner, _, direction = group.rpartition(".")
     if owner.startswith(f"{FLOW}."):
         return (f"{owner}.{name}",)
     if direction not in DIRECTIONS:
         return (f"{group}.{name}",)
     both = (f"{group}.{name}", f"{owner}.{name}")
-    return both if owner.startswith(f"{CHANGE}.") else (*both, f"{owner}.network")
+    if owner.startswith(f"{CHANGE}."):
+        return both
+    own = (*both, f"{owner}.network")
+    hop = owner.removeprefix(f"{HOP}.")
+    networks = [network for network in networks_of_path(settings) if hop in network.hop_names]
+    if not networks:
+        return own
+    is_meant = any(network.hop_that_sets(name) == hop for network in networks)
+    return (*own, *((f"path.{direction}.{name}", f"path.{name}") if is_meant else ()), "path.network")
 
 
 def _in_effect(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
@@ -155,13 +189,14 @@ def _all_given(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -
 
 
 def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | None:
-    for source in sources_of(group, key.study):
+    owner, _, direction = group.rpartition(".")
+    for source in sources_of(group, key.study, settings):
         level = settings.get(source)
         if level is None:
             continue
         if not source.endswith(".network"):
             return Resolved(key, level.value, source)
-        given = network_named(level.value).directions[group.rpartition(".")[2]].get(key.study)
+        given = hops_of_network(network_named(level.value), source)[owner][direction].get(key.study)
         if given is not None:
             return Resolved(key, given.value, source)
     return None
