@@ -67,7 +67,8 @@ def description(specification: Specification, caption: str) -> str:
     x, y = _Axis.of(views, "x"), _Axis.of(views, "y")
     if x is None or y is None:
         return begun
-    if y.name.startswith(_SHARES):
+    is_distribution = y.name.startswith(_SHARES) and x.is_number
+    if is_distribution:
         value, place = x, y
     else:
         value, place = (y, x) if y.is_number else (x, y)
@@ -79,7 +80,7 @@ def description(specification: Specification, caption: str) -> str:
     shown = f"{value.title}, by {place.name}" if place.name else value.title
     by = f", for {', '.join(names)}" if 1 < len(names) <= _MOST_SERIES else ""
     rows = [row for row in _rows(specification) if value.field in row and place.field in row]
-    numbers = _distributions if y.name.startswith(_SHARES) else _numbers
+    numbers = _distributions if is_distribution else _numbers
     said = (f"{text}." for text in numbers(rows, value, place, series))
     return " ".join([begun, f"{shown[:1].upper()}{shown[1:]}{by}.", *said])
 
