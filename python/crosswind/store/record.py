@@ -22,7 +22,6 @@ from crosswind.record import (
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.result import RepetitionResult
-from crosswind.store.spent import with_connections
 from crosswind.store.tables import read_table
 
 SAMPLES = "samples.parquet"
@@ -112,6 +111,9 @@ def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.
     spent = store.table(result, SPENT, SPENT_SCHEMA).fill_null(0)
     if CONNECTIONS not in result.files:
         return spent
+    # It computes with numpy, which is not to be imported before the first cell has run.
+    from crosswind.store.spent import with_connections
+
     connections, pieces = (
         store.table(result, name, schema)
         for name, schema in ((CONNECTIONS, CONNECTION_SCHEMA), (CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA))
