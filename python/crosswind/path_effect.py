@@ -56,8 +56,12 @@ class DirectionEffect:
 
     @property
     def loss_after_delivery(self) -> float:
-        """Share of packets that is lost among those behind a delivered one."""
-        return 1.0 if self.loss >= 1 else self.loss * (1 - self.loss_after_loss) / (1 - self.loss)
+        """Share of packets that is lost among those right behind a delivered one."""
+        return self.loss_after_delivery_by(0)
+
+    def loss_after_delivery_by(self, time_ns: float) -> float:
+        """Share of packets that is lost among those that follow a delivered one after a time, with no other between."""
+        return 1.0 if self.loss >= 1 else self.loss * (1 - self.loss_after(time_ns)) / (1 - self.loss)
 
     def loss_after(self, time_ns: float) -> float:
         """Share of packets that is lost among those that follow a lost one after a time, with no other between them."""

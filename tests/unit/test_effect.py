@@ -71,3 +71,9 @@ def test_models_say_what_they_do_not_know_of(effect: DirectionEffect, said: str 
     assert prediction is not None
     notes = " ".join(prediction.violated)
     assert said in notes if said else not any(word in notes for word in ("depend", "differ", "overtake"))
+
+
+def test_a_loss_by_time_that_loses_all_of_a_burst_is_forgotten_a_round_trip_later() -> None:
+    way = DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_000_000)
+    assert way.loss_after_delivery == 0.0
+    assert way.loss_after_delivery_by(40_000_000) == pytest.approx(0.02)

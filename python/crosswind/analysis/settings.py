@@ -76,7 +76,11 @@ class CellSettings:
         """
         if self.retransmitted_loss == 0:
             return 0.0
-        of_one = max(min(way.loss, way.loss_after_delivery) for way in (self.path.forward, self.path.reverse))
+        # Exchanges are a round trip apart: by then a loss by time tells less of the next one.
+        of_one = max(
+            min(way.loss, way.loss_after_delivery_by(self.path.round_trip_ns))
+            for way in (self.path.forward, self.path.reverse)
+        )
         if self.kind not in ("transfer", "page"):
             return of_one
         size = self._page_bytes if self.kind == "page" else self.number("size_bytes")
