@@ -10,6 +10,7 @@ from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import asking_for
 from crosswind.findings.question.words import metric_of_answer
+from crosswind.metrics import Metric, Per
 from crosswind.quantities import RATE, TIME
 from crosswind.report.text.effects import inverse, named_level
 from crosswind.report.text.format import count, interval
@@ -20,13 +21,18 @@ MOST_LINES = 4
 def last_lines(result: Result) -> list[str]:
     """A line for each case of the first question, where that compares times or rates; the others are counted."""
     answer = next(iter(answered(result)), None)
-    if answer is None or answer.scale != "ratio" or metric_of_answer(answer).unit not in (TIME, RATE):
+    if answer is None or answer.scale != "ratio" or not _is_speed(metric_of_answer(answer)):
         return []
     known = [case for case in answer.cases if case.effect.value and case.reference]
     lines = [_line(answer, case) for case in known[:MOST_LINES]]
     if len(known) > len(lines):
         lines.append(f"… and {count(len(known) - len(lines))} more: `crosswind report --all`")
     return lines
+
+
+def _is_speed(metric: Metric) -> bool:
+    """Whether less time, or a higher rate, is what people call fast: of what was counted beside exchanges it is not."""
+    return metric.unit in (TIME, RATE) and metric.per is not Per.COUNTED
 
 
 def _line(answer: Answer, case: AnswerCase) -> str:
