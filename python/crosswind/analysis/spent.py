@@ -1,6 +1,6 @@
 """What the time that one cell's exchanges take longer than another's is spent on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -18,10 +18,23 @@ MOST_PAIRS = 500
 """Pairs of cells whose differences are taken apart: nobody reads more."""
 
 
-def spent_differences(data: Sequence[CellData], *, level: float) -> list[SpentDifference]:
-    """Of each pair of cells that differ in one factor, where both tell what their time was spent on."""
-    pairs = [pair for pair in pairs_of_levels(data) if all(WHOLE in cell.samples for cell in pair[1:])]
-    return [_difference(*pair, level=level) for pair in pairs[:MOST_PAIRS]]
+def spent_differences(
+    data: Sequence[CellData], asked: Iterable[tuple[str, int, int]], *, level: float
+) -> list[SpentDifference]:
+    """Of each pair of cells that differ in one factor, where both tell what their time was spent on.
+
+    Args: asked: factor, reference and other of the pairs that questions compare.
+    """
+    by_cell = {cell.cell: cell for cell in data}
+    of_questions = dict.fromkeys(asked)
+    every = {(factor, first.cell, other.cell): None for factor, first, other in pairs_of_levels(data)}
+    known = [pair for pair in of_questions | every if all(WHOLE in by_cell[cell].samples for cell in pair[1:])]
+    return [
+        _difference(factor, by_cell[reference], by_cell[other], level=level).model_copy(
+            update={"asked": (factor, reference, other) in of_questions}
+        )
+        for factor, reference, other in known[:MOST_PAIRS]
+    ]
 
 
 def part_side(cell: CellData, part: str) -> Side:

@@ -6,7 +6,7 @@
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
@@ -36,6 +36,7 @@ from crosswind.analysis.trust import (
 )
 from crosswind.damage import damage_sentences
 from crosswind.findings.judged import Context
+from crosswind.findings.question.result import Answer
 from crosswind.findings.registry import judgings
 from crosswind.findings.result import result_model
 from crosswind.record import RunRecord
@@ -78,7 +79,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         conditions=conditions_of(record, data),
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
-        spent=spent_differences(data, level=level),
+        spent=spent_differences(data, _asked(found), level=level),
         round_trips=round_trips(data, level=level),
         flows=flows_of(data, level=level),
         model_errors=model_errors(cells, data),
@@ -90,6 +91,14 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         provenance=record.provenance,
         **findings,
     )
+
+
+def _asked(found: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
+    """Factor, reference and other of every pair of cells that questions compare."""
+    for answer in (each for kind in found.values() for each in kind if isinstance(each, Answer)):
+        for case in answer.cases:
+            if answer.factor is not None and case.reference is not None and case.other is not None:
+                yield answer.factor, case.reference.cell, case.other.cell
 
 
 def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellResult:

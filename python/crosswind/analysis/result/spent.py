@@ -25,7 +25,9 @@ class SpentDifference(LevelPair):
     Attributes:
         difference: of the whole time, ns: its mean in the other cell less that in the reference.
         parts: what it is the sum of, the largest first; none that is 0 in both cells.
+        asked: whether a question compares the two.
     """
 
     difference: Interval
     parts: list[PartOfDifference]
+    asked: bool = Field(default=False)

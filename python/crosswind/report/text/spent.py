@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from crosswind.analysis.result import CellResult, Result
+from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
-from crosswind.report.text.format import count, interval, levels, listed, number, percent, scale_of, with_unit
+from crosswind.report.text.format import count_of, interval, levels, listed, number, percent, scale_of, with_unit
 from crosswind.spent import GROUPS, WHOLE, noun_of
 
 MOST = 3
@@ -23,13 +23,15 @@ def spent_sentences(result: Result) -> list[Sentence]:
     """Of the slowest cells what their time was spent on, and of the largest differences what these are made of."""
     cells = [cell for cell in result.cells if _mean(cell, WHOLE)]
     cells.sort(key=lambda cell: -_mean(cell, WHOLE))
-    return [Sentence(text) for text in (*(_of_cell(cell) for cell in cells[:MOST]), *_of_differences(result.spent))]
+    return [
+        Sentence(text) for text in (*(_of_cell(cell) for cell in cells[:MOST]), *difference_sentences(result.spent))
+    ]
 
 
 def spent_sentence(result: Result) -> list[str]:
     """The one that says most: what the largest difference is made of, else what the slowest cell spent its time on."""
     made = spent_sentences(result)
-    of_differences = list(_of_differences(result.spent))
+    of_differences = list(difference_sentences(result.spent))
     return of_differences[:1] or [said.text for said in made[:1]]
 
 
@@ -45,17 +47,16 @@ def _of_cell(cell: CellResult) -> str:
         if left <= (1 - _ENOUGH) * whole or len(named) == MOST:
             break
     place = f"{levels(cell.levels)}: " if cell.levels else ""
-    of = f"of {number(whole, divisor)} {unit}, the mean of {count(cell.estimates[WHOLE].mean.n)} exchanges"
+    of = f"of {number(whole, divisor)} {unit}, the mean of {count_of(cell.estimates[WHOLE].mean.n, 'exchange')}"
     return f"{place}{of}, {listed(named, MOST)}."
 
 
-def _of_differences(differences: Sequence[SpentDifference]) -> Iterator[str]:
-    """The largest difference of each factor that people choose."""
-    best: dict[str, SpentDifference] = {}
-    for made in differences:
-        size = abs(made.difference.value or 0.0)
-        if is_chosen(made.factor) and made.parts and size > abs(_value(best.get(made.factor))):
-            best[made.factor] = made
+def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str]:
+    """The largest difference of each two levels that a question compares, then of each factor that people choose."""
+    best: dict[tuple[str, ...], SpentDifference] = {}
+    for made in sorted(differences, key=lambda made: (not made.asked, -abs(_value(made)))):
+        if is_chosen(made.factor) and made.parts and _value(made):
+            best.setdefault((made.factor, made.reference, made.other) if made.asked else (made.factor,), made)
     for made in list(best.values())[:MOST]:
         value = _value(made)
         divisor, unit = scale_of([value], "ns")
@@ -64,21 +65,45 @@ def _of_differences(differences: Sequence[SpentDifference]) -> Iterator[str]:
         fixed = ", ".join(named_level(key, level) for key, level in made.fixed.items())
         yield (
             f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}"
-            f"{f' at {fixed}' if fixed else ''}, {_made_of(made.parts[0], divisor, unit, turned=value < 0)}."
+            f"{f' at {fixed}' if fixed else ''}, {_all_made_of(made, divisor, unit)}."
         )
 
 
-def _made_of(first: PartOfDifference, divisor: float, unit: str, *, turned: bool) -> str:
+def _all_made_of(made: SpentDifference, divisor: float, unit: str) -> str:
+    """The parts that make most of a difference: "40 ms are handshakes and 30 ms queues, less 9 ms of propagation"."""
+    whole = _value(made)
+    sign = 1 if whole > 0 else -1
+    left = whole * sign
+    more: list[str] = []
+    less: list[str] = []
+    for part in made.parts:
+        own = (part.difference.value or 0.0) * sign
+        if own > 0:
+            more.append(_made_of(part, divisor, unit, turned=sign < 0, verb=not more))
+        elif own < 0:
+            less.append(f"{_quantity(part.difference, divisor, unit, turned=sign > 0)} of {_NOUNS[part.group]}")
+        left -= own
+        if more and (abs(left) <= (1 - _ENOUGH) * abs(whole) or len(more) + len(less) >= MOST):
+            break
+    return ", less ".join(listed(each, MOST) for each in (more, less) if each)
+
+
+def _quantity(difference: Interval, divisor: float, unit: str, *, turned: bool) -> str:
+    """A difference with its interval and its unit."""
+    return with_unit(exactly_said(interval(difference.negated() if turned else difference, divisor)), unit)
+
+
+def _made_of(first: PartOfDifference, divisor: float, unit: str, *, turned: bool, verb: bool) -> str:
     """What most of a difference is: a part that makes nearly all of its group by its own name."""
     said, noun, mostly = first.difference, _NOUNS[first.group], ""
     if first.part is not None and first.part_difference is not None and said.value:
         share = (first.part_difference.value or 0.0) / said.value
-        if share >= _ENOUGH:
+        if _ENOUGH <= share <= 1 / _ENOUGH:
             said, noun = first.part_difference, noun_of(first.part)
-        elif share >= _MOST_OF_IT:
-            mostly = f", mostly {noun_of(first.part)}"
-    told = with_unit(exactly_said(interval(said.negated() if turned else said, divisor)), unit)
-    return f"{told} {'are' if unit != 's' else 'is'} {noun}{mostly}"
+        elif _MOST_OF_IT <= share < 1:
+            mostly = f" (mostly {noun_of(first.part)})"
+    told = _quantity(said, divisor, unit, turned=turned)
+    return f"{told} {'are' if unit != 's' else 'is'} {noun}{mostly}" if verb else f"{told} {noun}{mostly}"
 
 
 def _value(made: SpentDifference | None) -> float:
