@@ -46,9 +46,9 @@ def _of_cell(cell: CellResult) -> str:
         left -= mean_ns
         if left <= (1 - _ENOUGH) * whole or len(named) == MOST:
             break
-    place = f"{levels(cell.levels)}: " if cell.levels else ""
-    of = f"of {number(whole, divisor)} {unit}, the mean of {count_of(cell.estimates[WHOLE].mean.n, 'exchange')}"
-    return f"{place}{of}, {listed(named, MOST)}."
+    begun = f"{levels(cell.levels)}: of" if cell.levels else "Of"
+    of = f"{begun} {number(whole, divisor)} {unit}, the mean of {count_of(cell.estimates[WHOLE].mean.n, 'exchange')}"
+    return f"{of}, {listed(named, MOST)}."
 
 
 def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str]:
