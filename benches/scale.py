@@ -10,7 +10,6 @@ written as the store writes them, with round trips that differ; then commands re
 import argparse
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -79,7 +78,7 @@ def tiny_run(directory: Path, repetitions: int) -> Path:
     return run
 
 
-def made_up(source: Path, directory: Path, cells: int, repetitions: int) -> Path:
+def made_up(source: Path, directory: Path, cells: int, repetitions: int, *, number: int = 0) -> Path:
     """A run of so many cells, of what one repetition of another run left: its round trips differ, by level and by
     chance.
     """
@@ -88,9 +87,9 @@ def made_up(source: Path, directory: Path, cells: int, repetitions: int) -> Path
     place = of.unpacked(template, directory)
     tables = {name: pl.read_parquet(place / name) for name in sorted(template.files)}
     plan = list(plan_of(template.planned, cells, repetitions))
-    manifest = replace(of.manifest, planned=len(plan), plan=None, id="5" * 16)
-    with Store.create(directory / f"run-{cells}-{repetitions}", manifest, plan) as store:
-        draw = np.random.default_rng(1)
+    manifest = replace(of.manifest, planned=len(plan), plan=None, id=f"{number:016x}")
+    with Store.create(directory / f"run-{cells}-{repetitions}-{number}", manifest, plan) as store:
+        draw = np.random.default_rng(number)
         for start in range(0, len(plan), PACKED_AT_ONCE):
             own = sorted(plan[start : start + PACKED_AT_ONCE], key=lambda planned: (planned.cell, planned.repetition))
             write_partition(
@@ -180,13 +179,12 @@ def main() -> None:
             run = made_up(source, directory, asked.cells, asked.repetitions)
             print(f"made up {asked.cells * asked.repetitions:,} in {time.perf_counter() - started:.0f} s\n", flush=True)
             name = f"{asked.cells * asked.repetitions:,} repetitions of {asked.cells:,} cells"
-            other = directory / "other"
-            shutil.copytree(run, other)
+            other = made_up(source, directory, asked.cells, asked.repetitions, number=1)
             shown(f"runs, {name}", "5 s", "runs", run)
             shown(f"runs --details, {name}", "-", "runs", run, "--details")
             shown(f"run --resume with nothing left, {name}", "5 s", "run", "--resume", run, "--no-report")
             shown(f"report, {name}", "120 s, 2 GB", "report", run, "--html", directory / "page.html")
-            shown(f"compare, {name}", "5 s", "compare", source, run)
+            shown(f"compare, {name}", "5 s", "compare", run, other)
             shown(f"clean, {name}", "5 s", "clean", other, "--yes")
         if asked.listed:
             run = made_up(source, directory, max(1, asked.listed // 100), 100)

@@ -193,7 +193,7 @@ def _kept(run: "StoredRun") -> str:
         ", ".join(
             [f"{each.kind} {bytes_text(each.size_bytes)}", *([quantity(each.time_ns, "ns")] * (each.time_ns > 0))]
         )
-        for each in kept_by(run.results().values())
+        for each in kept_by(run.iter_results())
     ]
     without = [] if run.manifest.options.spent else ["no parts (--no-parts)"]
     return "; ".join([*kept, *without]) or "samples alone"
@@ -216,7 +216,7 @@ def _report(run: "StoredRun", asked: _Reporting) -> int:
     click.echo(f"run:    {run.directory}", err=True)
     click.echo(f"kept:   {_kept(run)}", err=True)
     click.echo(f"report: {page}", err=True)
-    if any(result.planned.runs_programs for result in run.results().values()):
+    if any(result.planned.runs_programs for result in run.iter_results()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
     if not asked.as_json:
         with readers_may_leave():

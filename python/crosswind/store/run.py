@@ -1,6 +1,6 @@
 """A run on the disk as a program sees it: what it is, how far it got, and what it measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -61,6 +61,10 @@ class StoredRun:
     def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
         return self._store.results()
+
+    def iter_results(self) -> Iterator[RepetitionResult]:
+        """The same one after another, in no order: a large run has more than fit into memory. Raises: StoreError."""
+        return self._store.iter_results()
 
     def record(self) -> RunRecord:
         """The run with its tables, as `crosswind.analysis.analyse` takes it. Raises: StoreError."""
