@@ -62,7 +62,8 @@ def test_tshark_agrees_with_the_waits_for_retransmissions(cells: VirtualCells, w
         again = sent_again(ran, host, side)
         assert again.height == getattr(ran.finished.tcp_retransmits, host)
         own = named.filter(direction=side).join(again, left_on="to_ns", right_on="in_ns", how="left")
-        assert own["tcp.seq"].null_count() == 0
+        # A tail loss probe may send new data, which nobody calls sent again.
+        assert own.filter(pl.col("tcp.seq").is_null(), pl.col("part") != "tail_loss_probe").is_empty()
         # tshark has no time of what was sent again within a round trip. It counts from the first transmission, and
         # pieces from the one before.
         timed = own.filter(pl.col("tcp.analysis.rto") != "").with_columns(pl.col("tcp.analysis.rto").cast(pl.Float64))

@@ -55,7 +55,7 @@ def load_page(browser: Browser, job: Job) -> LoadedPage:
     said: list[str] = []
     devtools.on("Log.entryAdded", lambda event: said.append(str(event["entry"]["text"])))
     devtools.on("Inspector.targetCrashed", page_crashed)
-    for domain in ("Inspector", "Log", "LoadedPage", "Performance"):
+    for domain in ("Inspector", "Log", "Page", "Performance"):
         devtools.call(f"{domain}.enable", session=session)
     _navigate(devtools, session, job, html)
     if wants_new_connections(job):
