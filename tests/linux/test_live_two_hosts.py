@@ -93,4 +93,5 @@ def test_a_client_that_is_killed_leaves_nothing_and_frees_the_server(pair: Machi
     assert server.stdout is not None
     events = [json.loads(server.stdout.readline()) for _ in range(2)]
     assert [event["event"] for event in events] == ["cell_started", "cell_ended"]
-    assert events[1]["outcome"] == "the client went away"
+    # Its end of the pipe closes before the kernel kills the child, which may end by itself in between.
+    assert events[1]["outcome"] in ("the client went away", "done")
