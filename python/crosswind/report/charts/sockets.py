@@ -1,19 +1,16 @@
 """A TCP socket over time: its windows, its round trips, and what the path did to its packets, on one time axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
-
-import altair as alt
 
 from crosswind.explained import PacketPoint, SocketHistory
 from crosswind.quantities import SIZE, TIME, Unit
-from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
+from crosswind.report.charts.lines_over_time import HAPPENED, Moment, Point, TimeAxis, lines_over_time
+from crosswind.report.charts.style import PALETTE, Specification
 from crosswind.report.page import Chart, Panels
 
 T = TypeVar("T")
 
-_HEIGHT = 180
 _MOST = 2000
 """Points of a line, evenly spaced, and packets of a kind: the first."""
 _COLOURS = {
@@ -22,22 +19,8 @@ _COLOURS = {
     "in flight": PALETTE[2],
     "smoothed round trip": PALETTE[3],
     "waited in queues": PALETTE[5],
-    "dropped": PALETTE[1],
-    "marked": PALETTE[8],
+    **HAPPENED,
 }
-
-
-@dataclass(frozen=True)
-class _Point:
-    at: float
-    value: float
-    what: str
-
-
-@dataclass(frozen=True)
-class _Event:
-    at: float
-    what: str
 
 
 def socket_charts(history: SocketHistory) -> list[Panels]:
@@ -58,15 +41,15 @@ def socket_charts(history: SocketHistory) -> list[Panels]:
     times = [(point.at_ns, point.srtt_ns, "smoothed round trip") for point in points]
     times += [(packet.at_ns, packet.queued_ns, "waited in queues") for packet in _thinned(packets) if not packet.fate]
     events = [
-        _Event(packet.at_ns / divisor, packet.fate)
+        Moment(packet.at_ns / divisor, packet.fate)
         for fate in ("dropped", "marked")
         for packet in [packet for packet in packets if packet.fate == fate][:_MOST]
     ]
-    when = (f"time, {unit}", end / divisor)
+    time = TimeAxis(f"time, {unit}", end / divisor, events, opacity=0.5)
     note = _events_note(packets)
     charts = [
-        Chart("Windows", _drawing(_scaled(windows, divisor, SIZE), events, when), (note,)),
-        Chart("Round trips and queues", _drawing(_scaled(times, divisor, TIME), events, when)),
+        Chart("Windows", _drawing(_scaled(windows, divisor, SIZE), time), (note,)),
+        Chart("Round trips and queues", _drawing(_scaled(times, divisor, TIME), time)),
     ]
     return [Panels([chart], 1) for chart in charts]
 
@@ -83,25 +66,12 @@ def _thinned(all_of_them: Sequence[T]) -> Sequence[T]:
     return all_of_them[::step]
 
 
-def _scaled(values: Sequence[tuple[int, int, str]], divisor: float, quantity: Unit) -> tuple[list[_Point], str]:
+def _scaled(values: Sequence[tuple[int, int, str]], divisor: float, quantity: Unit) -> tuple[list[Point], str]:
     scale, unit = quantity.scale_for([value for _, value, _ in values])
-    return [_Point(at / divisor, value / scale, what) for at, value, what in values], unit
+    return [Point(at / divisor, value / scale, what) for at, value, what in values], unit
 
 
-def _drawing(scaled: tuple[list[_Point], str], events: Sequence[_Event], when: tuple[str, float]) -> Specification:
+def _drawing(scaled: tuple[list[Point], str], time: TimeAxis) -> Specification:
     points, unit = scaled
-    shown = {point.what for point in points} | {event.what for event in events}
-    colours = {what: colour for what, colour in _COLOURS.items() if what in shown}
-    x = alt.X("at:Q", title=when[0], scale=alt.Scale(domain=[0, when[1]], nice=False), axis=axis(log=False))
-    colour = alt.Color(
-        "what:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", columns=3),
-    )
-    lines = (
-        alt.Chart(inline(points))
-        .mark_line(interpolate="step-after", strokeWidth=1.5)
-        .encode(x=x, y=alt.Y("value:Q", title=unit, axis=axis(log=False)), color=colour)
-    )
-    rules = alt.Chart(inline(events)).mark_rule(opacity=0.5).encode(x=x, color=colour)
-    return specification([rules, lines], _HEIGHT)
+    shown = {point.what for point in points} | {moment.what for moment in time.moments}
+    return lines_over_time(points, unit, time, {what: _COLOURS[what] for what in _COLOURS if what in shown}, columns=3)

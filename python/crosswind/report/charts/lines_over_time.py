@@ -1,0 +1,68 @@
+"""Lines over time, and upright what happened meanwhile, on one axis."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
+
+HAPPENED = {"dropped": PALETTE[1], "marked": PALETTE[8]}
+"""The colours of what the path does to packets."""
+
+_HEIGHT = 180
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the line `what`."""
+
+    at: float
+    value: float
+    what: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When something happened."""
+
+    at: float
+    what: str
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """The axis that charts have in common, from 0 to `end`, and what happened along it, drawn this opaque."""
+
+    title: str
+    end: float
+    moments: Sequence[Moment]
+    opacity: float
+
+
+def lines_over_time(
+    points: Sequence[Point],
+    unit: str,
+    time: TimeAxis,
+    colours: Mapping[str, str],
+    *,
+    columns: int,
+    tooltip: Sequence[str] = (),
+) -> Specification:
+    """Args: colours: of every line and of what happened; the legend has them in this order, in so many columns.
+    tooltip: fields."""
+    x = alt.X("at:Q", title=time.title, scale=alt.Scale(domain=[0, time.end], nice=False), axis=axis(log=False))
+    colour = alt.Color(
+        "what:N",
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", columns=columns),
+    )
+    lines = (
+        alt.Chart(inline(points))
+        .mark_line(interpolate="step-after", strokeWidth=1.5)
+        .encode(x=x, y=alt.Y("value:Q", title=unit, axis=axis(log=False)), color=colour)
+    )
+    if tooltip:
+        lines = lines.encode(tooltip=[alt.Tooltip(field) for field in tooltip])
+    rules = alt.Chart(inline(time.moments)).mark_rule(opacity=time.opacity).encode(x=x, color=colour)
+    return specification([rules, lines], _HEIGHT)
