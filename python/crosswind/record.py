@@ -121,10 +121,11 @@ class CellRun:
         exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
         beside: most other cells that ran at the same time; None where that is not known.
         machine: the name of the one that it ran on; None for the one that the run was started on.
-        samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
+        samples: its samples table, shape of SAMPLE_SCHEMA, without those of flows beside the workload; empty when
+            failed or for a program workload.
         spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
-        of_flows: samples of the flows beside the workload, likewise. intervals: what became of the packets of each
-            flow over time, shape of FLOW_SCHEMA; both empty where the workload runs alone.
+        intervals: what became of the packets of each flow over time, shape of FLOW_SCHEMA; empty where the workload
+            runs alone.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
         client_out: what the client of a program workload printed on its standard output; of much, the end of it.
     """
@@ -144,7 +145,6 @@ class CellRun:
     machine: str | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
     spent: pl.DataFrame = field(default_factory=empty_spent)
-    of_flows: pl.DataFrame = field(default_factory=empty_samples)
     intervals: pl.DataFrame = field(default_factory=empty_intervals)
     objects: pl.DataFrame = field(default_factory=empty_objects)
     client_out: str = ""

@@ -19,10 +19,12 @@ WORKLOAD = 0
 """The number of the flow that is the workload of its cell."""
 
 INTERVAL_NS = 100_000_000
-"""In which crosswind-cell counts packets by flow."""
+"""The length of the intervals in which crosswind-cell counts packets by flow."""
 
 FAIR = 0.9
 """Jain's index from which bulk flows are said to share fairly: one of two flows then has twice what the other has."""
+
+_COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
 
 _LOOK_BACK_NS = 1_000_000_000
 """Over how long rates are averaged where it is asked since when they are fair."""
@@ -83,27 +85,30 @@ class Flows:
         by_direction = dict(self.table.group_by("direction").agg(pl.col("bytes").sum()).iter_rows())
         return max(DIRECTIONS, key=lambda direction: by_direction.get(direction, 0))
 
-    @cached_property
+    @property
     def bytes(self) -> Array:
         """What the path delivered of each flow, shape (flows,)."""
-        return self._sums("bytes")
+        return self._sums["bytes"]
 
     @property
     def rates(self) -> Array:
         """Bit/s of each flow, shape (flows,)."""
         return 8e9 * self.bytes / self.length_ns
 
-    def _sums(self, column: str) -> Array:
+    @cached_property
+    def _sums(self) -> dict[str, Array]:
+        """What was counted of each flow in the direction, each shape (flows,)."""
         counted = self.table.filter(pl.col("direction") == self.direction, pl.col("flow").is_not_null())
-        sums = np.zeros(len(self.names))
-        for number, total in counted.group_by("flow").agg(pl.col(column).sum()).iter_rows():
-            sums[number] = total
+        by_flow = counted.group_by("flow").agg(pl.col(_COUNTED).sum())
+        sums = {column: np.zeros(len(self.names)) for column in _COUNTED}
+        for column, totals in sums.items():
+            totals[by_flow["flow"].to_numpy()] = by_flow[column].to_numpy()
         return sums
 
     @property
     def dropped_shares(self) -> Array:
         """The share that was dropped of each flow's packets, shape (flows,); NaN without packets."""
-        dropped, delivered = self._sums("dropped"), self._sums("packets")
+        dropped, delivered = self._sums["dropped"], self._sums["packets"]
         with np.errstate(invalid="ignore"):
             return dropped / (dropped + delivered)
 
@@ -111,13 +116,13 @@ class Flows:
     def marked_shares(self) -> Array:
         """The share of each flow's delivered packets that the path marked, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
-            return self._sums("marked") / self._sums("packets")
+            return self._sums["marked"] / self._sums["packets"]
 
     @property
     def queueing_ns(self) -> Array:
         """How long a packet of each flow waited in queues, on average, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
-            return self._sums("queueing_ns") / self._sums("packets")
+            return self._sums["queueing_ns"] / self._sums["packets"]
 
     @property
     def fairness(self) -> float | None:

@@ -78,10 +78,8 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     whole = result.failure is None
     planned = result.planned
     samples = _samples(store, result) if whole else empty_samples()
-    of_flows = empty_samples()
     if planned.parameters.get("flows"):
-        is_beside = pl.col("flow").fill_null(0) > 0
-        samples, of_flows = samples.filter(~is_beside), samples.filter(is_beside)
+        samples = samples.filter(pl.col("flow").fill_null(0) == 0)
     return CellRun(
         key=planned.key,
         cell=planned.cell,
@@ -97,7 +95,6 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         beside=result.beside,
         machine=result.machine,
         samples=samples,
-        of_flows=of_flows,
         intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_intervals(),
         spent=_spent(store, result, samples) if whole else empty_spent(),
         objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
