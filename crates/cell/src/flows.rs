@@ -14,7 +14,7 @@ use std::thread::ScopedJoinHandle;
 
 /// What the server of the first flow listens on; those of the others follow.
 const FIRST_PORT: u16 = 7001;
-/// In which packets are counted by flow.
+/// The length of the intervals in which packets are counted by flow.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 /// Each flow has threads of its own.
 const MOST_FLOWS: u64 = 256;
