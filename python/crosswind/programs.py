@@ -3,7 +3,7 @@
 study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], server=[...]), {"path.loss": "2%"})
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -72,14 +72,15 @@ def study_of(
     given: Mapping[str, object],
     *,
     flags: Mapping[str, str],
+    beside: Sequence[str] = (),
     repetitions: int = 1,
     seed: int | None = None,
     several: bool = False,
 ) -> tuple[Study, bool]:
     """The study of the one cell, and whether it runs in virtual time.
 
-    Args: given: settings by dotted key. flags: what errors call each of them. seed: None for the default. several:
-        whether it may be several cells.
+    Args: given: settings by dotted key. flags: what errors call each of them. beside: flows, as `--beside` has them.
+        seed: None for the default. several: whether it may be several cells.
     Raises: StudyError, EngineError, UsageError.
     """
     wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
@@ -97,6 +98,8 @@ def study_of(
     if seed is not None:
         settings["study.seed"] = seed
     study = Study.adhoc("program", settings, flags=flags)
+    if beside:
+        study = study.with_tables((), (), beside)
     if len(study) > 1 and not several:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise UsageError(
@@ -145,12 +148,13 @@ def program_round_trips(
     settings: Mapping[str, object],
     *,
     flags: Mapping[str, str],
+    beside: Sequence[str] = (),
     seed: int | None,
     run: Callable[[Study], StoredRun],
 ) -> ProgramRoundTrips | None:
     """How many round trips the client takes; None where it did not end well over every delay.
 
-    Args: settings, flags, seed: as of `study_of`. run: runs a study. Raises: CrosswindError as a run does.
+    Args: settings, flags, beside, seed: as of `study_of`. run: runs a study. Raises: CrosswindError as a run does.
     """
     # Statistics take a second to import.
     from crosswind.analysis import collect
@@ -158,7 +162,8 @@ def program_round_trips(
 
     own_ns = parse_duration(str(settings.get("path.delay", "0ms")))
     delays = [format_duration(own_ns + more_ns) for more_ns in _FURTHER_DELAYS_NS]
-    study, _ = study_of(programs, {**settings, "path.delay": delays}, flags=flags, seed=seed, several=True)
+    settings = {**settings, "path.delay": delays}
+    study, _ = study_of(programs, settings, flags=flags, beside=beside, seed=seed, several=True)
     found = round_trips(collect(run(study).record()), level=0.95)
     if not found or found[0].trips.value is None or found[0].offset.value is None:
         return None

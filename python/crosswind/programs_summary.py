@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from crosswind.cell.fidelity import Fidelity
 from crosswind.cell.result import DirectionLedger
-from crosswind.record import SAMPLE_SCHEMA
+from crosswind.path_effect import DIRECTIONS
+from crosswind.record import CellRun
 from crosswind.store.connections import connections_of
-from crosswind.store.record import SAMPLES
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run import StoredRun
 
@@ -45,7 +47,8 @@ def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
     assert finished is not None
     assert finished.program is not None
     assert finished.ledger is not None  # Programs run on emulated paths alone.
-    samples = run.table(result, SAMPLES, SAMPLE_SCHEMA)
+    record = run.cell_run(result)
+    samples = record.samples
     (sent_ns,), (received_ns,) = samples["sent_ns"].to_list(), samples["received_ns"].to_list()
     again = finished.tcp_retransmits
     return {
@@ -56,6 +59,7 @@ def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
         "forward": _direction(finished.ledger.forward),
         "reverse": _direction(finished.ledger.reverse),
         "tcp_retransmits": None if again is None else {"client": again.client, "server": again.server},
+        "flows": _flows(record) if finished.flows else [],
         "connections": connections_of(run, result),
         "fidelity": _fidelity_numbers(finished.fidelity),
         "valid": finished.valid,
@@ -64,6 +68,47 @@ def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
         "key": result.key,
         "files": _files(run.directory, result.key),
     }
+
+
+def _flows(record: CellRun) -> list[dict[str, Any]]:
+    """What the path did with the packets of the program and of each flow beside it: in all, and while all ran."""
+    # Only programs with company need numpy.
+    from crosswind.analysis.flow_counts import WORKLOAD, Flows
+
+    assert record.finished is not None
+    together = Flows.of(record)
+    beside: list[dict[str, Any]] = [
+        {"flow": flow.flow, "name": flow.name, "port": flow.port, "began_ns": flow.began_ns, "ended_ns": flow.ended_ns}
+        for flow in record.finished.flows
+    ]
+    nothing: dict[str, Any] = {"port": None, "began_ns": None, "ended_ns": None}
+    program = {"flow": WORKLOAD, "name": "the command", **nothing}
+    others = {"flow": None, "name": "neither TCP nor UDP", **nothing}
+    found = []
+    for flow in (program, *beside, others):
+        number: Any = flow["flow"]
+        own = record.intervals.filter(pl.col("flow").eq_missing(pl.lit(number, pl.UInt16)))
+        if number is None and own.is_empty():
+            continue
+        ways = {way: _counted(own.filter(pl.col("direction") == way)) for way in DIRECTIONS}
+        shared: dict[str, Any] | None = None
+        if together is not None and number is not None:
+            within = pl.col("from_ns").is_between(together.from_ns, together.to_ns - 1)
+            shared = {
+                "direction": together.direction,
+                "rate_bps": float(together.rates[number]),
+                "share": float(together.bytes[number] / together.bytes.sum()) if together.bytes.any() else None,
+                **_counted(own.filter(within, pl.col("direction") == together.direction)),
+            }
+        found.append({**flow, **ways, "together": shared})
+    return found
+
+
+def _counted(intervals: pl.DataFrame) -> dict[str, int]:
+    """The sums of a flow's intervals in one direction, named as those of the path are."""
+    names = {"packets": "delivered", "bytes": "delivered_bytes"}
+    columns = ("packets", "bytes", "dropped", "marked", "queued", "queueing_ns")
+    return {names.get(column, column): int(intervals[column].sum()) for column in columns}
 
 
 def _files(directory: Path, key: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -143,6 +144,47 @@ def test_the_round_trips_of_a_client_are_counted(execute: Exec) -> None:
     refused = execute("--round-trips", "--network", "4g", "--", "true")
     assert refused.status == 2
     assert refused.err.startswith("error: --round-trips varies --delay, and --network sets another\nhint: ")
+
+
+SEND = "import socket, sys; socket.create_connection((sys.argv[1], 8000)).sendall(bytes(2_500_000))"
+SINK = "import socket; end, _ = socket.create_server(('', 8000)).accept()\nwhile end.recv(65536): pass"
+
+
+def test_a_flow_beside_a_command_takes_half_of_a_fair_link(execute: Exec) -> None:
+    """Two seconds of a link of 10 Mbit/s take four beside an upload; and every packet is somebody's."""
+    python = [sys.executable, "-IS", "-c"]
+    path = ["--rate", "10mbit", "--delay", "5ms", "--forward-discipline", "fq_codel", "--json", "--port", "8000"]
+    server = ["--server", shlex.join([*python, SINK])]
+    beside = ["--beside", "transfer --transport tcp", "--beside", "echo --transport udp --start 60s"]
+    alone = only(execute(*path, *server, "--", *python, SEND, "{address}"))
+    found = only(execute(*path, *server, *beside[:2], "--", *python, SEND, "{address}"))
+    command, transfer = found["flows"]
+    assert alone["flows"] == []
+    # What is sent at the end waits in the command's socket, and passes after it has ended.
+    assert command["together"]["share"] == pytest.approx(0.5, abs=0.03)
+    assert command["together"]["rate_bps"] + transfer["together"]["rate_bps"] == pytest.approx(10e6, rel=0.02)
+    assert found["time_ns"] / alone["time_ns"] == pytest.approx(2, rel=0.1)
+    for way in ("forward", "reverse"):
+        for key in ("delivered", "delivered_bytes", "marked", "queued"):
+            assert sum(flow[way][key] for flow in found["flows"]) == found[way][key]
+        assert sum(flow[way]["dropped"] for flow in found["flows"]) == sum(found[way]["dropped"].values())
+    late = only(execute(*path, *server, *beside, "--", *python, SEND, "{address}"))["flows"][-1]
+    assert (late["name"], late["began_ns"], late["together"]) == ("echo", None, None)
+
+
+@pytest.mark.parametrize(
+    ("flow", "said"),
+    [
+        ("program", r"\"program\" does not run beside a workload\nhint: one of echo, transfer, "),
+        ("iperf3 -c {address}", r"\"iperf3\" does not run beside a workload\nhint: one of echo, transfer, "),
+        ("transfer --start 3s --stop 2s", r".*stop \(2s\) is not after start\nhint: a flow stops after it has begun"),
+        ("transfer --transport sctp", r".*\"sctp\" is not one of tcp, .*\nhint: "),
+    ],
+)
+def test_what_cannot_run_beside_a_command_is_refused(execute: Exec, flow: str, said: str) -> None:
+    ended = execute("--beside", flow, "--", "true")
+    assert ended.status == 2
+    assert re.match(f"error: --beside {re.escape(repr(flow))}: {said}", ended.err), ended.err
 
 
 def test_errors_and_status_pass_too(execute: Exec) -> None:

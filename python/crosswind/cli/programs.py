@@ -16,7 +16,7 @@ import click
 from crosswind.cell.binary import OUTPUT
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
-from crosswind.cli.settings import F, option_name, options, options_of
+from crosswind.cli.settings import F, beside_option, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
@@ -36,6 +36,7 @@ _OF_PROGRAMS = (
         metavar="COMMAND",
         help="Command to run on the server's host; without it, the host only answers pings.",
     ),
+    beside_option,
     click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions."),
     click.option(
         "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets as pcapng."
@@ -65,6 +66,7 @@ class ProgramOptions:
     """What the options of `program_options` say beside the path."""
 
     server: str | None
+    flows: tuple[str, ...]
     seed: int | None
     capture: Path | None
     as_json: bool
@@ -106,7 +108,9 @@ def run_programs(
         refuse_other_delays(settings, name=option_name, asked="--round-trips", delay="--delay")
     try:
         flags = {key: option_name(key) for key in settings}
-        study, is_virtual = study_of(programs, settings, flags=flags, repetitions=repetitions, seed=asked.seed)
+        study, is_virtual = study_of(
+            programs, settings, flags=flags, beside=asked.flows, repetitions=repetitions, seed=asked.seed
+        )
         if greeting:
             click.echo(greeting, err=True)
         with ExitStack() as opened:
@@ -127,7 +131,7 @@ def run_programs(
                     _copy(run.directory / "cells" / result.key / "client.pcapng", capture)
             summary = {**summary_of(run), "run": str(output) if output else None}
             if round_trips:
-                summary["round_trips"] = _round_trips(programs, settings, flags, seed=asked.seed)
+                summary["round_trips"] = _round_trips(programs, settings, flags, asked)
     except (EngineError, DiskError) as error:
         raise NotRunError(error.message, error.hint) from error
     if asked.as_json:
@@ -139,7 +143,7 @@ def run_programs(
 
 
 def _round_trips(
-    programs: Programs, settings: Mapping[str, str], flags: Mapping[str, str], *, seed: int | None
+    programs: Programs, settings: Mapping[str, str], flags: Mapping[str, str], asked: ProgramOptions
 ) -> dict[str, Any] | None:
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
@@ -151,7 +155,8 @@ def _round_trips(
             programs,
             settings,
             flags=flags,
-            seed=seed,
+            beside=asked.flows,
+            seed=asked.seed,
             run=lambda study: run_in_turn(study, options, None, look=lambda _part: None),
         )
     return None if found is None else found.as_json()

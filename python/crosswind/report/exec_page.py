@@ -8,9 +8,11 @@ from statistics import median
 from typing import Any
 
 from crosswind.explained import Connection
-from crosswind.report.page import Page, Sentence, Tone
+from crosswind.quantities import RATE
+from crosswind.report.page import Page, Section, Sentence, Tone
+from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.connections import connection_sentence, spent_text
-from crosswind.report.text.format import bytes_text, count_of, quantity
+from crosswind.report.text.format import NOT_MEASURED, bytes_text, count_of, quantity, short_number
 from crosswind.warning import ResultWarning
 
 _LONGEST = 3
@@ -39,6 +41,7 @@ def page_of(summary: dict[str, Any]) -> Page:
             *_round_trips(summary),
             *_places(summary),
         ],
+        sections=[Section("Flows", tables=_flow_tables(repetitions))],
     )
 
 
@@ -66,6 +69,41 @@ def _lines(repetition: dict[str, Any]) -> Iterator[str]:
     yield from map(connection_sentence, connections[:_LONGEST])
     if others := connections[_LONGEST:]:
         yield f"{count_of(len(others), 'other connection')}: {spent_text(others)}"
+
+
+def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
+    """What the command and the flows of each name got while all of them ran, and what the path did with it."""
+    groups = [
+        (number, name, [flow["together"] for flow in repetition["flows"] if flow["name"] == name])
+        for number, repetition in enumerate(repetitions, 1)
+        for name in dict.fromkeys(flow["name"] for flow in repetition["flows"] if flow["flow"] is not None)
+    ]
+    if not groups:
+        return []
+    known = [flow for _, _, flows in groups for flow in flows if flow is not None]
+    divisor, unit = RATE.scale_for([flow["rate_bps"] for flow in known])
+    rows = []
+    for number, name, flows in groups:
+        told = [NOT_MEASURED] * 4
+        if None not in flows:
+            delivered, dropped, marked = (
+                sum(flow[key] for flow in flows) for key in ("delivered", "dropped", "marked")
+            )
+            told = [
+                short_number(sum(flow["rate_bps"] for flow in flows) / divisor),
+                _percent(sum(flow["share"] or 0 for flow in flows), 1),
+                _percent(dropped, dropped + delivered),
+                _percent(marked, delivered),
+            ]
+        several = [f"#{number}"] if len(repetitions) > 1 else []
+        rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *told])
+    numbered = ["repetition"] if len(repetitions) > 1 else []
+    columns = [*names(*numbered, "flow"), *numbers(f"rate, {unit}", "share, %", "dropped, %", "marked, %")]
+    return [Table("Flows", columns, rows)]
+
+
+def _percent(part: float, whole: float) -> str:
+    return short_number(100 * part / whole) if whole else NOT_MEASURED
 
 
 def _round_trips(summary: dict[str, Any]) -> Iterator[str]:

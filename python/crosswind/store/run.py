@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.errors import StoreError
-from crosswind.record import RunRecord
+from crosswind.record import CellRun, RunRecord
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Status
-from crosswind.store.record import packets_of, record_of
+from crosswind.store.record import cell_run, packets_of, record_of
 from crosswind.store.result import RepetitionResult
 
 
@@ -79,6 +79,10 @@ class StoredRun:
         if record.damaged:
             raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
         raise StoreError(f"{self.directory} has no results yet", hint=hint)
+
+    def cell_run(self, result: RepetitionResult) -> CellRun:
+        """One repetition with its tables. Raises: DamagedFileError when one of them is not what was written."""
+        return cell_run(self._store, result)
 
     def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table of a repetition, by the name of its file; without rows where none was written. Raises: StoreError."""

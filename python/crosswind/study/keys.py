@@ -227,6 +227,11 @@ VALUE_TYPES: Mapping[str, ValueType] = _Kinds()
 """How the value of each is read."""
 
 
+def kinds_of_flow() -> list[str]:
+    """The kinds of workload that run beside another: those that have a transport, which programs have not."""
+    return [kind for kind, workload in catalog().workloads.items() if workload.transports]
+
+
 def flow_settings() -> tuple[Setting, ...]:
     """What a flow beside the workload takes, but for its name: keys of its own, and those of workloads."""
     return tuple(_FLOW_KEYS.values())

@@ -12,7 +12,7 @@ from typing import Any
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, owner_of, renamed
+from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, kinds_of_flow, owner_of, renamed
 from crosswind.study.networks import NETWORKS
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
@@ -77,6 +77,10 @@ def add_tables(
 def _flow_table(text: str, label: str) -> dict[str, Any]:
     """A flow as an option of a command line has it: a kind of workload, and options."""
     kind, *words = _words(text, label)
+    if kind and kind not in kinds_of_flow():
+        message = f"{label}: {shown(kind)} does not run beside a workload"
+        hint = f'one of {", ".join(kinds_of_flow())} does, as in --beside "transfer --transport tcp --start 2s"'
+        raise StudyError(message, hint=hint)
     table: dict[str, Any] = {"kind": kind}
     at = 0
     while at < len(words):

@@ -21,6 +21,7 @@ from crosswind.study.keys import (
     default_transport,
     direction_keys,
     in_order,
+    kinds_of_flow,
     names_of,
     owner_of,
     workload_keys,
@@ -170,8 +171,12 @@ def _check_flows(part: Part) -> None:
     for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, part.settings)):
         kind = part.settings.get(f"{flow}.kind")
         if kind is None:
-            hint = f'write kind = "transfer" (or {", ".join(list(catalog().workloads))}) in the [[flow]]'
+            hint = f'write kind = "transfer" (or {", ".join(kinds_of_flow())}) in the [[flow]]'
             raise CellError(part.location_of(f"{flow}.kind"), f"the flow {flow.rpartition('.')[2]} has no kind", hint)
+        for level in kind.levels:
+            if level.text not in kinds_of_flow():
+                message = f"the flow {flow.rpartition('.')[2]} is a {level.text}, which does not run beside a workload"
+                raise CellError(part.locations[f"{flow}.kind"], message, f"one of {', '.join(kinds_of_flow())} does")
         takes = workload_keys(kind.levels[0].text).keys() | of_flow | {"kind"}
         for key in part.settings:
             if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
