@@ -151,8 +151,8 @@ def listed(packages: Iterable[Package]) -> str:
 def texts(packages: Iterable[Package]) -> str:
     """Each text once, below the packages that it is of."""
     of: dict[str, list[str]] = {}
-    for name, _, found in packages:
-        for text in found:
+    for name, _, licence_texts in packages:
+        for text in licence_texts:
             of.setdefault(text, []).append(name)
     return "".join(f"{_LINE}\n{', '.join(names)}\n\n{text}\n" for text, names in of.items())
 

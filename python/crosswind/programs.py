@@ -54,9 +54,9 @@ class Programs:
 
 def _check_program(program: str) -> None:
     """Raises: NotRunError where it cannot be run. A placeholder is filled in later."""
-    if (found := unrunnable(program)) is not None:
+    if (obstacle := unrunnable(program)) is not None:
         status = NOT_A_PROGRAM if is_other_file(program) else NOT_FOUND
-        raise NotRunError(found.problem, found.hint, status)
+        raise NotRunError(obstacle.problem, obstacle.hint, status)
 
 
 class NotRunError(CrosswindError):
@@ -164,7 +164,7 @@ def program_round_trips(
     delays = [format_duration(own_ns + more_ns) for more_ns in _FURTHER_DELAYS_NS]
     settings = {**settings, "path.delay": delays}
     study, _ = study_of(programs, settings, flags=flags, beside=beside, seed=seed, several=True)
-    found = round_trips(collect(run(study).record()), level=0.95)
-    if not found or found[0].trips.value is None or found[0].offset.value is None:
+    counted = round_trips(collect(run(study).record()), level=0.95)
+    if not counted or counted[0].trips.value is None or counted[0].offset.value is None:
         return None
-    return ProgramRoundTrips(found[0].trips.value, found[0].offset.value, found[0].deviation, delays)
+    return ProgramRoundTrips(counted[0].trips.value, counted[0].offset.value, counted[0].deviation, delays)

@@ -63,12 +63,12 @@ OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 
 
-def whole_table(found: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+def whole_table(stored: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """A table in a schema's shape: what an earlier version did not write is null, what is not known is left out."""
-    if found.columns == list(schema):
-        return found
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in found.columns]
-    return found.with_columns(absent).select(list(schema))
+    if stored.columns == list(schema):
+        return stored
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in stored.columns]
+    return stored.with_columns(absent).select(list(schema))
 
 
 def empty_table(schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:

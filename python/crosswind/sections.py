@@ -10,4 +10,4 @@ def fill_sections(page: str, kind: str, contents: Mapping[str, Callable[[], str]
     Raises: KeyError for a section that `contents` does not have.
     """
     section = re.compile(rf"(<!-- {re.escape(kind)}: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-    return section.sub(lambda found: f"{found[1]}{contents[found['name']]()}{found[3]}", page)
+    return section.sub(lambda match: f"{match[1]}{contents[match['name']]()}{match[3]}", page)

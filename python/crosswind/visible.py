@@ -19,7 +19,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def visible(text: str, *, backslash: str = "\\") -> str:
     r"""The text with such characters as escapes: `\u202e`. Args: backslash: how the text's format writes one."""
-    return _HIDDEN.sub(lambda found: f"{backslash}u{ord(found[0]):04x}", text)
+    return _HIDDEN.sub(lambda match: f"{backslash}u{ord(match[0]):04x}", text)
 
 
 def hidden_in(text: str) -> str | None:

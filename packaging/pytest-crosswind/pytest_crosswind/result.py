@@ -239,13 +239,13 @@ class Result:
 
         Raises: UsageError where it does not end well over each of them.
         """
-        found = self._count_round_trips()
-        if found is None:
+        counted = self._count_round_trips()
+        if counted is None:
             raise UsageError(
                 "the round trips of the client are not known: it did not end well over every delay",
                 hint="look at what it prints over a longer delay: net.run(..., delay=..., check=False)",
             )
-        return RoundTrips(found.trips, found.offset_ns / 1e9, found.deviation_ns / 1e9, tuple(found.delays))
+        return RoundTrips(counted.trips, counted.offset_ns / 1e9, counted.deviation_ns / 1e9, tuple(counted.delays))
 
     @property
     def median(self) -> Estimate:

@@ -55,12 +55,12 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
 
 def _are_rungs(key: str, levels: Iterable[str]) -> bool:
     """Whether levels that have no meaning as numbers are counted by their names: ladder-0, ladder-1, ladder-2."""
-    found = [_COUNTED.fullmatch(level) for level in levels]
-    named = [match for match in found if match is not None]
+    matches = [_COUNTED.fullmatch(level) for level in levels]
+    named = [match for match in matches if match is not None]
     numbers = [int(match[2]) for match in named]
     return (
         key.endswith(".network")
-        and len(named) == len(found)
+        and len(named) == len(matches)
         and numbers == sorted(numbers)
         and (len({match[1] for match in named}) == 1)
     )

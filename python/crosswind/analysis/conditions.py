@@ -70,15 +70,15 @@ def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
     """The changes of the path over time, one for each direction that a change sets, or one for both."""
     keys = catalog().changes.keys
     changes = [change_list.get("changes") or [] for change_list in paths]
-    found = []
+    told_changes = []
     for name in dict.fromkeys(str(change.get("name", "")) for change_list in changes for change in change_list):
         groups = _named(name, changes)
         when = _settings([key for key in keys if key.name != "name"], groups)
         sides = [(way, told) for way, told in _both_ways(_direction_keys(), groups, only_set=True) if told]
         if not sides:  # A trace alone, whose direction is among its own settings.
             sides = [("each way", [])]
-        found += [ChangeConditions(name=name, when=when, direction=way, settings=told) for way, told in sides]
-    return found
+        told_changes += [ChangeConditions(name=name, when=when, direction=way, settings=told) for way, told in sides]
+    return told_changes
 
 
 def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
@@ -121,13 +121,13 @@ def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
 
 def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]:
     """Every flow beside the workload; of its exchanges not how many, where it goes on for as long as it runs."""
-    found = []
+    conditions = []
     for name in dict.fromkeys(str(flow.get("name", "")) for own in flows for flow in own):
         own = [flow for flow in _named(name, flows) if flow]
         workloads = [_without_endless(flow["workload"]) for flow in own]
         keys = [key for key in catalog().flows.keys if key.name != "name"]
-        found.append(FlowConditions(name=name, settings=_settings(keys, own), workload=_workload(workloads)))
-    return found
+        conditions.append(FlowConditions(name=name, settings=_settings(keys, own), workload=_workload(workloads)))
+    return conditions
 
 
 def _without_endless(workload: Mapping[str, Any]) -> dict[str, Any]:

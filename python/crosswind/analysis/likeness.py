@@ -15,23 +15,23 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
     P-values are corrected by Holm's method over all cells of a run, so that a sound run is warned of once in twenty.
     """
     asked = [
-        (cell.cell, METRICS[name].title, found)
+        (cell.cell, METRICS[name].title, likeness)
         for cell in cells
-        for name, found in _known(cell).items()
+        for name, likeness in _known(cell).items()
         if METRICS[name].place is MetricPlace.MAIN
     ]
     warnings: dict[int, list[ResultWarning]] = {}
-    tested = [(found.drift_p or 0.0) for *_, found in asked], [(found.lag1_p or 0.0) for *_, found in asked]
-    for (cell, title, found), drift_p, lag1_p in zip(asked, *(holm(part) for part in tested), strict=True):
+    tested = [(likeness.drift_p or 0.0) for *_, likeness in asked], [(likeness.lag1_p or 0.0) for *_, likeness in asked]
+    for (cell, title, likeness), drift_p, lag1_p in zip(asked, *(holm(part) for part in tested), strict=True):
         if drift_p < ALPHA:
             text = (
-                f"{title} drifts over the repetitions: its rank correlation with their order is {found.drift:.2f}, "
+                f"{title} drifts over the repetitions: its rank correlation with their order is {likeness.drift:.2f}, "
                 "so its intervals may be too narrow"
             )
             warnings.setdefault(cell, []).append(WarningKind.DRIFT.warning(text))
         elif lag1_p < ALPHA:
             text = (
-                f"{title} of a repetition resembles that of the one before: their correlation is {found.lag1:.2f}, "
+                f"{title} of a repetition resembles that of the one before: their correlation is {likeness.lag1:.2f}, "
                 "so its intervals may be too narrow"
             )
             warnings.setdefault(cell, []).append(WarningKind.LAG.warning(text))

@@ -147,7 +147,7 @@ def _unusable(cell: CellData) -> str | None:
         "with transfers that failed, which a mean of the others leaves out": set(cell.outcomes) - {"ok"},
         "with transfers of one packet, which take no time": not times.all(),
     }
-    return next((why for why, found in checks.items() if found), None)
+    return next((why for why, applies in checks.items() if applies), None)
 
 
 def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:

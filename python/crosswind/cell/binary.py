@@ -103,7 +103,7 @@ def with_ports(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
 def _replaced(argument: str, known: Mapping[str, str]) -> str:
     # In one pass: the path that a placeholder stands for may itself contain the name of another placeholder. Other
     # braces stay, as those of JSON.
-    return re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], argument)
+    return re.sub("|".join(map(re.escape, known)), lambda match: known[match[0]], argument)
 
 
 def mode_event(line: bytes, mode: str) -> dict[str, Any]:

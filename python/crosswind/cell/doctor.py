@@ -116,7 +116,7 @@ def obstacle_to_cells(binary: Path) -> EngineError | None:
     findings = _probe(binary)
     unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", REINSTALL)
     needed = [findings.get("privilege"), findings.get("namespaces", unknown), findings.get("tun", unknown)]
-    problem = next((found for found in needed if found is not None and not found.ok), None)
+    problem = next((check for check in needed if check is not None and not check.ok), None)
     return None if problem is None else EngineError(problem.detail, hint=problem.hint)
 
 
@@ -175,9 +175,9 @@ def _probe(binary: Path) -> dict[str, _Finding]:
     if not isinstance(probe, dict):
         raise EngineError(f"{binary} --probe did not print an object", hint=REINSTALL)
     return {
-        name: _Finding(bool(found["ok"]), str(found.get("detail", "")), found.get("hint"))
-        for name, found in probe.items()
-        if isinstance(found, dict) and "ok" in found
+        name: _Finding(bool(outcome["ok"]), str(outcome.get("detail", "")), outcome.get("hint"))
+        for name, outcome in probe.items()
+        if isinstance(outcome, dict) and "ok" in outcome
     }
 
 

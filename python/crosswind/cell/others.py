@@ -43,8 +43,8 @@ def _not_found(cell: Mapping[str, Any]) -> Refusal | None:
     if not runs_programs(cell):
         return None
     for end, command in commands_of(cell).items():
-        if (found := unrunnable(command[0])) is not None:
-            return Refusal(f"workload.{end}", found.problem, found.hint)
+        if (obstacle := unrunnable(command[0])) is not None:
+            return Refusal(f"workload.{end}", obstacle.problem, obstacle.hint)
     return None
 
 
@@ -66,6 +66,6 @@ def is_other_file(program: str) -> bool:
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
     """Why a cell's peers cannot run here, or not its workload, if so. A user's own peer is not judged."""
     for end, name in peers_of(cell).items():
-        if name in PEERS and (found := missing(name) or PEERS[name].cannot(end, cell["workload"])) is not None:
-            return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {found.problem}", found.hint)
+        if name in PEERS and (obstacle := missing(name) or PEERS[name].cannot(end, cell["workload"])) is not None:
+            return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {obstacle.problem}", obstacle.hint)
     return None

@@ -76,7 +76,7 @@ def _location(part: Part, source: str) -> tuple[str | int, ...]:
 
 def _source_of(dotted: str, cell: Cell) -> str | None:
     """The key of the study that set a key of the cell, or that would: `path.delay` of `path.forward.delay_ns`."""
-    group, _, name = _LISTED.sub(lambda found: _owner(found, cell), dotted).rpartition(".")
+    group, _, name = _LISTED.sub(lambda match: _owner(match, cell), dotted).rpartition(".")
     if dotted == "workload.kind":
         return dotted
     key = _keys_of(group, cell).get(name)
@@ -89,14 +89,14 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
     return next(given, f"{section}.{key.study}")
 
 
-def _owner(found: re.Match[str], cell: Cell) -> str:
+def _owner(match: re.Match[str], cell: Cell) -> str:
     """The study's name of a hop, a change or a flow of the cell: `path.hop.wifi` of `path.hops.0`."""
-    if found[1] == "flows":
+    if match[1] == "flows":
         owners = [f"{FLOW}.{name}" for name in names_of(FLOW, cell.settings)]
     else:
-        owners = list(hops_of(cell.settings) if found[1] == "hops" else changes_of(cell.settings))
-    number = int(found[2])
-    return owners[number] if number < len(owners) else found[0]
+        owners = list(hops_of(cell.settings) if match[1] == "hops" else changes_of(cell.settings))
+    number = int(match[2])
+    return owners[number] if number < len(owners) else match[0]
 
 
 def _is_direction(group: str) -> bool:
@@ -128,12 +128,12 @@ def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
 
 def _in_words_of_the_study(text: str, cell: Cell) -> str:
     """A text with the cell's keys replaced by the study's."""
-    text = _DOTTED.sub(lambda found: _source_of(found[0], cell) or found[0], text)
+    text = _DOTTED.sub(lambda match: _source_of(match[0], cell) or match[0], text)
     groups = ["path", f"path.{DIRECTIONS[0]}", "host", "workload", "budget"]
     for name in names_of(FLOW, cell.settings):
         groups += [f"{FLOW}.{name}", f"{FLOW}.{name}.workload"]
     names = {name: key.study for group in groups for name, key in _keys_of(group, cell).items()}
-    return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
+    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def _with_value(message: str, source: str, cell: Cell, study: Study) -> str:

@@ -127,10 +127,10 @@ def _is_free(listed: Listed) -> bool:
     return not listed.directory.is_symlink()
 
 
-def _removals(found: Sequence[Listed], *, leftovers: bool = False) -> list[_Removal]:
+def _removals(all_runs: Sequence[Listed], *, leftovers: bool = False) -> list[_Removal]:
     """What is removed: directories whole, or of runs what is left over in them."""
     removals = []
-    for listed in found:
+    for listed in all_runs:
         place = listed.directory
         if not isinstance(listed, ListedRun):
             removals.append(_Removal(place, "half removed" if listed.leftover else "unreadable", disk_size(place)))
@@ -142,11 +142,11 @@ def _removals(found: Sequence[Listed], *, leftovers: bool = False) -> list[_Remo
     return removals
 
 
-def _offer(console: Console, found: Sequence[Listed]) -> None:
+def _offer(console: Console, all_runs: Sequence[Listed]) -> None:
     """Shows what could be removed, and by which options."""
-    runs = [listed for listed in found if isinstance(listed, ListedRun)]
+    runs = [listed for listed in all_runs if isinstance(listed, ListedRun)]
     free = [run for run in runs if not in_use(run.directory) and not run.directory.is_symlink()]
-    broken = [other for other in found if isinstance(other, Unreadable) and other.leftover]
+    broken = [other for other in all_runs if isinstance(other, Unreadable) and other.leftover]
     unfinished = _removals([*(run for run in free if run.unfinished), *broken])
     if unfinished:
         _show(console, unfinished)

@@ -70,25 +70,25 @@ def command(
 
     store = Store.read(run or latest_run())
     most = slowest or _SLOWEST
-    found: Sequence[Timed]
+    shown: Sequence[Timed]
     if connection is not None or (message is None and has_connections(store)):
-        found = explained_connections(store, cell=cell, repetition=repetition, number=connection, longest=most)
+        shown = explained_connections(store, cell=cell, repetition=repetition, number=connection, longest=most)
     else:
-        found = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)
+        shown = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)
     if html:
         from crosswind.report.explain_page import write_explained
 
-        histories = socket_histories(store, [each for each in found if isinstance(each, Explained)])
-        write_explained(found, histories, store.manifest.presentation["title"], html)
+        histories = socket_histories(store, [each for each in shown if isinstance(each, Explained)])
+        write_explained(shown, histories, store.manifest.presentation["title"], html)
         click.echo(f"wrote {html}", err=True)
         return 0
     with readers_may_leave():
         if as_json:
-            what = "connections" if any(isinstance(each, Connection) for each in found) else "exchanges"
-            every = [{**each.to_json(), "sentence": _sentence(each)} for each in found]
+            what = "connections" if any(isinstance(each, Connection) for each in shown) else "exchanges"
+            every = [{**each.to_json(), "sentence": _sentence(each)} for each in shown]
             click.echo(json.dumps({"schema": SCHEMA, what: every}, indent=2, ensure_ascii=False))
             return 0
-        for each in found:
+        for each in shown:
             _print(each)
     return 0
 

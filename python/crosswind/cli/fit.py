@@ -55,19 +55,20 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
     return 1 if record.damaged else 0
 
 
-def fit_lines(found: "FitResult", width: int) -> Iterator[str]:
+def fit_lines(result: "FitResult", width: int) -> Iterator[str]:
     """Every fit with its errors, and how they were made."""
-    means = "simulated means" if found.simulated else "means"
-    yield f"{found.study}: {found.cells} cells with loss, whose {means} are known to {_percent(found.measured_error)}"
-    for why, count in found.left_out.items():
+    means = "simulated means" if result.simulated else "means"
+    error = _percent(result.measured_error)
+    yield f"{result.study}: {result.cells} cells with loss, whose {means} are known to {error}"
+    for why, count in result.left_out.items():
         yield f"  left out: {count} {why}"
-    for name in dict.fromkeys(made.congestion_control for made in found.fits):
-        yield from _group([made for made in found.fits if made.congestion_control == name], found, width)
+    for name in dict.fromkeys(made.congestion_control for made in result.fits):
+        yield from _group([made for made in result.fits if made.congestion_control == name], result, width)
     yield ""
-    yield from textwrap.wrap(found.method, width)
+    yield from textwrap.wrap(result.method, width)
 
 
-def _group(fits: "list[ModelFit]", found: "FitResult", width: int) -> Iterator[str]:
+def _group(fits: "list[ModelFit]", result: "FitResult", width: int) -> Iterator[str]:
     """The fits to the cells of one congestion control."""
     first = fits[0]
     yield ""
@@ -80,7 +81,7 @@ def _group(fits: "list[ModelFit]", found: "FitResult", width: int) -> Iterator[s
     for made in fits:
         errors = (made.fitted_median, made.held_out_median, made.held_out_mean, made.worst)
         fitted, held_out, mean, worst = map(_percent, errors)
-        where = " · ".join(found.cell_levels[made.worst_cell].values())
+        where = " · ".join(result.cell_levels[made.worst_cell].values())
         yield f"  {made.model:<13} {fitted:>8} {held_out:>9} {mean:>8} {worst:>8}  {where}"
     for made in fits:
         yield from _model(made, width)

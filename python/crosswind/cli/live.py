@@ -203,11 +203,11 @@ def _measured(ends: _Ends, amount: "TransferAmount | None") -> "tuple[Goodput, .
     from crosswind.live.throughput import TRANSFER_DIRECTIONS, measure_throughput
 
     assert ends.server is not None
-    binary, found = find_binary(), []
+    binary, goodputs = find_binary(), []
     for direction in TRANSFER_DIRECTIONS:
         click.echo(f"measuring TCP throughput to {ends.server}: {direction}", err=True)
-        found.append(measure_throughput(ends.server, ends.target.family_name, direction, amount, binary=binary))
-    return tuple(found)
+        goodputs.append(measure_throughput(ends.server, ends.target.family_name, direction, amount, binary=binary))
+    return tuple(goodputs)
 
 
 def _probe(ends: _Ends, port: int | None, transport: str | None) -> "Probe":

@@ -238,14 +238,16 @@ def _simulated(question: PathQuestion, runs: int | None, seed: int) -> dict[str,
     return {"runs": n, "seed": seed, "mean": 1e9 * made.mean_s, "standard_error": error_ns, **ranks}
 
 
-def _print_simulated(question: PathQuestion, found: Mapping[str, Any]) -> None:
-    divisor, unit = METRICS["transfer_time"].unit.scale_for([found["mean"]])
+def _print_simulated(question: PathQuestion, simulation: Mapping[str, Any]) -> None:
+    divisor, unit = METRICS["transfer_time"].unit.scale_for([simulation["mean"]])
     click.echo(
-        f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {found['runs']} times packet by packet"
+        f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {simulation['runs']} times packet by packet"
     )
-    error = "" if found["standard_error"] is None else f" ± {found['standard_error'] / divisor:.2g}"
-    click.echo(f"  mean {_three_digits(found['mean'] / divisor)}{error} {unit} (standard error)")
-    ranks = ", ".join(f"{name} {_three_digits(found[name] / divisor)}" for name in found if name.startswith("p"))
+    error = "" if simulation["standard_error"] is None else f" ± {simulation['standard_error'] / divisor:.2g}"
+    click.echo(f"  mean {_three_digits(simulation['mean'] / divisor)}{error} {unit} (standard error)")
+    ranks = ", ".join(
+        f"{name} {_three_digits(simulation[name] / divisor)}" for name in simulation if name.startswith("p")
+    )
     click.echo(f"  {ranks} {unit}")
 
 

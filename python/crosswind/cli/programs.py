@@ -151,7 +151,7 @@ def _round_trips(
 
     with _temporary() as place:
         options = RunOptions(output=place, jobs=1)
-        found = program_round_trips(
+        counted = program_round_trips(
             programs,
             settings,
             flags=flags,
@@ -159,7 +159,7 @@ def _round_trips(
             seed=asked.seed,
             run=lambda study: run_in_turn(study, options, None, look=lambda _part: None),
         )
-    return None if found is None else found.as_json()
+    return None if counted is None else counted.as_json()
 
 
 @contextmanager

@@ -42,11 +42,11 @@ def command(root: Path | None, details: bool, as_json: bool) -> None:
     print_runs(plain_console(), place, runs)
 
 
-def print_runs(console: Console, root: Path, found: list[Listed]) -> None:
+def print_runs(console: Console, root: Path, all_runs: list[Listed]) -> None:
     """The table; how exchanges were lost, and what cannot be read, stand below it."""
-    runs = [listed for listed in found if isinstance(listed, ListedRun)]
-    others = [listed for listed in found if isinstance(listed, Unreadable)]
-    if not found:
+    runs = [listed for listed in all_runs if isinstance(listed, ListedRun)]
+    others = [listed for listed in all_runs if isinstance(listed, Unreadable)]
+    if not all_runs:
         console.print(f"there are no runs in {root}/")
         return
     if runs:

@@ -60,8 +60,8 @@ class Reading:
 
     def of(self, table: type[AnyTable], kind: str) -> list[tuple[Location, AnyTable]]:
         """The tables of a kind with their places."""
-        found = enumerate(self.tables.get(kind, ()))
-        return [((kind, number), each) for number, each in found if isinstance(each, table)]
+        numbered = enumerate(self.tables.get(kind, ()))
+        return [((kind, number), each) for number, each in numbered if isinstance(each, table)]
 
 
 def no_check(declared: Sequence[Any], cells: Callable[[], Sequence[Cell]], options: Collection[Location]) -> None:
@@ -138,8 +138,8 @@ class Declaration:
 
 def quantity_of(text: str | float) -> tuple[float, str] | None:
     """The number and the unit of "5ms", "-3", 0.5; None where it is none."""
-    found = _QUANTITY.fullmatch(str(text).strip())
-    return None if found is None else (float(found["number"]), found["unit"])
+    match = _QUANTITY.fullmatch(str(text).strip())
+    return None if match is None else (float(match["number"]), match["unit"])
 
 
 def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
@@ -147,8 +147,8 @@ def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
 
     Raises: FindingError.
     """
-    found = quantity_of(text)
-    change = None if found is None else unit.change(*found)
+    quantity = quantity_of(text)
+    change = None if quantity is None else unit.change(*quantity)
     if change is None:
         raise FindingError(place, f"{shown(text)} is not a margin", f"a number and one of {unit.written_in('%')}")
     is_ratio, margin = change

@@ -54,16 +54,16 @@ class Written:
 def read(text: str) -> Written:
     """A threshold. Raises: GrammarError."""
     plain = " ".join(text.split())
-    found = _TEXT.fullmatch(plain)
-    if found is None:
+    match = _TEXT.fullmatch(plain)
+    if match is None:
         raise GrammarError("is not a threshold", f"{EXAMPLE}; of two runs {EXAMPLE_OF_CHANGE}")
-    relation = found["sign"] or found["direction"]
+    relation = match["sign"] or match["direction"]
     if relation not in (*SIGNS, *COMPARATIVES):
         raise GrammarError(f"{relation} is not a direction", f"one of {', '.join(COMPARATIVES)}")
-    pairs = tuple(map(_pair, _PAIR.split(found["where"]))) if found["where"] else ()
+    pairs = tuple(map(_pair, _PAIR.split(match["where"]))) if match["where"] else ()
     # "loss > 1%" is short for "share(lost) > 1%".
-    statistic, metric = found["statistic"] or "share", found["metric"] or found["share"].replace("loss", "lost")
-    return Written(plain, statistic, metric, relation, found["number"], found["unit"], pairs)
+    statistic, metric = match["statistic"] or "share", match["metric"] or match["share"].replace("loss", "lost")
+    return Written(plain, statistic, metric, relation, match["number"], match["unit"], pairs)
 
 
 def read_bound(text: str) -> Written:

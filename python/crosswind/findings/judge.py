@@ -101,15 +101,15 @@ class OfEffect:
         is_open = self.range.is_open
         if inside:
             if low is not None and self._places[0] == self._places[1]:
-                found = [low.at]
+                bounds = [low.at]
             else:
-                found = [low.above if is_open else low.not_below] if low else []
-                found += [high.below if is_open else high.not_above] if high else []
-            return min(1.0, sides * max(found, default=0.0))
-        found = [low.not_above if is_open else low.below] if low else []
-        found += [high.not_below if is_open else high.above] if high else []
+                bounds = [low.above if is_open else low.not_below] if low else []
+                bounds += [high.below if is_open else high.not_above] if high else []
+            return min(1.0, sides * max(bounds, default=0.0))
+        bounds = [low.not_above if is_open else low.below] if low else []
+        bounds += [high.not_below if is_open else high.above] if high else []
         # Either end may be the one that it lies beyond.
-        return min(1.0, max(sides, len(found)) * min(found, default=1.0))
+        return min(1.0, max(sides, len(bounds)) * min(bounds, default=1.0))
 
     def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
         """As of `Number`, if the effect is what it seems to be."""
@@ -127,8 +127,8 @@ class OfEffect:
         if any(effect.has_ties(place) for place in places):
             fewest = max(fewest, repetitions_in_a_row(alpha / sides))
         distance = min((abs(effect.value - place) for place in places), default=0.0)
-        found = repetitions_needed(effect.spread, distance, alpha=alpha, sides=sides)
-        return None if found is None else max(fewest, found)
+        repetitions = repetitions_needed(effect.spread, distance, alpha=alpha, sides=sides)
+        return None if repetitions is None else max(fewest, repetitions)
 
     def _of_most(
         self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float, sides: int
@@ -138,10 +138,10 @@ class OfEffect:
         if constant and yes is not None and self.p(yes=yes, sides=sides) == 1:
             return None
         agreeing = min(agreeing_at(effect, place, size=self.size) for place in places)
-        found = repetitions_of_most(agreeing, effect.units, p=alpha / sides)
+        repetitions = repetitions_of_most(agreeing, effect.units, p=alpha / sides)
         # A light design decides by its interval as soon as there is one.
         is_sooner = effect.design.tail is Tail.LIGHT and effect.needed is not None and not constant
-        return min(effect.needed or 0, found or effect.needed or 0) if is_sooner else found
+        return min(effect.needed or 0, repetitions or effect.needed or 0) if is_sooner else repetitions
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ def _is_tested(numbers: Sequence[Number]) -> bool:
 
 
 def _mixed(cases: Sequence[Judged]) -> Verdict | Literal["mixed"]:
-    found = {case.verdict for case in cases}
-    return "mixed" if len(found) > 1 else next(iter(found), "cannot tell")
+    verdicts = {case.verdict for case in cases}
+    return "mixed" if len(verdicts) > 1 else next(iter(verdicts), "cannot tell")
 
 
 def _together(cases: Sequence[Judged], *, shown: bool) -> Verdict:
@@ -283,16 +283,16 @@ def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: b
     def is_shown(numbers: Sequence[Number], alpha: float) -> bool:
         return bool(numbers) and all(number.shows(yes=yes, alpha=alpha, sides=sides) for number in numbers)
 
-    found = [_needs_no_test(numbers) and is_shown(numbers, ALPHA) for numbers in claims]
+    are_shown = [_needs_no_test(numbers) and is_shown(numbers, ALPHA) for numbers in claims]
     left = [at for at, numbers in enumerate(claims) if _is_tested(numbers)]
     while left:
         # Holm (1979): what is shown at the level of all that are left leaves a larger level for the rest.
         alpha = ALPHA / len(left) if correction is Correction.HOLM else ALPHA
         new = [at for at in left if is_shown(claims[at], alpha)]
         for at in new:
-            found[at] = True
-        left = [at for at in left if not found[at]] if new and correction is Correction.HOLM else []
-    return found
+            are_shown[at] = True
+        left = [at for at in left if not are_shown[at]] if new and correction is Correction.HOLM else []
+    return are_shown
 
 
 def _needs_no_test(numbers: Sequence[Number]) -> bool:

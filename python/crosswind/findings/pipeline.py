@@ -63,10 +63,10 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     if len(machines) > 1:
         text = f"cells on the machine's clock were measured on {len(machines)} machines: {', '.join(machines)}"
         warnings.append(WarningKind.MACHINES.warning(text))
-    found: dict[str, Sequence[ResultModel]] = {}
+    by_kind: dict[str, Sequence[ResultModel]] = {}
     for judging in judgings():
-        found[judging.kind] = judging.make(Context(record, data, cells, level, found))
-    findings: dict[str, Any] = {judging.field: found[judging.kind] for judging in judgings()}
+        by_kind[judging.kind] = judging.make(Context(record, data, cells, level, by_kind))
+    findings: dict[str, Any] = {judging.field: by_kind[judging.kind] for judging in judgings()}
     programs = (program_of(cell.cell, cell.runs) for cell in data)
     return result_model()(
         study=record.name,
@@ -79,7 +79,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         conditions=conditions_of(record, data),
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
-        spent=spent_differences(data, _asked(found), level=level),
+        spent=spent_differences(data, _asked(by_kind), level=level),
         round_trips=round_trips(data, level=level),
         flows=flows_of(data, level=level),
         model_errors=model_errors(cells, data),
@@ -93,9 +93,9 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     )
 
 
-def _asked(found: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
+def _asked(findings: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
     """Factor, reference and other of every pair of cells that questions compare."""
-    for answer in (each for kind in found.values() for each in kind if isinstance(each, Answer)):
+    for answer in (each for kind in findings.values() for each in kind if isinstance(each, Answer)):
         for case in answer.cases:
             if answer.factor is not None and case.reference is not None and case.other is not None:
                 yield answer.factor, case.reference.cell, case.other.cell

@@ -49,8 +49,8 @@ def sequence_of(family: int, packet: bytes, token: bytes) -> int | None:
     echo = _without_ipv4_header(packet) if family == socket.AF_INET else packet
     if len(echo) < _HEADER.size + _BODY.size or echo[0] != _REPLY[socket.AddressFamily(family)] or echo[1] != 0:
         return None
-    found, sequence = _BODY.unpack_from(echo, _HEADER.size)
-    return int(sequence) if found == token else None
+    identifier, sequence = _BODY.unpack_from(echo, _HEADER.size)
+    return int(sequence) if identifier == token else None
 
 
 def checksum(packet: bytes) -> int:

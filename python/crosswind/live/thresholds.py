@@ -137,14 +137,14 @@ def judge_thresholds(thresholds: list[LiveThreshold], part: Slice) -> list[Judge
     """Judges thresholds together, as statements that their bounds are kept."""
     numbers = [_number(threshold, part) for threshold in thresholds]
     rulings = judge([[number] for number in numbers], THRESHOLDS)
-    found = []
+    judged = []
     for threshold, number, ruling in zip(thresholds, numbers, rulings, strict=True):
         (case,) = ruling.cases
         verdict = VERDICTS[case.verdict]
         needed = _needed(threshold, number.at_95) if verdict == "inconclusive" else None
         cell = ThresholdCell(cell=0, levels={}, value=number.at_95, verdict=verdict, needed=needed)
-        found.append(JudgedThreshold(threshold, cell))
-    return found
+        judged.append(JudgedThreshold(threshold, cell))
+    return judged
 
 
 def _number(threshold: LiveThreshold, part: Slice) -> OfInterval:
@@ -154,10 +154,10 @@ def _number(threshold: LiveThreshold, part: Slice) -> OfInterval:
 
 def _value(threshold: LiveThreshold, part: Slice, level: float) -> Interval:
     if threshold.q is None:
-        found = _SHARES[threshold.share](part, level=level)
+        estimate = _SHARES[threshold.share](part, level=level)
     else:
-        found = quantile_of_times(part.answered, threshold.q, level=level)
-    return Interval.of(found or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
+        estimate = quantile_of_times(part.answered, threshold.q, level=level)
+    return Interval.of(estimate or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
 
 
 def _needed(threshold: LiveThreshold, value: Interval) -> int | None:

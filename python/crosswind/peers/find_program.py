@@ -31,8 +31,8 @@ def find_program(name: str) -> str | None:
     """
     named = os.environ.get(CHROMIUM) if name == "chromium" else None
     if named:
-        if found := shutil.which(named):
-            return found
+        if executable := shutil.which(named):
+            return executable
         raise EngineError(f"{CHROMIUM} names {named}, which is not a program", hint="unset it, or correct it")
     places = _CHROMIUM_PLACES if name == "chromium" else ()
     return next(filter(None, map(shutil.which, (*places, *_NAMES.get(name, (name,))))), None)

@@ -17,40 +17,40 @@ _OF_SOCKET = "What the kernel knew of the socket that sent the most, of the conn
 _SAID = "Every nanosecond has a name, and the names sum to the whole time."
 
 
-def write_explained(found: Sequence[Timed], sockets: Sequence[SocketHistory], title: str, path: Path) -> None:
+def write_explained(shown: Sequence[Timed], sockets: Sequence[SocketHistory], title: str, path: Path) -> None:
     """Writes the page, whole or not at all. Raises: DiskError."""
     from crosswind.report import html
 
-    write_text(path, html.render(page_of(found, sockets, title)))
+    write_text(path, html.render(page_of(shown, sockets, title)))
 
 
-def page_of(found: Sequence[Timed], sockets: Sequence[SocketHistory], title: str) -> Page:
+def page_of(shown: Sequence[Timed], sockets: Sequence[SocketHistory], title: str) -> Page:
     """The page, a section for each exchange or connection, and for each socket that was followed."""
     return Page(
         title=f"Why: {title}",
         about="crosswind explain",
         verdict=Sentence(_SAID),
-        sections=[*map(_section, found), *map(_socket, sockets)],
+        sections=[*map(_section, shown), *map(_socket, sockets)],
     )
 
 
-def _section(found: Timed) -> Section:
+def _section(timed: Timed) -> Section:
     # Altair takes a while to import.
     from crosswind.report.charts.timeline import timeline_chart
 
-    place = f"{levels(found.levels)}, " if found.levels else ""
-    tables = [Table("Timeline", _COLUMNS, timeline(found), shown=Shown.FOLDED)]
+    place = f"{levels(timed.levels)}, " if timed.levels else ""
+    tables = [Table("Timeline", _COLUMNS, timeline(timed), shown=Shown.FOLDED)]
     what, said = "", ""
-    match found:
+    match timed:
         case Explained():
-            what, said = f"exchange {found.exchange}", exchange_sentence(found)
+            what, said = f"exchange {timed.exchange}", exchange_sentence(timed)
         case Connection():
-            what, said = f"connection {found.number}, {connection_name(found)}", connection_sentence(found)
-            tables.insert(0, Table("Where its time went", _PARTS, part_rows(found)))
+            what, said = f"connection {timed.number}, {connection_name(timed)}", connection_sentence(timed)
+            tables.insert(0, Table("Where its time went", _PARTS, part_rows(timed)))
     return Section(
-        f"{place}{what}: {quantity(found.whole_ns, 'ns')}",
+        f"{place}{what}: {quantity(timed.whole_ns, 'ns')}",
         sentences=[Sentence(said)],
-        charts=[timeline_chart(found)] if found.pieces else [],
+        charts=[timeline_chart(timed)] if timed.pieces else [],
         tables=tables,
     )
 

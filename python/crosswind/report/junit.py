@@ -42,9 +42,9 @@ def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
     write_text(path, junit_text(result, require_answer=require_answer))
 
 
-def write_comparison_junit(found: RunComparison, path: Path, *, require_answer: bool) -> None:
+def write_comparison_junit(comparison: RunComparison, path: Path, *, require_answer: bool) -> None:
     """The same of a comparison."""
-    write_text(path, comparison_junit_text(found, require_answer=require_answer))
+    write_text(path, comparison_junit_text(comparison, require_answer=require_answer))
 
 
 def junit_text(result: Result, *, require_answer: bool) -> str:
@@ -52,9 +52,9 @@ def junit_text(result: Result, *, require_answer: bool) -> str:
     return _file(result.study, _of_result(result), require_answer=require_answer)
 
 
-def comparison_junit_text(found: RunComparison, *, require_answer: bool) -> str:
+def comparison_junit_text(comparison: RunComparison, *, require_answer: bool) -> str:
     """The file. Args: as of `write_junit`."""
-    return _file(f"{found.b.study} compared", _of_comparison(found), require_answer=require_answer)
+    return _file(f"{comparison.b.study} compared", _of_comparison(comparison), require_answer=require_answer)
 
 
 def _of_result(result: Result) -> Iterator[_Case]:
@@ -69,12 +69,12 @@ def _of_result(result: Result) -> Iterator[_Case]:
             yield _Case(f"fail if {threshold.fail_if}", "error", threshold.sentence)
 
 
-def _of_comparison(found: RunComparison) -> Iterator[_Case]:
-    for common in found.common:
+def _of_comparison(comparison: RunComparison) -> Iterator[_Case]:
+    for common in comparison.common:
         sides = {"A": common.invalid_a, "B": common.invalid_b}
         reasons = [f"not valid in {name}: {reason}" for name, reason in sides.items() if reason]
         yield _Case(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
-    for asked in found.conditions:
+    for asked in comparison.conditions:
         for cell in asked.cells:
             yield _Case(f"not {asked.condition}{_at(cell.levels)}", cell.answer, answer_text(cell, asked))
 

@@ -64,14 +64,14 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
 
     Args: record: the run. result: its analysis. data: its cells, whose samples are drawn, if they are known.
     """
-    found = verdict(result)
+    answer = verdict(result)
     # That a run is incomplete is the verdict's, unless that says something worse.
-    said_above = found.tone is Tone.DOUBTFUL and not result.complete and not result.damaged
+    said_above = answer.tone is Tone.DOUBTFUL and not result.complete and not result.damaged
     sections = sections_of(record, result, collect(record) if data is None else data)
     return Page(
         title=result.title,
         about=f"Crosswind study {result.study}",
-        verdict=found,
+        verdict=answer,
         banners=[each for showing in showings() for each in showing.answers(result) if not each.about],
         answers=[section for section in sections if section.place is SectionPlace.ANSWERS],
         lines=[
@@ -136,10 +136,10 @@ def tables_of(result: Result) -> list[Table]:
 
 
 def _of_findings(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
-    found: dict[SectionPlace, list[Section]] = {place: [] for place in SectionPlace}
+    sections: dict[SectionPlace, list[Section]] = {place: [] for place in SectionPlace}
     for section in (section for showing in showings() for section in showing.sections(result, has_charts)):
-        found[section.place].append(section)
-    return found
+        sections[section.place].append(section)
+    return sections
 
 
 Charts = Callable[[RunRecord, Result, Sequence[CellData]], list[Panels]]
@@ -273,9 +273,9 @@ def _of_network(network: NetworkConditions) -> Picture:
 
 def _way(hops: Sequence[PathConditions]) -> list[Element]:
     """What every hop does in one direction, from the client's to the server's."""
-    found = [
+    causes = [
         Element(" ".join(filter(None, [hop.hop, setting.name])), values_text(setting), is_varied=setting.is_factor)
         for hop in hops
         for setting in hop.settings
     ]
-    return found or [Element("", "nothing between")]
+    return causes or [Element("", "nothing between")]

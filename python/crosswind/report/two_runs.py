@@ -19,75 +19,75 @@ _HOW_TO_READ = (
 )
 
 
-def page_of(found: RunComparison) -> Page:
+def page_of(comparison: RunComparison) -> Page:
     """The page of a comparison."""
     return Page(
-        title=f"{found.b.title}: what changed",
+        title=f"{comparison.b.title}: what changed",
         about="Crosswind comparison of two runs",
-        verdict=_verdict(found),
-        lines=list(_lines(found)),
-        sections=list(_sections(found)),
+        verdict=_verdict(comparison),
+        lines=list(_lines(comparison)),
+        sections=list(_sections(comparison)),
     )
 
 
-def _verdict(found: RunComparison) -> Sentence:
+def _verdict(comparison: RunComparison) -> Sentence:
     """Whether to trust the comparison, and what came of its conditions."""
-    invalid = [cell for cell in found.common if cell.invalid_a or cell.invalid_b]
+    invalid = [cell for cell in comparison.common if cell.invalid_a or cell.invalid_b]
     if invalid:
         are = "is" if len(invalid) == 1 else "are"
-        return Sentence(f"{len(invalid)} of {count_of(len(found.common), 'common cell')} {are} invalid.", Tone.BAD)
-    failed = [asked.condition for asked in found.conditions if asked.answer == "fail"]
+        return Sentence(f"{len(invalid)} of {count_of(len(comparison.common), 'common cell')} {are} invalid.", Tone.BAD)
+    failed = [asked.condition for asked in comparison.conditions if asked.answer == "fail"]
     if failed:
         return Sentence(f"Failed: {'; '.join(failed)}.", Tone.BAD)
-    inconclusive = [asked.condition for asked in found.conditions if asked.answer == "inconclusive"]
+    inconclusive = [asked.condition for asked in comparison.conditions if asked.answer == "inconclusive"]
     if inconclusive:
         return Sentence(f"Inconclusive: {'; '.join(inconclusive)}.", Tone.DOUBTFUL)
-    if found.conditions:
-        return Sentence(f"Passed: {'; '.join(condition_text(asked) for asked in found.conditions)}.", Tone.GOOD)
-    changed = {change.verdict for cell in found.common for change in cell.changes}
+    if comparison.conditions:
+        return Sentence(f"Passed: {'; '.join(condition_text(asked) for asked in comparison.conditions)}.", Tone.GOOD)
+    changed = {change.verdict for cell in comparison.common for change in cell.changes}
     worse, better = ("worse" in changed), ("better" in changed)
     said = " and ".join(word for word, holds in (("worse", worse), ("better", better)) if holds)
     return Sentence(f"Something is {said}." if said else "No change is shown.", Tone.DOUBTFUL if worse else Tone.GOOD)
 
 
-def _lines(found: RunComparison) -> Iterator[str]:
-    yield from (side_text(name, side) for name, side in (("A", found.a), ("B", found.b)))
-    yield f"{count_of(len(found.common), 'common cell')}, matched by {matched_text(found.common)}."
-    for name, cells in (("A", found.only_a), ("B", found.only_b)):
+def _lines(comparison: RunComparison) -> Iterator[str]:
+    yield from (side_text(name, side) for name, side in (("A", comparison.a), ("B", comparison.b)))
+    yield f"{count_of(len(comparison.common), 'common cell')}, matched by {matched_text(comparison.common)}."
+    for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
         if cells:
             yield f"Only in {name}: {listed([levels(cell) for cell in cells])}."
-    for cell in found.common:
+    for cell in comparison.common:
         for name, reason in (("A", cell.invalid_a), ("B", cell.invalid_b)):
             if reason:
                 yield f"Not valid in {name}: {levels(cell.levels)}: {reason}."
 
 
-def _sections(found: RunComparison) -> Iterator[Section]:
-    for table in filter(None, (condition_table(found),)):
+def _sections(comparison: RunComparison) -> Iterator[Section]:
+    for table in filter(None, (condition_table(comparison),)):
         yield Section(table.title, tables=[table])
-    reasons = [Sentence(text) for text in why_sentences(found)]
+    reasons = [Sentence(text) for text in why_sentences(comparison)]
     if reasons:
-        yield Section("Why", sentences=reasons, tables=part_tables(found))
-    for name, table in change_tables(found).items():
-        chart = _forest(found, name)
+        yield Section("Why", sentences=reasons, tables=part_tables(comparison))
+    for name, table in change_tables(comparison).items():
+        chart = _forest(comparison, name)
         charts = [Panels([chart], 1)] if chart is not None else []
         yield Section(table.title, charts=charts, tables=[table], caption=_HOW_TO_READ if charts else "")
-    for table in filter(None, (surroundings_table(found),)):
+    for table in filter(None, (surroundings_table(comparison),)):
         yield Section(table.title, tables=[table])
 
 
-def _forest(found: RunComparison, name: str) -> Chart | None:
+def _forest(comparison: RunComparison, name: str) -> Chart | None:
     """The ratios of a metric in the common cells; None where there is none, as of a share."""
     metric = metric_named(name)
     rows = [
         _row(levels(cell.levels), change)
-        for cell in found.common[:MAX_BARS]
+        for cell in comparison.common[:MAX_BARS]
         for change in cell.changes
         if change.metric == name and change.ratio.value
     ]
     if metric is None or not rows:
         return None
-    left = len(found.common) - MAX_BARS
+    left = len(comparison.common) - MAX_BARS
     more = f"{left} more cells are in the table." if left > 0 else ""
     notes = " ".join(filter(None, (more, cut_note(rows))))
     return Chart("", ratio_forest(rows, metric), (notes,) if notes else ())

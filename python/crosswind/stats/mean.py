@@ -89,21 +89,21 @@ def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
     return (min(ends), max(ends)) if len(ends) > 1 else None
 
 
-def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:
+def _with_limits(linearised: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:
     low, high = (end if math.isfinite(end) else None for end in ends)
     why = None if low is not None and high is not None else UNBOUNDED
-    return Estimate(found.value, low, high, found.n, level, method, unit, why, found.units)
+    return Estimate(linearised.value, low, high, linearised.n, level, method, unit, why, linearised.units)
 
 
 def _short(
-    found: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, unit: str, level: float
+    linearised: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, unit: str, level: float
 ) -> Estimate:
     """What there is of a mean whose interval the design, or repetitions that are all the same, do not support."""
     message = NO_SPREAD if short is None else short.message
-    if found.error > 0 and design.is_wait and design.tail is not Tail.LIGHT and found.units >= MIN_UNITS:
-        low = lower_limit(found, level)
+    if linearised.error > 0 and design.is_wait and design.tail is not Tail.LIGHT and linearised.units >= MIN_UNITS:
+        low = lower_limit(linearised, level)
         method = "one-sided Student's t over repetitions"
-        return Estimate(found.value, low, None, found.n, level, method, unit, message, found.units)
+        return Estimate(linearised.value, low, None, linearised.n, level, method, unit, message, linearised.units)
     return without_interval(
-        found.value, message, n=found.n, level=level, unit=unit, units=found.units, spread=units.spread()
+        linearised.value, message, n=linearised.n, level=level, unit=unit, units=linearised.units, spread=units.spread()
     )

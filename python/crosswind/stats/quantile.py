@@ -178,10 +178,10 @@ def _known(units: Repetitions) -> int:
 
 
 def _estimate(
-    units: Repetitions, found: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
+    units: Repetitions, limits: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
 ) -> Estimate:
-    """Args: found: value, low and high; None is an exchange that timed out, or lies beyond all values."""
-    value, low, high = found
+    """Args: limits: value, low and high; None is an exchange that timed out, or lies beyond all values."""
+    value, low, high = limits
     if value is None or low is None:
         return _beyond(units, unit, level)
     reason = None

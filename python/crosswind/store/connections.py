@@ -60,18 +60,18 @@ def explained_connections(
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
     by_key = {result.key: result for result in chosen}
-    found = [connection for result in chosen for connection in connections_of(store, result)]
-    if not found:
+    explained = [connection for result in chosen for connection in connections_of(store, result)]
+    if not explained:
         raise untold(store, "connections")
     if number is not None:
         if len(by_key) > 1:
             raise UsageError("every repetition has a connection with that number", hint="give --cell and --repetition")
-        last = max(connection.number for connection in found)
-        found = [connection for connection in found if connection.number == number]
-        if not found:
+        last = max(connection.number for connection in explained)
+        explained = [connection for connection in explained if connection.number == number]
+        if not explained:
             raise UsageError(f"there is no connection {number}", hint=f"the last one is {last}")
-    found.sort(key=lambda connection: -connection.whole_ns)
-    return [_with_pieces(store, by_key[connection.key], connection) for connection in found[:longest]]
+    explained.sort(key=lambda connection: -connection.whole_ns)
+    return [_with_pieces(store, by_key[connection.key], connection) for connection in explained[:longest]]
 
 
 def _with_pieces(source: Tables, result: RepetitionResult, connection: Connection) -> Connection:

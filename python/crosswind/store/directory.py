@@ -226,7 +226,7 @@ class Store:
 
     def checked_results(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
         """The same, and which results are damaged. The files beside a result are checked when they are read."""
-        found, damaged = self._results_in_directories()
+        of_repetition, damaged = self._results_in_directories()
         packed: dict[str, RepetitionResult] = {}
         for partition in self.partitions():
             try:
@@ -234,9 +234,9 @@ class Store:
             except DamagedFileError as error:
                 damaged += self._damage_of(partition, error)
         if not packed:
-            return found, damaged
-        found |= packed
-        return {key: found[key] for key in self.plan.keys if key in found}, damaged
+            return of_repetition, damaged
+        of_repetition |= packed
+        return {key: of_repetition[key] for key in self.plan.keys if key in of_repetition}, damaged
 
     def iter_results(self) -> Iterator[RepetitionResult]:
         """The undamaged results, in no order, of which a run may have more than fit into memory. Raises: StoreError."""
@@ -248,7 +248,7 @@ class Store:
         yield from self._results_in_directories()[0].values()
 
     def _results_in_directories(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
-        found, damaged = {}, []
+        results, damaged = {}, []
         done = self.manifest.status is Status.DONE
         cells = self.directory / "cells"
         there: Container[str] = names_in(cells)
@@ -262,13 +262,13 @@ class Store:
                 damaged.append(self.damage(self.plan[at], errors[0]))
                 continue
             try:
-                found[key] = read_result(cells / key / RESULT, key=key, run=self.manifest.id)
+                results[key] = read_result(cells / key / RESULT, key=key, run=self.manifest.id)
             except DamagedFileError as error:
                 if done or (cells / key).exists():  # It may have been packed meanwhile.
                     damaged.append(self.damage(self.plan[at], error))
         if errors and not done:
             damaged += [Damage("", -1, -1, self._name_of(error.path), error.reason) for error in errors]
-        return found, damaged
+        return results, damaged
 
     def check(self) -> Checked:
         """Checks every file of every repetition against its checksum.

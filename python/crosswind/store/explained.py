@@ -30,7 +30,7 @@ def explained(
         return [_the_one(store, tables, message)]
     ordered = [(result, table.sort("whole_ns", descending=True).head(slowest)) for result, table in tables]
     all_rows = [(result, row, table) for result, table in ordered for row in table.iter_rows(named=True)]
-    all_rows.sort(key=lambda found: -found[1]["whole_ns"])
+    all_rows.sort(key=lambda row: -row[1]["whole_ns"])
     whole = {result.key: table for result, table in tables}
     return [_explained(store, result, row, whole[result.key]) for result, row, _ in all_rows[:slowest]]
 

@@ -63,8 +63,8 @@ def with_connections(
     whole = ended - began
     times[times.argmax(axis=0), np.arange(whole.size)] += whole - times.sum(axis=0)
     named = {f"{part}_ns": row for part, row in zip(until, times, strict=True)}
-    found = pl.DataFrame({"exchange": asked["exchange"], "whole_ns": whole, **named})
-    return pl.concat([told, whole_table(found, SPENT_SCHEMA).fill_null(0).cast(told.schema)]).sort("exchange")
+    parts = pl.DataFrame({"exchange": asked["exchange"], "whole_ns": whole, **named})
+    return pl.concat([told, whole_table(parts, SPENT_SCHEMA).fill_null(0).cast(told.schema)]).sort("exchange")
 
 
 def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:

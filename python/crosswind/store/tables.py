@@ -57,7 +57,9 @@ def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:
     round to another last digit.
     """
     every = pl.all()
-    nulls, least, most = (table.select(found).row(0) for found in (every.null_count(), every.min(), every.max()))
+    nulls, least, most = (
+        table.select(expressions).row(0) for expressions in (every.null_count(), every.min(), every.max())
+    )
     constant = [
         pl.lit(low, dtype=kind).alias(name)
         for (name, kind), null, low, high in zip(table.schema.items(), nulls, least, most, strict=True)

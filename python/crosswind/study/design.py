@@ -209,13 +209,13 @@ class Study:
     @property
     def named_models(self) -> dict[str, tuple[str, ...]]:
         """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
-        found = {"report.models": self.models}
+        by_place = {"report.models": self.models}
         for kind, declared in self.findings.items():
             for number, each in enumerate(declared, start=1):
                 names: tuple[str, ...] = getattr(each, "models", ())
                 key = "models" if "models" in type(each.table).model_fields else "model"
-                found |= {f"{kind}[{number}].{key}": names} if names else {}
-        return found
+                by_place |= {f"{kind}[{number}].{key}": names} if names else {}
+        return by_place
 
     @property
     def compare_by(self) -> tuple[str, ...]:
@@ -284,11 +284,11 @@ def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) ->
     """The findings of every kind. Raises: DesignError."""
     reading = Reading({each.kind: getattr(table, each.kind) for each in declarations()}, parts)
     cells = cache(lambda: tuple(cells_of(parts)))
-    found: dict[str, tuple[Declared, ...]] = {}
+    declared: dict[str, tuple[Declared, ...]] = {}
     for each in declarations():
-        found[each.kind] = tuple(each.read(reading))
-        each.check(found[each.kind], cells, origin.options)
-    return found
+        declared[each.kind] = tuple(each.read(reading))
+        each.check(declared[each.kind], cells, origin.options)
+    return declared
 
 
 def _overridden(

@@ -164,13 +164,13 @@ def _known_keys(location: Sequence[str | int]) -> list[str]:
 
 def _existing(document: object, location: Location) -> Location:
     """The part of a location that the document has: pydantic adds the branches of unions to it."""
-    found: Location = ()
+    existing: Location = ()
     for key in location:
         inner = step(document, key)
         if inner is not None:
             document = inner
-            found += (key,)
-    return found
+            existing += (key,)
+    return existing
 
 
 def _written(document: object, location: Location) -> Location:

@@ -226,17 +226,17 @@ class DesignDocument(TomlTable):
 
 def set_keys(table: TomlTable, prefix: str = "") -> dict[str, Values]:
     """The keys that a table and its inner tables set, dotted, in the order of this file."""
-    found: dict[str, Values] = {}
+    values: dict[str, Values] = {}
     for name in type(table).model_fields:
         value = getattr(table, name)
         if isinstance(value, TomlTable):
-            found |= set_keys(value, f"{prefix}{name}.")
+            values |= set_keys(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             for number, each in enumerate(value, start=1):
-                found |= set_keys(each, f"{prefix}{name}.{each.name or number}.")
+                values |= set_keys(each, f"{prefix}{name}.{each.name or number}.")
         elif isinstance(value, Values) and value:
-            found[prefix + name] = value
-    return found
+            values[prefix + name] = value
+    return values
 
 
 def table_of(model: type[TomlTable], name: str) -> type[TomlTable] | None:

@@ -82,14 +82,14 @@ def direction_as_json(settings: Mapping[str, Level], names: Mapping[str, str]) -
     Args: names: of all keys in a cell, by those of a study.
     """
     of_columns = {column.key: column.json for column in network_columns()}
-    found: dict[str, object] = dict.fromkeys(of_columns.values())
+    values: dict[str, object] = dict.fromkeys(of_columns.values())
     for key, level in settings.items():
         if isinstance(level.value, Queue):
             limits = {"packets": level.value.packets, "bytes": level.value.size_bytes, "time_ns": level.value.time_ns}
-            found |= {f"{names[key]}_{unit}": limit for unit, limit in limits.items() if limit is not None}
+            values |= {f"{names[key]}_{unit}": limit for unit, limit in limits.items() if limit is not None}
         else:
-            found[of_columns.get(key) or names[key]] = _json(level.value)
-    return found
+            values[of_columns.get(key) or names[key]] = _json(level.value)
+    return values
 
 
 def _json(value: Value) -> object:

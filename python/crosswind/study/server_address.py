@@ -37,9 +37,9 @@ def host_of(server: str) -> str:
 
 def _parted(text: str) -> tuple[str, str]:
     """Host and port. A text with several colons is an address of IPv6 by itself."""
-    if found := _IN_BRACKETS.fullmatch(text):
-        host = found["host"]
-        return (host if _is_ipv6(host) else ""), str(DEFAULT_PORT) if found["port"] is None else found["port"]
+    if match := _IN_BRACKETS.fullmatch(text):
+        host = match["host"]
+        return (host if _is_ipv6(host) else ""), str(DEFAULT_PORT) if match["port"] is None else match["port"]
     if text.count(":") == 1:
         host, _, port = text.partition(":")
         return host, port

@@ -124,8 +124,8 @@ def _key_of(word: str) -> str:
     matching = [key for key in VALUE_TYPES if key == word or key.split(".", 1)[1] == word]
     if len(matching) > 1:
         raise StudyError(f'"{word}" may be {" or ".join(matching)}', hint="name the key in full")
-    if not matching and (found := next((key for key in (word, f"path.{word}") if key in VALUE_TYPES), None)):
-        return found
+    if not matching and (named := next((key for key in (word, f"path.{word}") if key in VALUE_TYPES), None)):
+        return named
     if not matching:
         known = dict.fromkeys([*(key.split(".", 1)[1] for key in VALUE_TYPES), *VALUE_TYPES])
         raise StudyError(f'there is no key "{word}"', hint=did_you_mean(word, known))

@@ -39,7 +39,7 @@ def filled_title(title: str, cells: Iterable[Cell]) -> str:
     if not _PLACEHOLDER.search(title):
         return title
     cells_of_study = list(cells)
-    return _PLACEHOLDER.sub(lambda found: _levels_of(found[1], cells_of_study), title)
+    return _PLACEHOLDER.sub(lambda match: _levels_of(match[1], cells_of_study), title)
 
 
 def _levels_of(key: str, cells: Sequence[Cell]) -> str:

@@ -130,17 +130,17 @@ def _with_reasons(
     common: Sequence[CommonCell], pairs: Sequence[Pair], packets: tuple[Packets, Packets]
 ) -> list[CommonCell]:
     """Cells that say why they differ. Raises: NotPairedError where none can."""
-    found: list[CommonCell] = []
+    with_reasons: list[CommonCell] = []
     problems: list[NotPairedError] = []
     for cell, pair in zip(common, pairs, strict=True):
         try:
-            found.append(cell.model_copy(update={"why": explain_change(pair, packets, level=LEVEL)}))
+            with_reasons.append(cell.model_copy(update={"why": explain_change(pair, packets, level=LEVEL)}))
         except NotPairedError as error:
             problems.append(error)
-            found.append(cell)
-    if len(problems) == len(found):
+            with_reasons.append(cell)
+    if len(problems) == len(with_reasons):
         raise problems[0]
-    return found
+    return with_reasons
 
 
 def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:
@@ -231,8 +231,8 @@ def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
         return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
     if effect.how == EXACT or effect.shortage is not None:
         return None
-    found = repetitions_needed(effect.spread, abs(effect.value))
-    return max(found, repetitions_in_a_row(ALPHA / 2)) if found is not None and effect.has_ties(0.0) else found
+    needed = repetitions_needed(effect.spread, abs(effect.value))
+    return max(needed, repetitions_in_a_row(ALPHA / 2)) if needed is not None and effect.has_ties(0.0) else needed
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
@@ -274,12 +274,12 @@ def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[Asked
     ]
     numbers = [[each.number for each in cells if each.number is not None] for _, cells in asked]
     rulings = judge(numbers, CONDITIONS)
-    found = []
+    answered = []
     for (condition, cells), ruling in zip(asked, rulings, strict=True):
         judged = iter(ruling.cases)
         made = [each.cell if each.number is None else _ruled(each.cell, each.number, next(judged)) for each in cells]
-        found.append(_judged(condition, made))
-    return found
+        answered.append(_judged(condition, made))
+    return answered
 
 
 def _asked(condition: Condition, pair: Pair) -> _Asked:

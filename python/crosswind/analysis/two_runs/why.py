@@ -44,7 +44,7 @@ def explain_change(pair: Pair, packets: tuple[Packets, Packets], *, level: float
     exchanges = pl.concat([_exchanges(*both) for both in runs])
     differing = exchanges.filter((pl.col("whole_ns_b") - pl.col("whole_ns")).abs() > tolerance)
     kept = [(a, b, tables) for a, b in runs if (tables := _tables(a, b, packets)) is not None]
-    partings = [found for a, b, tables in kept if (found := _parting(a, b, tables, tolerance)) is not None]
+    partings = [parting for a, b, tables in kept if (parting := _parting(a, b, tables, tolerance)) is not None]
     largest = differing.sort((pl.col("whole_ns_b") - pl.col("whole_ns")).abs(), descending=True, maintain_order=True)
     return Why(
         a=_mean(whole[0]),
@@ -136,8 +136,8 @@ def _tables(a: CellRun, b: CellRun, packets: tuple[Packets, Packets]) -> tuple[p
 
 def _parting(a: CellRun, b: CellRun, tables: tuple[pl.DataFrame, pl.DataFrame], tolerance: int) -> Parting | None:
     """The first packet that differs, of both directions; None where there is none."""
-    found = list(_of_directions(a, b, tables, tolerance))
-    return min(found, key=lambda each: min(at.in_ns for at in (each.a, each.b) if at is not None), default=None)
+    partings = list(_of_directions(a, b, tables, tolerance))
+    return min(partings, key=lambda each: min(at.in_ns for at in (each.a, each.b) if at is not None), default=None)
 
 
 def _of_directions(
@@ -203,9 +203,9 @@ def _under_way(run: CellRun, packet: dict[str, int | str]) -> int | None:
     """The exchange that was under way on a packet's connection when it was sent."""
     port = packet["source_port" if packet["direction"] == "forward" else "destination_port"]
     began = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
-    found = run.samples.filter(
+    under_way = run.samples.filter(
         (began <= packet["in_ns"])
         & (pl.max_horizontal("received_ns", "failed_ns").fill_null(2**62) >= packet["in_ns"])
         & ((pl.col("client_port") == port) | pl.col("client_port").is_null())
     )
-    return None if found.is_empty() else int(found["exchange"][0])
+    return None if under_way.is_empty() else int(under_way["exchange"][0])

@@ -65,8 +65,8 @@ class Check:
     @cached_property
     def numbers(self) -> tuple[tuple[str, float], ...]:
         """What the arithmetic comes to, each number with what it is of, which is empty for the only one."""
-        found = value_of(self.table.value, self.given)
-        return tuple(zip(self.names, found if isinstance(found, list) else [found], strict=True))
+        value = value_of(self.table.value, self.given)
+        return tuple(zip(self.names, value if isinstance(value, list) else [value], strict=True))
 
     @property
     def verdict(self) -> Literal["holds", "does not hold"]:

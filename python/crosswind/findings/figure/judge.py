@@ -190,7 +190,7 @@ def _series_names(asked: AskedFigure, cells: Sequence[CellData], axis: Axis) -> 
     if all(count == 1 for count in shared.values()):
         return names
     levels = {key: {cell.levels.get(key) for cell in cells} for cell in cells for key in cell.levels}
-    others = [key for key, found in levels.items() if key not in (asked.series, asked.x) and len(found) > 1]
+    others = [key for key, of_factor in levels.items() if key not in (asked.series, asked.x) and len(of_factor) > 1]
     return {
         cell.cell: " · ".join(filter(None, [names[cell.cell], *(cell.levels.get(key) for key in others)])) or None
         for cell in cells
@@ -209,10 +209,14 @@ def _curves(
                 curve.append((places.axis.places[cell.cell], made.value))
     return [
         FigureCurve(
-            series=series, model=model, label=label, xs=[x for x, _ in sorted(found)], ys=[y for _, y in sorted(found)]
+            series=series,
+            model=model,
+            label=label,
+            xs=[x for x, _ in sorted(points)],
+            ys=[y for _, y in sorted(points)],
         )
-        for (series, model, label), found in rows.items()
-        if len(found) > 1
+        for (series, model, label), points in rows.items()
+        if len(points) > 1
     ]
 
 

@@ -68,15 +68,15 @@ def _of(row: FitRow, key: str) -> Interval:
     return row.b if key == "b" else row.c
 
 
-def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
-    ends = [end for point in found for end in (point.value, point.low, point.high) if end is not None]
+def _drawing(coefficients: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
+    ends = [end for point in coefficients for end in (point.value, point.low, point.high) if end is not None]
     log = is_log(ends, SHARE)
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
     title += ", log scale" if log else ""
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
-    sources = [source for source in _COLOURS if any(point.source == source for point in found)]
+    sources = [source for source in _COLOURS if any(point.source == source for point in coefficients)]
     colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
-    base = alt.Chart(inline(found)).encode(
+    base = alt.Chart(inline(coefficients)).encode(
         x=alt.X("level:O", title=by, sort=list(levels), axis=alt.Axis(labelAngle=0)),
         color=alt.Color("source:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("source", "level", "text")],

@@ -14,10 +14,10 @@ from crosswind.report.text.format import NOTHING, count, interval, named_levels,
 def climb_sentence(climb: LadderClimb) -> str:
     """What breaks, or that nothing does; and how the metric changes from the first rung to the last."""
     first, last = climb.rungs[0], climb.rungs[-1]
-    found = "; ".join(each.text for each in climb.breaks) or f"no exchange fails up to {last.rung}"
+    failures = "; ".join(each.text for each in climb.breaks) or f"no exchange fails up to {last.rung}"
     name = named_levels(climb.levels)
     grows = _growth(climb, first, last)
-    text = f"{found}{f'; {grows}' if grows else ''}."
+    text = f"{failures}{f'; {grows}' if grows else ''}."
     return f"On the ladder with {name}: {text}" if name else f"On the ladder: {text}"
 
 

@@ -153,13 +153,13 @@ class QuestionDeclaration:
 def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     """The questions of a study. Raises: FindingError, CellError."""
     titles = [str(getattr(figure, "title", "")) for figure in reading.tables.get("figure", ())]
-    found = tuple(_question(table, place, reading, titles) for place, table in reading.of(QuestionTable, "question"))
+    declared = tuple(_question(table, place, reading, titles) for place, table in reading.of(QuestionTable, "question"))
     seen: dict[str, int] = {}
-    for number, question in enumerate(found):
+    for number, question in enumerate(declared):
         text = question.table.asks
         if text is not None and seen.setdefault(text, number) != number:
             raise FindingError(("question", number, "asks"), f"{shown(text)} is asked twice", "leave one of them out")
-    return found
+    return declared
 
 
 def check_cells(
@@ -188,9 +188,9 @@ def check_cells(
 
 
 def _levels_of(factor: str, cells: Iterable[Cell]) -> Iterator[str]:
-    found = dict.fromkeys(cell.levels[factor] for cell in cells if factor in cell.levels)
-    if found:
-        yield f"levels there: {', '.join(found)}"
+    levels = dict.fromkeys(cell.levels[factor] for cell in cells if factor in cell.levels)
+    if levels:
+        yield f"levels there: {', '.join(levels)}"
 
 
 def _question(table: QuestionTable, place: Location, reading: Reading, figures: Sequence[str]) -> QuestionDeclaration:
@@ -319,14 +319,14 @@ def _compared(table: QuestionTable, place: Location, reading: Reading, *, takes_
         have = "1 level" if table.compare else "no level"
         message = f"compare has {have}, and a comparison takes two"
         raise FindingError((*place, "compare"), message, "the reference first, then what is compared with it")
-    found: dict[Any, Where] = {}
+    sides: dict[Any, Where] = {}
     for number, level in enumerate(table.compare):
         at: Location = (*place, "compare", number)
         level_value = level_of(factor, level, at, reading.parts)
-        if level_value.value_of(factor) in found:
+        if level_value.value_of(factor) in sides:
             raise FindingError(at, f"{level_value.texts[factor]} is compared with itself", "name each level once")
-        found[level_value.value_of(factor)] = level_value
-    return tuple(found.values())
+        sides[level_value.value_of(factor)] = level_value
+    return tuple(sides.values())
 
 
 def _within(table: QuestionTable, metric: Metric, scale: Scale, place: Location) -> Range:
@@ -341,18 +341,18 @@ def _within(table: QuestionTable, metric: Metric, scale: Scale, place: Location)
 
 def _bound(raw: BoundValue, scales: Mapping[str, float], place: Location) -> float:
     """A bound in the unit of results. Args: scales: units it may be written in, "1" for a plain number."""
-    found = quantity_of(raw)
+    quantity = quantity_of(raw)
     # Zero is zero in every unit.
-    if found is not None and found == (0.0, ""):
+    if quantity is not None and quantity == (0.0, ""):
         return 0.0
-    if found is None or (found[1] or "1") not in scales:
+    if quantity is None or (quantity[1] or "1") not in scales:
         known = ", ".join(name for name in scales if name != "1")
         raise FindingError(
             place,
             f"{shown(raw)} is not a bound of this number",
             f"a number and one of {known}" if known else "a number",
         )
-    return found[0] * scales[found[1] or "1"]
+    return quantity[0] * scales[quantity[1] or "1"]
 
 
 assert set(NUMBERS) == set(get_args(Scale))

@@ -54,15 +54,15 @@ def answers_of(context: Context) -> list[Answer]:
     """The answer to every question of a run, and the verdict on every statement. One about cells that the run does not
     have says so."""
     asked = [QuestionStatement.model_validate(each) for each in context.record.asked.get("question", ())]
-    found = [_cases_of(question, context.data) for question in asked]
+    cases = [_cases_of(question, context.data) for question in asked]
     documents: dict[str, list[int]] = {}
     for at, question in enumerate(asked):
         documents.setdefault(question.source.partition(",")[0].strip(), []).append(at)
     rulings: dict[int, Ruling] = {}
     for places in documents.values():
         family = DOCUMENT if asked[places[0]].source else QUESTIONS
-        rulings |= dict(zip(places, judge([[case.number for case in found[at]] for at in places], family), strict=True))
-    return [_answer(question, found[at], rulings[at], context.data) for at, question in enumerate(asked)]
+        rulings |= dict(zip(places, judge([[case.number for case in cases[at]] for at in places], family), strict=True))
+    return [_answer(question, cases[at], rulings[at], context.data) for at, question in enumerate(asked)]
 
 
 @dataclass(frozen=True)
@@ -222,16 +222,16 @@ def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
 def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
     """One case: how far the model is off on average over the cells that it says something of."""
     made = [(cell, _prediction(question, cell)) for cell in cells]
-    found = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
+    predicted = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
 
     def make(level: float) -> Interval:
-        each = 1 - (1 - level) / len(found)
-        measured = [deciding_estimate(cell, question.metric, question.statistic, level=each) for cell, _ in found]
-        return mean_error(measured, [prediction.value or 0.0 for _, prediction in found])
+        each = 1 - (1 - level) / len(predicted)
+        measured = [deciding_estimate(cell, question.metric, question.statistic, level=each) for cell, _ in predicted]
+        return mean_error(measured, [prediction.value or 0.0 for _, prediction in predicted])
 
-    if found:
-        violated = list(dict.fromkeys(broken for _, prediction in found for broken in prediction.violated))
-        matching = [cell for cell, _ in found]
+    if predicted:
+        violated = list(dict.fromkeys(broken for _, prediction in predicted for broken in prediction.violated))
+        matching = [cell for cell, _ in predicted]
         yield _of_interval(OfInterval(make, question.range), _common(matching), matching, violated)
 
 
@@ -295,7 +295,7 @@ def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling,
     absent = question.absence({cell.cell for cell in data})
     # One case that contradicts a statement is enough; a question is about all of its levels.
     is_open = absent is not None and (not question.source or ruling.verdict == "yes" or question.scale == "model-error")
-    found = Answer(
+    answer = Answer(
         asks=question.asks,
         source=question.source,
         verdict="cannot tell" if cases and is_open else ruling.verdict,
@@ -317,7 +317,7 @@ def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling,
         reason=absent if cases else _absence(question, data),
         note=question.note,
     )
-    return found.model_copy(update={"sentence": answer_sentence(found)})
+    return answer.model_copy(update={"sentence": answer_sentence(answer)})
 
 
 def _judged(case: AnswerCase, judged: Judged) -> AnswerCase:

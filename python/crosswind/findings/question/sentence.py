@@ -266,15 +266,15 @@ def _counts(answer: Answer) -> str:
         verdict: [case for case in answer.cases if case.verdict == verdict] for verdict in ("yes", "no", "cannot tell")
     }
     total = len(answer.cases)
-    found = {verdict: group for verdict, group in groups.items() if group}
-    if len(found) == 1:
-        (verdict,) = found
+    by_verdict = {verdict: group for verdict, group in groups.items() if group}
+    if len(by_verdict) == 1:
+        (verdict,) = by_verdict
         named = _named(answer, answer.cases) if total <= _MOST_NAMED else ""
         every = all(case.effect.is_of_most and not case.constant for case in answer.cases)
         most = ", in most repetitions" if every and verdict != "cannot tell" else ""
         return f"{OF_QUESTION[verdict]}{most}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
     parts: list[str] = []
-    for verdict, group in found.items():
+    for verdict, group in by_verdict.items():
         names = _named(answer, group) if total <= _MOST_NAMED else ""
         of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
         word = OF_QUESTION[verdict] if not parts else OF_QUESTION[verdict].lower()

@@ -182,10 +182,10 @@ def _remarks(result: Result) -> Iterator[Sentence]:
 
 def _tally(statements: Sequence[Answer]) -> str:
     """How many statements hold; each has a sentence of its own."""
-    found: Counter[str] = Counter(statement.verdict for statement in statements)
-    holding, failing, open_ = (found[verdict] for verdict in OF_STATEMENT)
+    counts: Counter[str] = Counter(statement.verdict for statement in statements)
+    holding, failing, open_ = (counts[verdict] for verdict in OF_STATEMENT)
     total = len(statements)
-    if max(found.values()) == total:
+    if max(counts.values()) == total:
         return _all(total, holding=holding > 0, failing=failing > 0)
     parts = [
         *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),

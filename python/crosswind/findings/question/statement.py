@@ -99,11 +99,11 @@ def needed(answer: Answer) -> str:
 
 def tally(answer: Answer) -> str:
     """How many comparisons bear an answer out, contradict it, and cannot tell."""
-    found: Counter[str] = Counter(case.verdict for case in answer.cases)
+    counts: Counter[str] = Counter(case.verdict for case in answer.cases)
     return ", ".join(
-        f"{count(found[verdict])} {one if found[verdict] == 1 else several}"
+        f"{count(counts[verdict])} {one if counts[verdict] == 1 else several}"
         for verdict, (one, several) in _TALLY.items()
-        if found[verdict]
+        if counts[verdict]
     )
 
 

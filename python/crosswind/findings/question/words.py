@@ -146,11 +146,11 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
 
 def margin_text(answer: Answer) -> str:
     """The smallest effect that matters: "200 ms", "25 %", of a difference of shares "4 percentage points"."""
-    found = re.fullmatch(r"\s*([\d.]+)\s*(\D*)", answer.margin or "")
-    if found is None:
+    match = re.fullmatch(r"\s*([\d.]+)\s*(\D*)", answer.margin or "")
+    if match is None:
         return answer.margin or ""
-    is_of_shares = answer.unit == SHARE.name and answer.scale == "difference" and found[2].strip() == "%"
-    return f"{found[1]} {'percentage points' if is_of_shares else found[2]}".rstrip()
+    is_of_shares = answer.unit == SHARE.name and answer.scale == "difference" and match[2].strip() == "%"
+    return f"{match[1]} {'percentage points' if is_of_shares else match[2]}".rstrip()
 
 
 def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:

@@ -145,13 +145,13 @@ def _where(written: Written, table: ThresholdTable, place: Location, reading: Re
 def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
     """Its levels by dotted key: `loss` is `path.loss`. Raises: FindingError."""
     for word, level in written.where:
-        found = next(
+        metric = next(
             (key for key in (word, *(f"{section}.{word}" for section in _SECTIONS)) if key in VALUE_TYPES), None
         )
-        if found is None and word != "part":
+        if metric is None and word != "part":
             last_words = {key.partition(".")[2] for key in VALUE_TYPES}
             raise FindingError(place, f"there is no key {shown(word)}", did_you_mean(word, last_words))
-        yield found or word, level
+        yield metric or word, level
 
 
 def _subject(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:

@@ -65,7 +65,7 @@ def _result(
         )
         for cell, number, of_cell in zip(cells, numbers, ruling.cases, strict=True)
     ]
-    found = ThresholdResult(
+    result = ThresholdResult(
         fail_if=threshold.asks,
         metric=threshold.metric,
         statistic=threshold.statistic,
@@ -78,7 +78,7 @@ def _result(
         reason=absent if made else "the run has no cell that it is about",
         note=threshold.note,
     )
-    return found.model_copy(update={"sentence": threshold_sentence(found)})
+    return result.model_copy(update={"sentence": threshold_sentence(result)})
 
 
 JUDGING = Judging("threshold", "thresholds", ThresholdResult, judge_thresholds)

@@ -74,8 +74,8 @@ def undecided_text(cell: ThresholdCell) -> str:
 def _rest(threshold: ThresholdResult) -> str:
     if len(threshold.cells) == 1:
         return ""
-    found: Counter[str] = Counter(cell.verdict for cell in threshold.cells)
-    tally = ", ".join(f"{count(found[verdict])} {text}" for verdict, text in _TALLY.items() if found[verdict])
+    counts: Counter[str] = Counter(cell.verdict for cell in threshold.cells)
+    tally = ", ".join(f"{count(counts[verdict])} {text}" for verdict, text in _TALLY.items() if counts[verdict])
     return f" (of {count(len(threshold.cells))} cells {tally})"
 
 

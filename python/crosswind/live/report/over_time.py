@@ -179,8 +179,8 @@ def rtt_over_time(account: Account) -> Chart | None:
         return None
     divisor, unit = scale_of([account.total.median.value], "ns")
 
-    def text(found: Estimate) -> str:
-        return f"{estimate_text(found, divisor)} {unit}"
+    def text(estimate: Estimate) -> str:
+        return f"{estimate_text(estimate, divisor)} {unit}"
 
     marks = [
         *dots_of(account, divisor, unit),
@@ -198,8 +198,8 @@ def variation_over_time(account: Account) -> Chart | None:
         return None
     divisor, unit = scale_of([variation.value or account.total.jitter_ns], "ns")
 
-    def text(found: Estimate) -> str:
-        return f"{estimate_text(found, divisor)} {unit}"
+    def text(estimate: Estimate) -> str:
+        return f"{estimate_text(estimate, divisor)} {unit}"
 
     marks = [
         *marks_of(account, _VARIATION, lambda summary: summary.variation_p95, divisor, text),
@@ -208,8 +208,8 @@ def variation_over_time(account: Account) -> Chart | None:
     return Chart("", _drawing(account, marks, f"of round trips, {unit}", from_zero=True), _notes(account))
 
 
-def _share_text(found: Estimate) -> str:
-    return f"{estimate_text(found, 0.01)} %"
+def _share_text(share: Estimate) -> str:
+    return f"{estimate_text(share, 0.01)} %"
 
 
 def _drawing(account: Account, marks: Sequence[Mark], title: str, *, from_zero: bool = False) -> Specification:

@@ -25,7 +25,9 @@ _BLOCKS = (
 def numbers_table(account: Account) -> Table:
     """The whole time: each number with its interval, n and method."""
     rows = list(_numbers(account.total))
-    reasons = [(f"No interval: {found.reason}", name) for name, found in _estimates(account.total) if found.reason]
+    reasons = [
+        (f"No interval: {estimate.reason}", name) for name, estimate in _estimates(account.total) if estimate.reason
+    ]
     notes = [f"{text} ({', '.join(of)})." for text, of in grouped(reasons).items()]
     columns = [*names("whole session"), *numbers("value [95 %]", "n"), *sentences("method of the interval")]
     return Table("In numbers", columns, rows, footnotes=notes, help=_BLOCKS)
@@ -56,21 +58,21 @@ def events_table(account: Account) -> Table | None:
 
 def expectation_tables(account: Account) -> list[Table]:
     """What each model expects of one long TCP flow, and what it assumes."""
-    found = account.expectations
-    if not found:
+    expectations = account.expectations
+    if not expectations:
         return []
     rows = [
         [each.title, goodput_text(each.goodput) if each.says_something else NOTHING, count(each.goodput.n),
          each.note or NOTHING]
-        for each in found
+        for each in expectations
     ]  # fmt: skip
     columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
     method = (
         "Interval: the model's numbers at the limits of loss and median round-trip time, each at 97.5 %, so that both "
         "hold together at 95 % (Bonferroni)."
     )
-    tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {common_assumption(found)}."])]
-    models = {each.model.name: each.model for each in found}.values()
+    tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {common_assumption(expectations)}."])]
+    models = {each.model.name: each.model for each in expectations}.values()
     assumed = [[model.title, model.assumptions, model.valid_range, model.source] for model in models]
     says = [*names("model"), *sentences("assumes", "valid for", "source")]
     return [*tables, Table("What the models assume", says, assumed)]
@@ -133,14 +135,14 @@ def _estimates(summary: Summary) -> Iterator[tuple[str, Estimate]]:
         "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
         "p95 delay variation": summary.variation_p95, "reordered replies": summary.reordering,
     }  # fmt: skip
-    yield from ((name, found) for name, found in known.items() if found is not None)
+    yield from ((name, estimate) for name, estimate in known.items() if estimate is not None)
 
 
 def _numbers(summary: Summary) -> Iterator[list[str]]:
-    for name, found in _estimates(summary):
-        divisor, unit = (0.01, "%") if found.unit == "1" else scale_of([found.value], "ns")
-        shown = f"{interval(Interval.of(found), divisor)} {unit}"
-        yield [name, shown, count(found.n), found.method]
+    for name, estimate in _estimates(summary):
+        divisor, unit = (0.01, "%") if estimate.unit == "1" else scale_of([estimate.value], "ns")
+        shown = f"{interval(Interval.of(estimate), divisor)} {unit}"
+        yield [name, shown, count(estimate.n), estimate.method]
     extremes = {"shortest round trip": summary.smallest_ns, "longest round trip": summary.largest_ns}
     for name, extreme in extremes.items():
         if extreme is not None:
@@ -184,5 +186,5 @@ def _window_row(period: WindowPeriod, divisor: float) -> list[str]:
     ]
 
 
-def _text(found: Estimate | None, divisor: float) -> str:
-    return NOTHING if found is None else estimate_text(found, divisor)
+def _text(estimate: Estimate | None, divisor: float) -> str:
+    return NOTHING if estimate is None else estimate_text(estimate, divisor)

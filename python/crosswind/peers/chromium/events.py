@@ -89,7 +89,7 @@ def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str], trans
 
     Args: rows: samples. said: the messages; where there are fewer than failures, the last one holds for the rest.
     """
-    codes = [found[1] for found in map(_CODE.search, said) if found]
+    codes = [match[1] for match in map(_CODE.search, said) if match]
     unknown = [row for row in rows if row["outcome"] == UNKNOWN_OUTCOME]
     for index, row in enumerate(unknown):
         code = codes[min(index, len(codes) - 1)] if codes else None

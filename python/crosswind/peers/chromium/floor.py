@@ -133,8 +133,8 @@ def main() -> None:
             # Another order each time, so that drift is no difference.
             order = TRANSPORTS[repetition:] + TRANSPORTS[:repetition]
             for transport in order:
-                name, found = measure_repetition(transport, asked.messages)
-                floors[transport].extend(found)
+                name, floor = measure_repetition(transport, asked.messages)
+                floors[transport].extend(floor)
             print(f"{repetition + 1} of {asked.repetitions}", file=sys.stderr)
     except CrosswindError as error:
         sys.exit(f"error: {error.message}")

@@ -69,7 +69,7 @@ class Loaded:
     def outcome(self) -> str:
         """How it ended (docs/result.md)."""
         if self.failure is not None:
-            return outcome(found[1] if (found := _CODE.search(self.failure)) else None)
+            return outcome(match[1] if (match := _CODE.search(self.failure)) else None)
         if self.received_s is None:
             return "timeout"
         answered = self.response is not None and self.response["status"] == 200

@@ -80,11 +80,11 @@ def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[s
 
 
 def _point(cell: CellResult, loss: float, divisor: float) -> _Point:
-    found, value = cell.estimates[_METRIC.name], _centre(cell)
-    mean = found.mean
+    estimates, value = cell.estimates[_METRIC.name], _centre(cell)
+    mean = estimates.mean
     low, high = max(mean.low or value, value * _LOWEST_SHARE), mean.high or value
     name = cell.levels.get(_COLOUR_FACTOR, "measured")
-    text = observed((found.smallest, found.largest), divisor) if mean.value is None else interval(mean, divisor)
+    text = observed((estimates.smallest, estimates.largest), divisor) if mean.value is None else interval(mean, divisor)
     return _Point(100 * loss, name, value / divisor, low / divisor, high / divisor, text, mean.n)
 
 

@@ -76,13 +76,13 @@ def comparison_tables(result: Result) -> list[Table]:
 
 def statistics_beside(compared: Sequence[LevelComparison]) -> list[str]:
     """The statistics beside the mean by which any of some comparisons has a number."""
-    found = {
+    wanted = {
         name
         for comparison in compared
         for name, made in comparison.statistics.items()
         if made.difference.value is not None
     }
-    return [name for name in STATISTICS if name in found]
+    return [name for name in STATISTICS if name in wanted]
 
 
 def _is_tested(comparison: LevelComparison) -> bool:

@@ -154,13 +154,13 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
         n = count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
         rows.append([*naming.row(cell), n, *means])
         narrow.append([levels(cell.levels), n, *means[:2]])
-    found = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
-    exact = ["An exact number is the same in every repetition."] if any(mean.is_exact for mean in found) else []
+    estimates = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
+    exact = ["An exact number is the same in every repetition."] if any(mean.is_exact for mean in estimates) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
     notes = [
         how,
         *exact,
-        *map(sentence, sorted(merged_reasons((mean.reason, "") for mean in found if mean.reason))),
+        *map(sentence, sorted(merged_reasons((mean.reason, "") for mean in estimates if mean.reason))),
         *notes,
     ]
     title = f"{title}, {label}" if unit.shown else title
@@ -179,8 +179,8 @@ def _dropped(direction: DirectionPackets) -> str:
 
 
 def _share(cell: CellResult, way: Literal["forward", "reverse"]) -> str:
-    found = cell.packet_loss.get(way)
-    return NOTHING if found is None else percent_interval(found)
+    loss = cell.packet_loss.get(way)
+    return NOTHING if loss is None else percent_interval(loss)
 
 
 def _middle(cell: CellResult, metric: Metric) -> float | None:

@@ -58,13 +58,13 @@ def metric_table(name: str, result: Result) -> Table:
     cells = [cell for cell in result.cells if name in cell.estimates]
     estimates = [cell.estimates[name] for cell in cells]
     wanted = [statistic for statistic in STATISTICS.values() if not METRICS[name].is_share or statistic.is_mean]
-    shown = [statistic for statistic in wanted if any(_has(found, statistic) for found in estimates)]
+    shown = [statistic for statistic in wanted if any(_has(of_cell, statistic) for of_cell in estimates)]
     divisor, unit = scale_of_metric(name, cells)
-    failed = any(found.failed for found in estimates)
+    failed = any(of_cell.failed for of_cell in estimates)
     naming = CellNames.of(cells)
     rows = [
-        [*naming.row(cell), count(found.median.n), count(cell.lost), *_estimates(found, shown, divisor, unit)]
-        for cell, found in zip(cells, estimates, strict=True)
+        [*naming.row(cell), count(of_cell.median.n), count(cell.lost), *_estimates(of_cell, shown, divisor, unit)]
+        for cell, of_cell in zip(cells, estimates, strict=True)
     ]
     title = f"{METRICS[name].title}, {unit}"
     marked, notes = invalid_rows(cells), _footnotes(cells, estimates, wanted)
@@ -72,12 +72,12 @@ def metric_table(name: str, result: Result) -> Table:
     narrow: Table | None = None
     for with_interval in ([], few[:1], few):
         texts = [
-            [statistic_text(found, one, divisor, unit, with_interval=one in with_interval) for one in few]
-            for found in estimates
+            [statistic_text(of_cell, one, divisor, unit, with_interval=one in with_interval) for one in few]
+            for of_cell in estimates
         ]
         lines = [
-            [levels(cell.levels), count(found.median.n), count(cell.lost), *own]
-            for cell, found, own in zip(cells, estimates, texts, strict=True)
+            [levels(cell.levels), count(of_cell.median.n), count(cell.lost), *own]
+            for cell, of_cell, own in zip(cells, estimates, texts, strict=True)
         ]
         heads = [
             heading if one in with_interval else heading.removesuffix(_OF_INTERVAL)
@@ -89,10 +89,10 @@ def metric_table(name: str, result: Result) -> Table:
 
 
 def statistic_text(
-    found: MetricEstimates, statistic: Statistic, divisor: float, unit: str, *, with_interval: bool
+    estimates: MetricEstimates, statistic: Statistic, divisor: float, unit: str, *, with_interval: bool
 ) -> str:
     """A statistic with its interval, where it has one and that is wanted; of exchanges that timed out "over 5 000"."""
-    estimate = found.statistic(statistic.name)
+    estimate = estimates.statistic(statistic.name)
     if with_interval and (estimate.is_whole or estimate.is_exact):
         return interval(estimate, divisor, finest=finest_of(unit))
     if estimate.value is None and estimate.low is not None:
@@ -133,30 +133,32 @@ def _footnotes(
 ) -> list[str]:
     """Methods in use, each once, and for every interval that is not whole its reason, once with the cells it
     concerns."""
-    found = [
+    estimated = [
         (cell, statistic, metric.statistic(statistic.name))
         for cell, metric in zip(cells, estimates, strict=True)
         for statistic in wanted
     ]
     used = grouped(
-        (method_name(part.method), statistic.heading) for _, statistic, part in found if part.is_whole or part.is_exact
+        (method_name(part.method), statistic.heading)
+        for _, statistic, part in estimated
+        if part.is_whole or part.is_exact
     )
-    short = [(part.reason, levels(cell.levels)) for cell, _, part in found if part.reason]
+    short = [(part.reason, levels(cell.levels)) for cell, _, part in estimated if part.reason]
     notes = [sentence(f"{', '.join(statistics)}: {method}") for method, statistics in used.items()]
     notes += why_no_interval(short)
-    if any(part.value is not None and not (part.is_whole or part.is_exact) for _, _, part in found):
+    if any(part.value is not None and not (part.is_whole or part.is_exact) for _, _, part in estimated):
         notes.append(_IN_PARENTHESES)
     if any(metric.failed for metric in estimates):
         notes.append(_CENSORED)
-    quantiles = [part for _, statistic, part in found if statistic.quantile is not None and not part.is_exact]
+    quantiles = [part for _, statistic, part in estimated if statistic.quantile is not None and not part.is_exact]
     if len(cells) > 1 and any(part.value is not None and part.n > part.units for part in quantiles):
         notes.append(_OF_ALL)
     return notes
 
 
 def _has(estimates: MetricEstimates, statistic: Statistic) -> bool:
-    found = estimates.statistic(statistic.name)
-    return found.value is not None or found.low is not None
+    estimate = estimates.statistic(statistic.name)
+    return estimate.value is not None or estimate.low is not None
 
 
 def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divisor: float, unit: str) -> list[str]:

@@ -53,8 +53,8 @@ def program_tables(result: Result) -> list[Table]:
 
 def readable(name: str) -> str:
     """A function as Python's profiler names it, its own name first: "frames.py:12(mask)" -> "mask, frames.py:12"."""
-    found = re.fullmatch(r"(.+:\d+)\((.+)\)", name)
-    return f"{found[2]}, {found[1]}" if found else name
+    match = re.fullmatch(r"(.+:\d+)\((.+)\)", name)
+    return f"{match[2]}, {match[1]}" if match else name
 
 
 def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> list[list[str]]:

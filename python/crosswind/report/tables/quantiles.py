@@ -22,12 +22,12 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
     """
     of_cell = {cell.cell: cell for cell in cells}
     shown = [of_cell[cell.cell] for cell in data]
-    found = [_quantiles(cell, name) for cell in data]
+    of_cells = [_quantiles(cell, name) for cell in data]
     divisor, unit = scale_of_metric(name, cells)
     naming = CellNames.of(shown)
     rows = [
         [*naming.row(cell), count(of[0].n), *(interval(quantile, divisor, finest=finest_of(unit)) for quantile in of)]
-        for cell, of in zip(shown, found, strict=True)
+        for cell, of in zip(shown, of_cells, strict=True)
     ]
     headings = [quantile_name(q).removeprefix("the ") for q in QUANTILES]
     return Table(
@@ -35,7 +35,7 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
         [*naming.columns, *numbers("n", *headings)],
         rows,
         invalid_rows(shown),
-        _footnotes(shown, found),
+        _footnotes(shown, of_cells),
         shown=Shown.FOLDED,
     )
 
@@ -52,14 +52,14 @@ def _quantiles(cell: CellData, name: str) -> list[Interval]:
     return made
 
 
-def _footnotes(cells: Sequence[CellResult], found: Sequence[Sequence[Interval]]) -> list[str]:
+def _footnotes(cells: Sequence[CellResult], quantiles: Sequence[Sequence[Interval]]) -> list[str]:
     """The methods in use, each once, and why intervals are absent, each once with the cells that it concerns."""
     methods = dict.fromkeys(
-        method_name(quantile.method) for of in found for quantile in of if quantile.is_whole or quantile.is_exact
+        method_name(quantile.method) for of in quantiles for quantile in of if quantile.is_whole or quantile.is_exact
     )
     short = [
         (quantile.reason, levels(cell.levels))
-        for cell, of in zip(cells, found, strict=True)
+        for cell, of in zip(cells, quantiles, strict=True)
         for quantile in of
         if quantile.reason
     ]

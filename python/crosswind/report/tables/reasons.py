@@ -22,8 +22,8 @@ def merged_reasons(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     known = list(reasons)
     kinds: dict[str, set[tuple[int, int]]] = {}
     for reason, _ in known:
-        if found := _SHORTAGE.fullmatch(reason):
-            kinds.setdefault(found["what"], set()).add((int(found["needed"]), int(found["units"])))
+        if match := _SHORTAGE.fullmatch(reason):
+            kinds.setdefault(match["what"], set()).add((int(match["needed"]), int(match["units"])))
     return grouped((_in_common(reason, kinds), name) for reason, name in known)
 
 
@@ -34,23 +34,23 @@ def together(reasons: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]
     """
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for reason, cells in reasons.items():
-        found = _INTERVAL.fullmatch(reason)
-        groups.setdefault((found["units"] if found else reason, tuple(cells)), []).append(reason)
+        match = _INTERVAL.fullmatch(reason)
+        groups.setdefault((match["units"] if match else reason, tuple(cells)), []).append(reason)
     for (units, names), own in groups.items():
         if len(own) == 1:
             yield own[0], list(names)
             continue
-        parts = [f"{found['what']} needs {found['needed']}" for reason in own if (found := _INTERVAL.fullmatch(reason))]
+        parts = [f"{match['what']} needs {match['needed']}" for reason in own if (match := _INTERVAL.fullmatch(reason))]
         few = "1 repetition is" if units == "1" else f"{units} repetitions are"
         yield f"{few} too few for intervals: {', '.join(parts)}", list(names)
 
 
 def _in_common(reason: str, kinds: dict[str, set[tuple[int, int]]]) -> str:
-    found = _SHORTAGE.fullmatch(reason)
-    if found is None:
+    match = _SHORTAGE.fullmatch(reason)
+    if match is None:
         return reason
-    numbers = kinds[found["what"]]
+    numbers = kinds[match["what"]]
     needed, units = (count_range(of) for of in zip(*numbers, strict=True))
     are = "is" if units == "1" else "are"
     more = f": {count_range([min(numbers)[0] - min(numbers)[1]])} more" if len(numbers) == 1 else ""
-    return f"{found['what']} needs {needed} repetitions, there {are} {units}{more}"
+    return f"{match['what']} needs {needed} repetitions, there {are} {units}{more}"

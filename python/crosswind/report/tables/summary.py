@@ -22,7 +22,7 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
     Which is the main one, the study's questions and claims say, in their order. The forms of a table are ever narrower;
     all of them have the statistic that the first question about the metric asks for.
     """
-    found: list[tuple[Metric, list[CellResult]]] = []
+    measured: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
     asked = asked_metrics(result)
     # What the study asks for; else what a client program says of its exchanges, which tells more than how long it ran.
@@ -30,22 +30,22 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         has_it = [cell for cell in left if metric.name in cell.estimates]
         if metric.compared_in and metric.place is MetricPlace.MAIN and has_it:
             # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
-            found.append((metric, has_it))
+            measured.append((metric, has_it))
             left = [cell for cell in left if cell not in has_it]
-    if not found:
+    if not measured:
         connect = [cell for cell in left if "connect" in cell.estimates]
-        found = [(METRICS["connect"], connect)] if connect else []
+        measured = [(METRICS["connect"], connect)] if connect else []
         left = [cell for cell in left if cell not in connect]
-    if found:
-        metric, cells = found[0]
-        found[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
-    rooms = _rooms([len(cells) for _, cells in found], most)
+    if measured:
+        metric, cells = measured[0]
+        measured[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
+    rooms = _rooms([len(cells) for _, cells in measured], most)
     kept = {
         answer.metric: answer.statistic for answer in reversed(result.of(Answer)) if answer.statistic in _STATISTICS
     }
     return [
         _table(metric, cells, room, kept=kept.get(metric.name, "median"))
-        for (metric, cells), room in zip(found, rooms, strict=True)
+        for (metric, cells), room in zip(measured, rooms, strict=True)
     ]
 
 
@@ -106,10 +106,10 @@ def _extremes(metric: Metric, cells: Sequence[CellResult], most: int) -> list[Ce
     """The worst cells and the best ones, the worst first: those without a success, then the slowest."""
 
     def badness(cell: CellResult) -> float:
-        found = cell.estimates.get(metric.name)
-        if found is None or not cell.valid:
+        estimates = cell.estimates.get(metric.name)
+        if estimates is None or not cell.valid:
             return float("inf")
-        return -_middle(found) if metric.unit is RATE else _middle(found)
+        return -_middle(estimates) if metric.unit is RATE else _middle(estimates)
 
     ordered = sorted(cells, key=badness, reverse=True)
     worst, best = _ends(most)
@@ -137,13 +137,13 @@ def _form(
     """The table with some statistics, of which some have their intervals."""
     rows = []
     for cell in cells:
-        found = cell.estimates.get(metric.name)
+        estimates = cell.estimates.get(metric.name)
         texts = [
-            NOTHING if found is None
-            else statistic_text(found, STATISTICS[name], *scale, with_interval=name in intervals)
+            NOTHING if estimates is None
+            else statistic_text(estimates, STATISTICS[name], *scale, with_interval=name in intervals)
             for name in statistics
         ]  # fmt: skip
-        n = NOTHING if found is None else count(found.median.n)
+        n = NOTHING if estimates is None else count(estimates.median.n)
         rows.append([levels(cell.levels), n, count(cell.lost), *texts, _verdict(cell)])
     headings = [f"{name} [95 %]" if name in intervals else name for name in statistics]
     columns: list[Column] = [
@@ -158,6 +158,6 @@ def _verdict(cell: CellResult) -> str:
     return "warning" if cell.warnings else "valid"
 
 
-def _middle(found: MetricEstimates) -> float:
-    known = (found.median.value, found.mean.value)
-    return next((value for value in known if value is not None), found.smallest)
+def _middle(estimates: MetricEstimates) -> float:
+    known = (estimates.median.value, estimates.mean.value)
+    return next((value for value in known if value is not None), estimates.smallest)

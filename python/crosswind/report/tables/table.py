@@ -134,9 +134,9 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """For each text the names that it is about, each once and in order: to say once what is true of many."""
     groups: dict[str, list[str]] = {}
     for text, name in pairs:
-        found = groups.setdefault(text, [])
-        if name not in found:
-            found.append(name)
+        group = groups.setdefault(text, [])
+        if name not in group:
+            group.append(name)
     return groups
 
 

@@ -10,14 +10,14 @@ from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_
 from crosswind.report.text.two_runs_why import part_rows
 
 
-def change_tables(found: RunComparison) -> dict[str, Table]:
+def change_tables(comparison: RunComparison) -> dict[str, Table]:
     """A table for each metric that has a number in any common cell, by the metric's name."""
-    metrics = dict.fromkeys(change.metric for cell in found.common for change in cell.changes)
-    rows = {name: _rows(name, found.common) for name in metrics}
+    metrics = dict.fromkeys(change.metric for cell in comparison.common for change in cell.changes)
+    rows = {name: _rows(name, comparison.common) for name in metrics}
     return {name: _table(name, own) for name, own in rows.items() if any(change.a is not None for _, change in own)}
 
 
-def part_tables(found: RunComparison) -> list[Table]:
+def part_tables(comparison: RunComparison) -> list[Table]:
     """What time was spent on in both runs, of each cell in which exchanges differ."""
     return [
         Table(
@@ -25,12 +25,12 @@ def part_tables(found: RunComparison) -> list[Table]:
             [*names("spent on"), *numbers("A", "B", "change [95 %]")],
             [list(row) for row in part_rows(cell.why)],
         )
-        for cell in found.common
+        for cell in comparison.common
         if cell.why is not None and cell.why.differing
     ]
 
 
-def condition_table(found: RunComparison) -> Table | None:
+def condition_table(comparison: RunComparison) -> Table | None:
     """Every condition with its answer in each cell; None without a condition."""
     rows = [
         [
@@ -40,16 +40,18 @@ def condition_table(found: RunComparison) -> Table | None:
             p_value(cell.p_holm),
             cell.answer if cell.reason is None else f"{cell.answer}: {cell.reason}",
         ]
-        for asked in found.conditions
+        for asked in comparison.conditions
         for cell in asked.cells
     ]
     columns = [*names("condition", "cell"), *numbers("change [95 %]", "p (Holm)"), *sentences("answer")]
     return Table("Conditions", columns, rows) if rows else None
 
 
-def surroundings_table(found: RunComparison) -> Table | None:
+def surroundings_table(comparison: RunComparison) -> Table | None:
     """Settings, versions and machines that the two runs do not share; None where there is nothing."""
-    rows = [[row.what, row.a or "not set", row.b or "not set"] for row in (*found.settings, *found.surroundings)]
+    rows = [
+        [row.what, row.a or "not set", row.b or "not set"] for row in (*comparison.settings, *comparison.surroundings)
+    ]
     return Table("Differences between the runs", [*names("what"), *sentences("A", "B")], rows) if rows else None
 
 

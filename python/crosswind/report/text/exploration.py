@@ -141,40 +141,42 @@ def _compared(result: Result) -> list[str]:
 def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
     """How the levels of a factor compare by a metric; empty where there is no ratio."""
     statistic = _MEDIAN if any(_has(comparison, _MEDIAN) for comparison in family) else MEAN
-    made = [(comparison, found) for comparison in family if (found := comparison.by(statistic)) and found.ratio.value]
+    made = [
+        (comparison, effect) for comparison in family if (effect := comparison.by(statistic)) and effect.ratio.value
+    ]
     if not made:
         return ""
     what, reference = _what(METRICS[name], statistic), named_level(factor, made[0][0].reference)
     if len(made) == 1:
-        ((comparison, found),) = made
+        ((comparison, effect),) = made
         at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
         other = named_level(factor, comparison.other)
-        if _is_constant(found.difference):
-            return f"{what} with {other} is {_every_time(found, comparison.unit, reference)}{at}, {_in_all(found)}."
-        if found.difference.value and abs((found.ratio.value or math.nan) - 1) < NEAR:
-            return f"{what} with {other} is {_every_time(found, comparison.unit, reference)}{at}; {_said([found])}."
-        ratio = times(found.ratio, _bare(found.ratio))
-        return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([found])}."
+        if _is_constant(effect.difference):
+            return f"{what} with {other} is {_every_time(effect, comparison.unit, reference)}{at}, {_in_all(effect)}."
+        if effect.difference.value and abs((effect.ratio.value or math.nan) - 1) < NEAR:
+            return f"{what} with {other} is {_every_time(effect, comparison.unit, reference)}{at}; {_said([effect])}."
+        ratio = times(effect.ratio, _bare(effect.ratio))
+        return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([effect])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
     several = len({comparison.other for comparison, _ in made}) > 1
     low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
     subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
-    return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([found for _, found in made])}."
+    return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([effect for _, effect in made])}."
 
 
-def _every_time(found: StatisticComparison, unit: str, reference: str) -> str:
+def _every_time(effect: StatisticComparison, unit: str, reference: str) -> str:
     """In words, what one level is beside another where their difference is the same in every repetition."""
-    difference, ratio = found.difference.value or 0.0, found.ratio.value or math.nan
+    difference, ratio = effect.difference.value or 0.0, effect.ratio.value or math.nan
     if difference == 0:
         return f"that with {reference}"
     if abs(ratio - 1) < NEAR:
         return f"almost that with {reference}, {quantity(abs(difference), unit)} {'less' if difference < 0 else 'more'}"
-    return f"{times(found.ratio, number_of_ratio(ratio))} that with {reference}"
+    return f"{times(effect.ratio, number_of_ratio(ratio))} that with {reference}"
 
 
-def _in_all(found: StatisticComparison) -> str:
-    few = "" if found.difference.is_whole else ", too few to conclude for most"
-    return f"in all {found.difference.units} repetitions{few}"
+def _in_all(effect: StatisticComparison) -> str:
+    few = "" if effect.difference.is_whole else ", too few to conclude for most"
+    return f"in all {effect.difference.units} repetitions{few}"
 
 
 def _is_constant(difference: Interval) -> bool:
@@ -202,11 +204,11 @@ def _end(factor: str, comparison: LevelComparison, made: StatisticComparison, *,
 
 def _said(made: Sequence[StatisticComparison]) -> str:
     """What some comparisons show, in words: nothing was declared before the run, so that they explore."""
-    shown = [found for found in made if found.verdict.startswith(("larger", "smaller"))]
-    of_most = [found for found in shown if found.verdict.endswith("most repetitions")]
-    if all(found.verdict == "not enough repetitions" for found in made):
+    shown = [effect for effect in made if effect.verdict.startswith(("larger", "smaller"))]
+    of_most = [effect for effect in shown if effect.verdict.endswith("most repetitions")]
+    if all(effect.verdict == "not enough repetitions" for effect in made):
         return "too few repetitions to show a difference"
-    if all(found.verdict == "equal" for found in made):
+    if all(effect.verdict == "equal" for effect in made):
         return "exactly equal"
     if len(made) == 1:
         if of_most:
@@ -219,10 +221,10 @@ def _said(made: Sequence[StatisticComparison]) -> str:
     return f"{count(len(shown))} of {total} comparisons show a difference (exploratory)"
 
 
-def _in_most(found: StatisticComparison) -> str:
+def _in_most(effect: StatisticComparison) -> str:
     """Of a sign test: "smaller in 8 of 8"."""
-    agreeing, side = max((found.below or 0, "smaller"), (found.above or 0, "larger"))
-    return f"{side} in {count(agreeing)} of {count(found.difference.units)}"
+    agreeing, side = max((effect.below or 0, "smaller"), (effect.above or 0, "larger"))
+    return f"{side} in {count(agreeing)} of {count(effect.difference.units)}"
 
 
 def _what(metric: Metric, statistic: str) -> str:

@@ -123,12 +123,12 @@ def wrapped(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def _head(result: Result, width: int) -> list[Text]:
-    found = verdict(result)
-    lines = textwrap.wrap(f"{_MARKS[found.tone]} {found.text}", width, subsequent_indent="  ")
+    answer = verdict(result)
+    lines = textwrap.wrap(f"{_MARKS[answer.tone]} {answer.text}", width, subsequent_indent="  ")
     title = textwrap.wrap(result.title, width)
     return [
         *(Text(line, style="bold") for line in title[:2]),
-        *(Text(line, style=TONE_STYLES[found.tone]) for line in lines[:4]),
+        *(Text(line, style=TONE_STYLES[answer.tone]) for line in lines[:4]),
     ]
 
 

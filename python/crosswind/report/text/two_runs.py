@@ -29,23 +29,25 @@ _COLOURS = {
 }  # fmt: skip
 
 
-def print_comparison(found: RunComparison, console: Console) -> None:
+def print_comparison(comparison: RunComparison, console: Console) -> None:
     """Print a comparison; rich colours it on a terminal only, and not where NO_COLOR is set."""
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in (("A", comparison.a), ("B", comparison.b)):
         _print_wrapped(console, side_text(name, side))
         for text in side.damaged:
             _print_wrapped(console, f"damaged: {text}")
-    _print_wrapped(console, f"{count_of(len(found.common), 'common cell')}, matched by {matched_text(found.common)}")
-    for name, cells in (("A", found.only_a), ("B", found.only_b)):
+    _print_wrapped(
+        console, f"{count_of(len(comparison.common), 'common cell')}, matched by {matched_text(comparison.common)}"
+    )
+    for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
         if cells:
             _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
-    _print_differing(console, "different settings", found.settings)
-    _print_differing(console, "different surroundings", found.surroundings)
-    _print_reasons(console, found)
-    for metric in dict.fromkeys(change.metric for cell in found.common for change in cell.changes):
-        _print_metric(console, metric, found.common)
-    _print_doubts(console, found)
-    for condition in found.conditions:
+    _print_differing(console, "different settings", comparison.settings)
+    _print_differing(console, "different surroundings", comparison.surroundings)
+    _print_reasons(console, comparison)
+    for metric in dict.fromkeys(change.metric for cell in comparison.common for change in cell.changes):
+        _print_metric(console, metric, comparison.common)
+    _print_doubts(console, comparison)
+    for condition in comparison.conditions:
         _print_condition(console, condition)
 
 
@@ -86,18 +88,18 @@ def _print_differing(console: Console, title: str, differing: Sequence[Differing
         _print_wrapped(console, f"  and {len(differing) - _SHOWN_DIFFERENCES} more, which --json lists")
 
 
-def _print_reasons(console: Console, found: RunComparison) -> None:
-    said = list(why_sentences(found))
+def _print_reasons(console: Console, comparison: RunComparison) -> None:
+    said = list(why_sentences(comparison))
     if not said:
         return
     console.print()
     console.print(Text("Why", style="bold"))
     for sentence in said:
         _print_wrapped(console, sentence)
-    for cell in found.common:
+    for cell in comparison.common:
         if cell.why is not None and cell.why.differing:
             console.print()
-            if len(found.common) > 1:
+            if len(comparison.common) > 1:
                 console.print(Text(levels(cell.levels), style="dim"))
             rows = [list(row) for row in part_rows(cell.why)]
             print_table(console, [TextColumn("spent on"), *number_columns("A", "B", "change")], rows)
@@ -217,8 +219,8 @@ def _two_quantiles(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[
         )
 
 
-def _print_doubts(console: Console, found: RunComparison) -> None:
-    for cell in found.common:
+def _print_doubts(console: Console, comparison: RunComparison) -> None:
+    for cell in comparison.common:
         for name, reason in (("A", cell.invalid_a), ("B", cell.invalid_b)):
             if reason:
                 _print_wrapped(console, f"! not valid in {name}: {levels(cell.levels)}: {reason}", style="bold red")

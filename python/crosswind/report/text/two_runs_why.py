@@ -12,11 +12,11 @@ _ENOUGH = 0.8
 _ENDS = {"forward": "server", "reverse": "client"}
 
 
-def why_sentences(found: RunComparison) -> Iterator[str]:
+def why_sentences(comparison: RunComparison) -> Iterator[str]:
     """Of each common cell that can say why, a few; cells in which nothing differs are counted together."""
-    told = [(cell, cell.why) for cell in found.common if cell.why is not None]
+    told = [(cell, cell.why) for cell in comparison.common if cell.why is not None]
     same = [cell for cell, why in told if not why.differing and not why.partings]
-    several = len(found.common) > 1
+    several = len(comparison.common) > 1
     for cell, why in told:
         if cell not in same:
             place = f"{levels(cell.levels)}: " if several and cell.levels else ""
@@ -25,7 +25,7 @@ def why_sentences(found: RunComparison) -> Iterator[str]:
         exchanges = sum(why.exchanges for cell, why in told if cell in same)
         where = f" in {count_of(len(same), 'cell')}" if several else ""
         yield f"Every exchange takes as long in B as in A{where}: {count_of(exchanges, 'pair')} of exchanges."
-    untold = sum(cell.why is None for cell in found.common)
+    untold = sum(cell.why is None for cell in comparison.common)
     if untold:
         yield f"Nothing tells why {count_of(untold, 'cell')} differ."
 
