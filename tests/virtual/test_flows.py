@@ -131,6 +131,18 @@ def test_bbr_takes_most_of_a_shallow_queue_from_cubic(cells: VirtualCells) -> No
     assert rival > 2 * own
 
 
+def test_beside_a_program_a_flow_has_a_congestion_control_of_its_own(cells: VirtualCells) -> None:
+    ran = cells.run(
+        {"kind": "program", "client": ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]},
+        forward=LINK,
+        reverse=LINK,
+        host={"congestion_control": "bbr"},
+        flows=[beside("upload", upload(), congestion_control="reno")],
+    )
+    assert (ran.directory / "client.out").read_text(encoding="utf-8") == "bbr\n"
+    assert ran.result["flows"][0]["client_socket"]["congestion_control"] == "reno"
+
+
 @pytest.mark.parametrize("transport", ["tcp", "quic", "websocket", "http2"])
 def test_an_end_interrupts_whatever_waits(cells: VirtualCells, transport: str) -> None:
     """A flow whose answers never come: every packet back is lost once the connection stands."""

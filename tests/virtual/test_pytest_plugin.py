@@ -108,9 +108,18 @@ def test_commands(net):
     assert net.run(client="sh -c 'echo no >&2; exit 3'", check=False).status == 3
     slow = net.run(client=["sleep", "100"], timeout="2s", check=False)
     assert (slow.status, slow.time, slow.repetitions[0].timed_out) == (124, None, True)
+
+def test_company(net):
+    path = dict(rate="1mbit", delay="10ms", queue="20p")
+    alone = net.run(client=ask, server=serve, **path)
+    company = net.run(client=ask, server=serve, beside=["transfer --transport tcp --congestion-control reno"], **path)
+    assert company.time > 2 * alone.time
+    assert [flow["name"] for flow in company.flows] == ["the command", "transfer"]
+    assert sum(flow["forward"]["delivered_bytes"] for flow in company.flows) == company.forward.delivered_bytes
+    assert alone.flows == []
 """
         ),
-        4,
+        5,
     )
 
 

@@ -3,7 +3,7 @@
 use crate::network::{Capturing, Far, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{Backend, HostClock, Readback, Testbed, TestbedSettings};
+use crosswind_host::{Backend, HostClock, HostConfig, Readback, Testbed, TestbedSettings};
 use crosswind_ledger::Recorder;
 use crosswind_transport::TcpTotals;
 use crosswind_transport::security::{Security, Sizes};
@@ -94,11 +94,17 @@ impl Between for Built<'_> {
 
     fn connect(&mut self, recorder: Recorder) -> Result<Testbed, CellError> {
         let cell = self.cell;
+        for (number, flow) in cell.flows.iter().enumerate() {
+            let asked = HostConfig { congestion_control: flow.congestion_control.clone(), ..HostConfig::default() };
+            let named = |error| CellError::from(error).key(format!("flows.{number}.congestion_control"));
+            asked.check_kernel().map_err(named)?;
+        }
         Ok(Testbed::build(TestbedSettings {
             backend: cell.path.backend,
             family: cell.path.family,
             mtu: cell.path.mtu_bytes,
             host: cell.host_of_routes(),
+            congestion_control: cell.congestion_control_of_programs(),
             path: if cell.path.backend.is_emulated() { cell.path.emulated() } else { cell.path.directions.clone() },
             seed: Seed(cell.seed),
             placement: cell.placement.clone(),

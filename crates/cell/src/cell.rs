@@ -240,6 +240,16 @@ impl Cell {
         HostConfig { congestion_control, ..self.host.clone() }
     }
 
+    /// What programs get from the namespace, where the route leaves it to the sockets of flows.
+    pub(crate) fn congestion_control_of_programs(&self) -> Option<String> {
+        let is_left_out = self.has_programs() && self.host_of_routes().congestion_control.is_none();
+        self.host.congestion_control.clone().filter(|_| is_left_out)
+    }
+
+    fn has_programs(&self) -> bool {
+        self.workload.connections().is_none() || self.workload.peers().any()
+    }
+
     fn has_congestion_control_of_hosts(&self, flow: &Flow) -> bool {
         flow.congestion_control.is_none() || flow.congestion_control == self.host.congestion_control
     }
@@ -270,14 +280,6 @@ impl Cell {
             self.check_network()?;
         }
         self.check_mtu()?;
-        let has_programs = self.workload.connections().is_none() || self.workload.peers().any();
-        let mut flows = (0..).zip(&self.flows);
-        if let Some((number, _)) = flows.find(|(_, flow)| has_programs && !self.has_congestion_control_of_hosts(flow)) {
-            let key = format!("flows.{number}.congestion_control");
-            let problem =
-                "is not that of the hosts, which programs get from the route, and so does everything beside them";
-            return refuse(&key, problem, "leave it out, or set host.congestion_control");
-        }
         let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];
         if streams.iter().any(Option::is_some) && !streams.iter().all(Option::is_some) {
             return refuse(

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCounters};
 use crate::error::{HostError, Result};
 use crate::ethtool;
+use crate::guest::in_virtual_time;
 use crate::namespace::Namespace;
 use crate::netem::{Middle, MiddleReport, Plan, SideReport};
 use crate::netlink::Netlink;
@@ -64,6 +65,8 @@ pub struct TestbedSettings {
     pub mtu: u32,
     /// Settings of both hosts, resolved.
     pub host: HostConfig,
+    /// Congestion control of sockets for which neither a program nor the route has one; without it, the kernel's.
+    pub congestion_control: Option<String>,
     /// The emulated network.
     pub path: PathConfig,
     /// Where the emulator's random decisions come from.
@@ -160,9 +163,12 @@ impl Testbed {
             traffic: Arc::new(TrafficCounters::default()),
         };
         settings.host.raise_buffer_bounds()?;
+        if settings.congestion_control.is_some() {
+            allow_congestion_controls()?;
+        }
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
-            namespace.run(|| prepare(&settings.host, &cpus))?;
+            namespace.run(|| prepare(&settings.host, settings.congestion_control.as_deref(), &cpus))?;
         }
         let multicast = settings.backend == Backend::Direct;
         let round_trip = settings.path.round_trip();
@@ -284,9 +290,36 @@ struct Shared {
     traffic: Arc<TrafficCounters>,
 }
 
+/// In virtual time, whose kernel is this cell's alone, lets namespaces have every congestion control. Call in the first one.
+fn allow_congestion_controls() -> Result<()> {
+    if in_virtual_time() {
+        let available = sysctl::get("net.ipv4.tcp_available_congestion_control")?;
+        sysctl::set("net.ipv4.tcp_allowed_congestion_control", &available)?;
+    }
+    Ok(())
+}
+
+/// Makes a congestion control the default of a host's sockets. Call inside the namespace.
+fn set_congestion_control(name: &str) -> Result<()> {
+    const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+    if sysctl::get(DEFAULT)? == name {
+        return Ok(());
+    }
+    sysctl::set(DEFAULT, name).map_err(|error| {
+        let what = format!("cannot give programs {name} while a flow beside them has another congestion control");
+        let hint = format!(
+            "use virtual time, leave out the flow's, or let the machine allow it: sysctl net.ipv4.tcp_allowed_congestion_control lists {name} then"
+        );
+        HostError::unsupported(what, format!("this machine's kernel lets no namespace have it as its default ({error})")).hint(hint)
+    })
+}
+
 /// Sets up a host's namespace before it has a device.
-fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
+fn prepare(host: &HostConfig, congestion_control: Option<&str>, cpus: &Cpus) -> Result<()> {
     host.apply_sysctls()?;
+    if let Some(name) = congestion_control {
+        set_congestion_control(name)?;
+    }
     if !cpus.emulator.is_empty() {
         // Receive packet steering: the hosts' kernel work runs on the hosts' processors, not on the emulator's.
         // Kernels before 6.3 lack the setting; then that work is the emulator's, as its fidelity will show.

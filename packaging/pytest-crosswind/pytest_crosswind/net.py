@@ -3,7 +3,7 @@
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,7 @@ class Net:
         client: Program,
         server: Program | None = None,
         *,
+        beside: Sequence[str] = (),
         check: bool = True,
         **settings: Any,
     ) -> Result:
@@ -74,6 +75,7 @@ class Net:
             client, server: a command, in which {address}, {client} and {port} stand for the server's address, the
                 client's and the server's port; or a function of address and port, at the top of a file, which is called
                 in a process of its own. A server is ended when the client has ended.
+            beside: flows of Crosswind on the same path while the client runs, as "transfer --transport tcp".
             check: whether a client that fails (exit status, signal, timeout, exception) fails the test.
             settings: repetitions, seed; and the settings of path and hosts, as a study has them without their table:
                 network="4g", loss="2%", delay="20ms", rate="10mbit", queue, forward_loss, timeout, clock, ...
@@ -83,7 +85,8 @@ class Net:
         __tracebackhide__ = True
         problem: CrosswindError | None = None
         try:
-            result = self._run(client, server, {**self._defaults, **settings})
+            flows = [beside] if isinstance(beside, str) else list(beside)
+            result = self._run(client, server, flows, {**self._defaults, **settings})
         except CrosswindError as error:
             problem = error
         if problem is not None:
@@ -94,14 +97,14 @@ class Net:
             raise ClientFailedError(_why_failed(result), result)
         return result
 
-    def _run(self, client: Program, server: Program | None, settings: dict[str, Any]) -> Result:
+    def _run(self, client: Program, server: Program | None, beside: list[str], settings: dict[str, Any]) -> Result:
         """Raises: CrosswindError."""
         from crosswind.results import write_html
         from crosswind.running import run as run_study
 
         check_names(settings, "net.run()")
         given = dict(settings)
-        study = self._study(client, server, settings)
+        study = self._study(client, server, beside, settings)
         place = self._directory()
         run = run_study(study, output=place, jobs=self._jobs, command=["pytest", self._test])
         if run.interrupted:
@@ -109,10 +112,12 @@ class Net:
         _raise_failure(run)
         if self._with_report:
             write_html(run)
-        return Result(run, has_value=callable(client), round_trips=lambda: self._round_trips(client, server, given))
+        return Result(
+            run, has_value=callable(client), round_trips=lambda: self._round_trips(client, server, beside, given)
+        )
 
     def _round_trips(
-        self, client: Program, server: Program | None, settings: Mapping[str, Any]
+        self, client: Program, server: Program | None, beside: list[str], settings: Mapping[str, Any]
     ) -> "ProgramRoundTrips | None":
         """Raises: CrosswindError."""
         from crosswind.programs import program_round_trips, refuse_other_delays
@@ -127,13 +132,14 @@ class Net:
                 _programs(client, server),
                 given,
                 flags=flags,
+                beside=beside,
                 seed=seed,
                 run=lambda study: run_study(
                     study, output=place / "run", jobs=self._jobs, command=["pytest", self._test]
                 ),
             )
 
-    def _study(self, client: Program, server: Program | None, settings: dict[str, Any]) -> "Study":
+    def _study(self, client: Program, server: Program | None, beside: list[str], settings: dict[str, Any]) -> "Study":
         """Raises: CrosswindError."""
         from crosswind.programs import study_of
         from crosswind.study.design import Study
@@ -148,7 +154,7 @@ class Net:
         programs = _programs(client, server)
         programs.check()
         flags = {key: name for name, key in keys().items()}
-        study, _ = study_of(programs, given, flags=flags, repetitions=repetitions, seed=seed)
+        study, _ = study_of(programs, given, flags=flags, beside=beside, repetitions=repetitions, seed=seed)
         # In a title, words in braces are keys of the study; in the name of a test they are anything.
         title = self._test.translate(str.maketrans("{}", "()"))
         return Study.from_document({**study.document, "title": title}, name="test", origin=study.origin)

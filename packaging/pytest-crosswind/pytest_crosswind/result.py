@@ -58,6 +58,7 @@ class Repetition:
         time: from starting the client to its end, s; None where it did not end by itself.
         retransmissions: TCP segments that both hosts retransmitted; None where they were not counted.
         connections: of both programs, the longest first, with what their time was spent on (docs/explain.md).
+        flows: what the path did with the packets of the client, and of each flow beside it (docs/programs.md).
     """
 
     status: int
@@ -68,6 +69,7 @@ class Repetition:
     retransmissions: int | None
     directory: Path
     connections: Sequence["Connection"] = ()
+    flows: Sequence[Mapping[str, Any]] = ()
     _has_value: bool = field(default=False, repr=False)
 
     @property
@@ -196,6 +198,11 @@ class Result:
         return self._only("connections").connections
 
     @property
+    def flows(self) -> Sequence[Mapping[str, Any]]:
+        """What the path did with the packets of the client, and of each flow beside it (docs/programs.md)."""
+        return self._only("flows").flows
+
+    @property
     def times(self) -> list[float]:
         """From starting the client to its end, s, of each repetition in which it ended by itself."""
         return [repetition.time for repetition in self.repetitions if repetition.time is not None]
@@ -310,5 +317,6 @@ class Result:
             retransmissions=None if again is None else again["client"] + again["server"],
             directory=self.directory / "cells" / part["key"],
             connections=part["connections"],
+            flows=part["flows"],
             _has_value=has_value,
         )

@@ -98,7 +98,9 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
         several = [f"#{number}"] if len(repetitions) > 1 else []
         rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *told])
     numbered = ["repetition"] if len(repetitions) > 1 else []
-    columns = [*names(*numbered, "flow"), *numbers(f"rate, {unit}", "share, %", "dropped, %", "marked, %")]
+    ways = {_DIRECTIONS[flow["direction"]] for flow in known}
+    rate = f"{ways.pop()}, {unit}" if len(ways) == 1 else f"rate, {unit}"
+    columns = [*names(*numbered, "flow"), *numbers(rate, "share, %", "dropped, %", "marked, %")]
     return [Table("Flows", columns, rows)]
 
 
