@@ -187,6 +187,12 @@ def test_what_cannot_run_beside_a_command_is_refused(execute: Exec, flow: str, s
     assert re.match(f"error: --beside {re.escape(repr(flow))}: {said}", ended.err), ended.err
 
 
+def test_a_port_of_a_flow_is_refused(execute: Exec) -> None:
+    ended = execute("--port", "7002", "--beside", "transfer --count 2", "--server", "cat", "--", "true")
+    assert ended.status == 2
+    assert "is that of a flow beside the program" in ended.err.splitlines()[0]
+
+
 def test_errors_and_status_pass_too(execute: Exec) -> None:
     ended = execute("--", "sh", "-c", "echo out; echo err >&2; exit 5")
     assert (ended.status, ended.out) == (5, "out\n")

@@ -1,6 +1,7 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
 use crate::demand::Demand;
+use crate::flows::ports;
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
 use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement, netem};
@@ -280,6 +281,11 @@ impl Cell {
             self.check_network()?;
         }
         self.check_mtu()?;
+        let port = self.workload.settings_for_peers().get("port").and_then(Value::as_u64);
+        if port.is_some_and(|port| ports(self).into_iter().any(|own| u64::from(own) == port)) {
+            let problem = "is that of a flow beside the program, whose servers listen on 7001 and the ports above it";
+            return refuse("workload.port", problem, "take another port");
+        }
         let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];
         if streams.iter().any(Option::is_some) && !streams.iter().all(Option::is_some) {
             return refuse(
