@@ -82,6 +82,8 @@ test: test-rust
 
 build-tests: $(DEV)/.locked
 	cargo test --workspace --locked --quiet --no-run
+	@# The Go peers of tests/peers, into the compiler's cache: beside all other tests it would take minutes.
+	@! command -v go > /dev/null || (cd tests/peers/go && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .)
 
 test-rust: $(DEV)/.locked
 	cargo test --workspace --locked --quiet

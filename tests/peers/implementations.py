@@ -23,8 +23,8 @@ from peers.programs import Called, Programs, Server
 
 HERE = Path(__file__).parent
 BUILT = ROOT / "target" / "peers"
-BUILD_S = 240
-"""A cold build of the Go peers takes about a minute on two cores."""
+BUILD_S = 600
+"""A cold build of the Go peers takes about a minute on two idle cores, and many times that beside other tests."""
 
 SIZES = (0, 1, 125, 126, 65535, 65536, 1_000_000)
 """The edges of WebSocket's and Engine.IO's length fields, and something larger than every buffer on the way."""

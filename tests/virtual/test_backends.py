@@ -168,8 +168,11 @@ def test_disciplines_drop_and_mark_alike(paced: Paced, discipline: str) -> None:
         ledger = result.ledger.forward  # type: ignore[union-attr]
         assert (ledger.dropped["aqm"], ledger.dropped["queue"]) == (len(fates.dropped), 0)
         assert ledger.marked == len(fates.marked) > 0
-    # What CoDel's root in Linux differs by (tests/virtual/test_queues.py); PIE draws other random numbers.
-    assert len(netem[0].dropped) == pytest.approx(len(ours[0].dropped), rel=0.1)
+    # Which packet a discipline acts on depends on nanoseconds and on draws, and the packet's flow decides whether it is
+    # dropped or marked. Over six orders of these packets the ratio of the sums had a standard deviation of 0.06 (CoDel,
+    # FQ-CoDel), and that of the drops alone 0.1.
+    acted = (len(fates.dropped) + len(fates.marked) for fates, _ in (netem, ours))
+    assert next(acted) == pytest.approx(next(acted), rel=0.2)
 
 
 def test_red_drops_alike_where_the_link_is_never_idle(paced: Paced) -> None:
