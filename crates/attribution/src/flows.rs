@@ -3,6 +3,7 @@
 use crate::links::Links;
 use crate::trail::Piece;
 use crate::udp::Datagrams;
+use crate::unanswered::{self, Waits};
 use crate::walk::{Conversation, Walked, Window, span};
 use crate::{Hosts, Part, by_opening};
 use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
@@ -24,7 +25,7 @@ pub struct Flow {
     pub opened: Side,
     /// When the first packet entered the path.
     pub from: Instant,
-    /// When the last one ended.
+    /// When the last one ended; or, where nothing answered, when that was waited for no more, as far as it is known.
     pub to: Instant,
     /// How it began.
     pub beginning: Beginning,
@@ -41,6 +42,7 @@ pub struct Flow {
     pub pieces: Vec<Piece>,
     /// Windows that were waited for.
     pub windows: Vec<Window>,
+    pub(crate) waits: Option<Waits>,
 }
 
 /// What one host sent.
@@ -106,8 +108,9 @@ impl Ending {
     }
 }
 
-/// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order.
-pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize) -> Vec<Flow> {
+/// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order;
+/// `end` is when the programs had ended, after which they wait for nothing.
+pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize, end: Instant) -> Vec<Flow> {
     let links = Links::new(packets);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
@@ -125,6 +128,7 @@ pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize) -> Vec<
         }
     }
     all.sort_by_key(|it| (it.from, it.client_port, it.server_port));
+    unanswered::extend(&mut all, packets, end);
     all
 }
 
@@ -147,8 +151,9 @@ impl Flow {
         let opened = packets.first().map_or(Side::Forward, |it| it.side);
         let flags = |it: &&PacketRecord| it.headers.flags;
         let any = |which: u8| packets.iter().map(flags).any(|it| it & which != 0);
-        let answered =
-            packets.iter().any(|it| it.side != opened && it.headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN | TCP_ACK);
+        let answers =
+            |it: &&PacketRecord| it.side != opened && it.headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN | TCP_ACK;
+        let answered = packets.iter().filter(|it| it.left.is_some()).any(answers);
         let begins = packets.first().map_or(0, flags) & (TCP_SYN | TCP_ACK);
         let beginning = match begins {
             _ if protocol != TCP => Beginning::Datagram,
@@ -183,6 +188,7 @@ impl Flow {
             spent,
             pieces,
             windows,
+            waits: Waits::of(protocol, beginning, packets),
         }
     }
 }

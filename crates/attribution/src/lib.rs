@@ -15,6 +15,7 @@ mod quic;
 mod tcp;
 mod trail;
 mod udp;
+mod unanswered;
 mod walk;
 
 pub use flows::{Beginning, Ending, Flow, Sent, flows};

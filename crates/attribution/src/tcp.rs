@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
 pub const INITIAL_WINDOW: u64 = 10;
-/// The shortest time after which Linux takes a connection to be idle: that of its shortest retransmission timer.
+/// What Linux adds at least to a round trip for its retransmission timer, after which it takes a connection to be idle.
 pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
 
 /// One connection.
@@ -572,6 +572,11 @@ impl<'a> Half<'a> {
         self.acks.iter().filter_map(of_ack).min()
     }
 
+    /// The shortest that its retransmission timer may be.
+    pub fn shortest_timeout(&self) -> Duration {
+        SHORTEST_IDLE + self.shortest_round_trip.unwrap_or(Duration::ZERO)
+    }
+
     /// Whether as much as with `send` was in flight before the connection was last idle.
     fn was_larger_before_idle(&self, send: usize) -> bool {
         let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
@@ -583,10 +588,11 @@ impl<'a> Half<'a> {
     fn follow_idle_times(&self) -> Vec<(u32, u64)> {
         let (mut most, mut before_idle) = (0, Vec::new());
         let mut last: Option<Instant> = None;
+        let idle = self.shortest_timeout();
         for (sent, send) in self.sends.iter().zip(0..) {
             let at = sent.packet.entered;
             let acknowledged = self.acks_until(at).last().map_or(0, |ack| ack.acknowledged);
-            let paused = last.is_some_and(|last| at.saturating_since(last) > SHORTEST_IDLE);
+            let paused = last.is_some_and(|last| at.saturating_since(last) > idle);
             if paused && acknowledged >= sent.after {
                 before_idle.push((send, most));
             }

@@ -83,7 +83,7 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-fn is_lost(packet: &PacketRecord) -> bool {
+pub fn is_lost(packet: &PacketRecord) -> bool {
     matches!(packet.verdict, Verdict::Dropped(_)) || packet.flipped_bit.is_some()
 }
 

@@ -371,7 +371,8 @@ impl<'a> Walk<'_, 'a> {
             self.at_sender(known, Part::sender(opener), opener, None);
         }
         self.trail.turn(opener);
-        self.at_sender(last, Part::TcpHandshake, opener, None);
+        let answered = self.packets.iter().any(|it| it.side != opener && it.left.is_some());
+        self.at_sender(last, if answered { Part::TcpHandshake } else { Part::SynTimer }, opener, None);
         self.trail.name(first.entered, Part::SynTimer, Place::sender(opener), Some(first), timers);
         None
     }
@@ -412,7 +413,7 @@ struct Handshake<'a> {
 /// Of each segment how much the congestion window let be in flight when it was sent, at least: the most that was in flight within the
 /// last retransmission timeout, without a loss since. Linux takes no window back sooner.
 fn reach(half: &Half<'_>, hosts: Hosts) -> Vec<u32> {
-    let timeout = SHORTEST_IDLE + half.shortest_round_trip.unwrap_or(Duration::ZERO);
+    let timeout = half.shortest_timeout();
     let initial = hosts.initial_window.unwrap_or(INITIAL_WINDOW) * half.largest_segment;
     // Bytes in flight, each more than those that follow it.
     let mut most: VecDeque<(Instant, u64)> = VecDeque::new();

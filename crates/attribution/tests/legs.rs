@@ -405,6 +405,48 @@ fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
     })
 }
 
+/// What flows were spent on: parts with microseconds.
+fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(Part, u64)>> {
+    let of = |pieces: &[Piece]| {
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
+    };
+    flows(packets, HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
+}
+
+#[test]
+fn a_syn_that_nothing_answers_waits_until_its_kernel_or_its_program_gives_up() {
+    let mut wire = Wire::default();
+    let syn = Headers { protocol: TCP, flags: 2, ..Headers::default() };
+    for us in [0, 1_000_000, 3_000_000] {
+        wire.add(Side::Forward, us, false, syn);
+    }
+    // The next timeout is twice as long as the last one, which was 2 s, or an eighth longer.
+    for (end, takes) in [(2_000_000, 3_000_000), (5_000_000, 5_000_000), (60_000_000, 7_500_000)] {
+        assert_eq!(spent(&wire.packets, end), [[(Part::SynTimer, takes)]]);
+    }
+    // An answer that is lost is none. What its host sends next ends the wait at the latest.
+    wire.add(Side::Reverse, 3_001_000, false, Headers { flags: 2 | TCP_ACK, ..syn });
+    wire.add(Side::Forward, 4_000_000, true, Headers { protocol: UDP, payload_bytes: 9, ..syn });
+    assert_eq!(spent(&wire.packets, 60_000_000)[0], [(Part::SynTimer, 3_000_000), (Part::SynTimer, 1_000_000)]);
+}
+
+#[test]
+fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
+    let query = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
+    let sent = vec![(Part::PropagationForward, PROPAGATION_US)];
+    let asked = |arrives: bool| {
+        let mut wire = Wire::default();
+        for (us, port, bytes) in [(0, PORT, 40), (1_000_000, PORT + 1, 50), (5_000_000, PORT + 2, 40)] {
+            wire.add(Side::Forward, us, arrives || us > 0, Headers { payload_bytes: bytes, ..query });
+            wire.packets.last_mut().unwrap().headers.source_port = port;
+        }
+        spent(&wire.packets, 60_000_000)
+    };
+    assert_eq!(asked(false), [vec![(Part::DatagramLoss, 5_000_000)], sent.clone(), sent.clone()]);
+    // Where nothing was lost it may be another question.
+    assert_eq!(asked(true), [sent.clone(), sent.clone(), sent]);
+}
+
 /// What an end wrote, one after another.
 fn writes() -> impl Strategy<Value = Vec<(u64, u64, u64, u64, HttpFrame)>> {
     let frame = prop_oneof![
@@ -442,7 +484,7 @@ proptest! {
     #[test]
     fn pieces_are_the_flow_whatever_the_packets_are(packets in packets(), pacing: bool) {
         let hosts = Hosts { pacing, ..HOSTS };
-        for flow in flows(&packets, hosts, usize::MAX) {
+        for flow in flows(&packets, hosts, usize::MAX, at(300_000)) {
             assert_is_whole(&flow.pieces, flow.from, flow.to);
         }
     }

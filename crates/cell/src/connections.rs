@@ -47,7 +47,11 @@ impl Row for ConnectionRow {
             "Who sent its first packet: client or server.",
         ),
         Column::required("from_ns", Time(|row| Some(row.flow.from)), "When its first packet entered the path."),
-        Column::required("to_ns", Time(|row| Some(row.flow.to)), "When its last packet arrived, or was lost."),
+        Column::required(
+            "to_ns",
+            Time(|row| Some(row.flow.to)),
+            "When its last packet arrived, or was lost; of one that nothing answered, when nobody waited for that any more, as far as it is known.",
+        ),
         Column::required(
             "beginning",
             Text(|row| Some(row.flow.beginning.name())),
@@ -164,14 +168,15 @@ impl Row for ConnectionPiece {
     ];
 }
 
-/// Writes what the time of each connection was spent on.
+/// Writes what the time of each connection was spent on. Programs had ended at `end`.
 pub fn write_connections(
     directory: &Path,
     packets: &[PacketRecord],
     hosts: Hosts,
     zero: Instant,
+    end: Instant,
 ) -> Result<(), CellError> {
-    let flows = flows(packets, hosts, MOST_PIECES);
+    let flows = flows(packets, hosts, MOST_PIECES, end);
     let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
     let pieces = |row: &mut ConnectionRow| {

@@ -73,6 +73,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         tcp: tcp.clone(),
     };
     let (mut measured, flows, exchange_delay) = run.measure(on_event)?;
+    let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
     let known = between.finish()?;
 
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
@@ -102,7 +103,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         let hosts = hosts(cell, &measured, virtual_time, &readback);
         on_event(&Event::Measured {})?;
         let known = Known { packets: &written.kept, quic: &quic, http: &http, hosts };
-        write_what_time_was_spent_on(cell, &measured, known, zero)?;
+        write_what_time_was_spent_on(cell, &measured, known, zero, programs_ended)?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -145,10 +146,11 @@ fn write_what_time_was_spent_on(
     measured: &Measured,
     known: Known<'_>,
     zero: Instant,
+    programs_ended: Instant,
 ) -> Result<(), CellError> {
     let Some(directory) = &cell.output.directory else { return Ok(()) };
     if is_of_programs(cell) {
-        write_connections(directory, known.packets, known.hosts, zero)?;
+        write_connections(directory, known.packets, known.hosts, zero, programs_ended)?;
     }
     if cell.workload.connections().is_some() {
         write_spent(cell, measured, directory, known, zero)?;
