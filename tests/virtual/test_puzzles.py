@@ -1,17 +1,28 @@
-"""Delays that people asked about in public, not knowing why: what `crosswind explain` says of each, and how long it is.
+"""Delays that people asked about in public, not knowing why: the table of docs/explain.md.
 
-The times follow from round trips and the kernel's constants. A sentence has three digits of each, the test all of them.
+Each line's command is run, and has to be explained as it says. The times follow from round trips and the kernel's
+constants: a sentence has three digits of each, the last column all of them where it is in ms.
 """
 
-from dataclasses import dataclass, field
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
+from conftest import ROOT, requires
+from crosswind.cli.run import command
+from crosswind.cli.settings import chosen
 from crosswind.execution.virtual import virtual
 from crosswind.explained import Explained, Piece
 from crosswind.report.text.explained import exchange_sentence
+from e2e_cli import Cli
 from linux.lab import Object
+from virtual.conftest import requires_kernel
 from virtual.lab import ADDED_NS
 
 MS = 1_000_000
@@ -19,83 +30,84 @@ MS = 1_000_000
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A path, what runs on it, the exchange in question, and what is to be said of it. takes: ms, to some ns."""
+    """A line of the table. lost: the packets to the server that are lost, as the file has them."""
 
+    words: list[str]
+    lost: str
     says: str
-    takes: float
-    path: Object
-    workload: Object
-    host: Object = field(default_factory=dict)
-    exchange: int = 0
+    takes: str
 
 
-def tcp(kind: str, **settings: object) -> Object:
-    return {"transport": "tcp", "kind": kind, **settings}
+def puzzles() -> dict[str, Puzzle]:
+    """Every line of the table, by what is asked."""
+    _, _, text = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8").partition("\n## Puzzles\n")
+    found = {}
+    for line in text.partition("\n## ")[0].splitlines():
+        if not line.startswith("| ") or "`crosswind " not in line:
+            continue
+        asked, shown, says, takes = (cell.strip() for cell in line.strip("|").split(" | "))
+        lost = re.search("`echo (.*?) > lost`", shown)
+        words = re.findall("`crosswind (.*?)`", shown)[0]
+        found[asked] = Puzzle(shlex.split(words), lost[1] if lost else "", says, takes)
+    return found
 
 
-HEADER_AND_BODY: Object = {"transport": "h2c", "kind": "echo", "messages": 10}
-"""Two writes for each message, as a client makes that sends the header of a request by itself."""
-
-NAGLE = (
-    "Exchange 9 took {} ms: it waited {} ms until what was sent before was acknowledged (Nagle's algorithm); the "
-    "receiver delayed acknowledgements that it waited for by 41 ms."
-)
-HANDSHAKE = "Exchange 0 took {}: TCP's handshake took {} ms"
-WINDOW = "; it waited {} ms for the congestion window."
-ONCE_A_MINUTE = tcp("echo", messages=2, size="300kB", mode="open", rate=1 / 60)
-
-PUZZLES = {
-    # Two round trips and the delay of an acknowledgement, 40 ms and the tick in which it began: over another path the
-    # delay stays, by which the two are told apart.
-    "40 ms for a second small write": Puzzle(
-        NAGLE.format(61, 10), 61, {"delay": "5ms"}, HEADER_AND_BODY, {"nodelay": False}, 9
-    ),
-    "the same far away": Puzzle(NAGLE.format(241, 100), 241, {"delay": "50ms"}, HEADER_AND_BODY, {"nodelay": False}, 9),
-    "the same with TCP_NODELAY": Puzzle(
-        "Exchange 9 took 10 ms, which is what the path takes.", 10, {"delay": "5ms"}, HEADER_AND_BODY, exchange=9
-    ),
-    # RFC 6928: ten segments, of 1448 bytes beside timestamps.
-    "14 kB": Puzzle(HANDSHAKE.format("150 ms", 100) + ".", 150, {"delay": "50ms"}, tcp("transfer", size="14480B")),
-    "14 kB and a byte": Puzzle(
-        HANDSHAKE.format("250 ms", 100) + WINDOW.format(100), 250, {"delay": "50ms"}, tcp("transfer", size="14481B")
-    ),
-    "43 kB": Puzzle(
-        HANDSHAKE.format("250 ms", 100) + WINDOW.format(100), 250, {"delay": "50ms"}, tcp("transfer", size="43440B")
-    ),
-    "43 kB and a byte": Puzzle(
-        HANDSHAKE.format("350 ms", 100) + WINDOW.format(200), 350, {"delay": "50ms"}, tcp("transfer", size="43441B")
-    ),
-    # A buffer that is set is doubled, half of it is window, and the kernel lets it grow no more: what does not fit
-    # takes another round trip of 190 ms, fourteen times here, after the four in which the window grew to it.
-    "a receive buffer that was set": Puzzle(
-        "Exchange 0 took 3.71 s: TCP's handshake took 190 ms; it waited 760 ms for the congestion window; it waited "
-        "2.66 s for the receiver's window.",
-        190 + 4 * 190 + 14 * 190 + 95, {"delay": "95ms"}, tcp("transfer", size="4MB"), {"receive_buffer": "208KiB"},
-    ),
-    # 300 kB take four round trips more each way in a window of ten segments; in a window that stayed large, none.
-    "slow again after a pause": Puzzle(
-        "Exchange 1 took 900 ms: it waited 800 ms for the congestion window, which an idle time had shrunk.",
-        900, {"delay": "50ms"}, ONCE_A_MINUTE, exchange=1,
-    ),
-    "the same without a restart": Puzzle(
-        "Exchange 1 took 100 ms instead of 500 ms, the median of its repetition, which is what the path takes.",
-        100, {"delay": "50ms"}, ONCE_A_MINUTE, {"slow_start_after_idle": False}, 1,
-    ),
-}  # fmt: skip
+PUZZLES = puzzles()
 
 
-@pytest.mark.parametrize("name", PUZZLES)
-def test_a_puzzle_is_explained(name: str) -> None:
-    puzzle = PUZZLES[name]
-    cell = virtual(puzzle.path, workload=puzzle.workload, host={"congestion_control": "cubic", **puzzle.host})
-    row = cell.spent.filter(exchange=puzzle.exchange).drop("exchange").row(0, named=True)
-    whole_ns = row.pop("whole_ns")
-    pieces = cell.pieces.filter(exchange=puzzle.exchange).drop("exchange")
-    explained = Explained(
-        key="", cell=0, repetition=0, levels={}, exchange=puzzle.exchange, whole_ns=whole_ns,
+def test_the_table_is_read() -> None:
+    assert len(PUZZLES) == 16
+
+
+@pytest.mark.parametrize("asked", PUZZLES)
+def test_a_puzzle_is_explained(
+    asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    puzzle = PUZZLES[asked]
+    monkeypatch.chdir(tmp_path)
+    Path("lost").write_text(puzzle.lost, encoding="ascii")
+    if puzzle.words[0] == "run":
+        explained = last_exchange(*puzzle.words[1:])
+        sentence, whole_ns = exchange_sentence(explained), explained.whole_ns
+    else:
+        connection = longest_connection(Cli(tmp_path, capfd), puzzle.words)
+        sentence, whole_ns = connection["sentence"], connection["whole_ns"]
+    assert sentence == puzzle.says
+    number, unit = puzzle.takes.rsplit(" ", 1)
+    if unit == "ms":
+        assert abs(whole_ns - float(number.replace(" ", "")) * MS) <= ADDED_NS
+    else:
+        assert (f"{whole_ns / 1e9:.3g}", unit) == (number, "s")
+
+
+def last_exchange(*words: str) -> Explained:
+    """The last exchange of what `crosswind run` means, in a cell of its own."""
+    given = command.make_context("run", list(words)).params
+    tables: dict[str, Any] = {"path": {}, "host": {}, "workload": {"kind": given["study"]}}
+    for key, value in chosen(given).items():
+        *places, name = key.split(".")
+        table: Object = tables
+        for place in places:
+            table = table.setdefault(place, {})
+        table[name] = value
+    cell = virtual(tables["path"], workload=tables["workload"], host={"congestion_control": "cubic", **tables["host"]})
+    row = cell.spent.row(-1, named=True)
+    exchange, whole_ns = row.pop("exchange"), row.pop("whole_ns")
+    pieces = cell.pieces.filter(exchange=exchange).drop("exchange")
+    return Explained(
+        key="", cell=0, repetition=0, levels={}, exchange=exchange, whole_ns=whole_ns,
         usual_ns=median(cell.spent["whole_ns"].to_list()),
         parts={name.removesuffix("_ns"): ns for name, ns in row.items() if ns},
         pieces=[Piece(**piece) for piece in pieces.iter_rows(named=True)],
     )  # fmt: skip
-    assert exchange_sentence(explained) == puzzle.says
-    assert abs(whole_ns - puzzle.takes * MS) <= ADDED_NS
+
+
+def longest_connection(crosswind: Cli, words: list[str]) -> dict[str, Any]:
+    """The longest connection of `crosswind exec`."""
+    if "dig" in words:
+        requires("dig")
+    local = [word.replace("python3", sys.executable).replace("docs/", f"{ROOT}/docs/") for word in words[1:]]
+    crosswind("exec", "--output", "ran", *local)
+    (longest,) = crosswind("explain", "ran", "--slowest", "1", "--json").json["connections"]
+    return dict(longest)

@@ -124,26 +124,6 @@ def test_what_kernels_know_of_sockets_is_kept(transport: str) -> None:
     assert cell.tcp.filter(host="server", last=1).height == 1
 
 
-def test_nagles_algorithm_waits_for_a_delayed_acknowledgement() -> None:
-    # HTTP/2 sends the header of a request and its body by two writes.
-    held = virtual({"delay": "20ms"}, workload={"transport": "h2c", **echoes(10)}, host={"nodelay": False})
-    last = held.spent.tail(1).select("nagle_ns", "delayed_acknowledgement_ns").row(0)
-    assert last == pytest.approx((40 * MS, 41 * MS), abs=MS)
-    at_once = virtual({"delay": "20ms"}, workload={"transport": "h2c", **echoes(10)}, host={"nodelay": True})
-    assert spent(at_once) == {"propagation_forward": 200, "propagation_reverse": 200}
-
-
-def test_a_lost_syn_is_sent_again_after_a_second() -> None:
-    # Linux 6.5 and later wait as long each of the first times (tcp_syn_linear_timeouts). The timer is coarse.
-    connect = {"kind": "connect", "count": 1, "timeout": "10s"}
-    once = tcp({"delay": "10ms", "forward": {"lose": [0]}}, connect)
-    twice = tcp({"delay": "10ms", "forward": {"lose": [0, 1]}}, connect)
-    assert [spent(once), spent(twice)] == [
-        {"tcp_handshake": 20, "syn_timer": pytest.approx(1000, abs=64)},
-        {"tcp_handshake": 20, "syn_timer": pytest.approx(2000, abs=128)},
-    ]
-
-
 def test_each_recovery_of_tcp_has_its_name() -> None:
     # Packet 0 is the SYN, 1 its acknowledgement, 2 the message.
     probed = tcp({"delay": "10ms", "forward": {"lose": [2]}}, echoes())
