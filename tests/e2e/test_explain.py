@@ -85,9 +85,14 @@ def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
     ended = crosswind("explain", without)
     said = "nothing tells what the time of these exchanges was spent on\nhint: the run was started with --no-parts: "
     assert (ended.status, ended.err) == (2, f"error: {said}run it again without\n")
+    fails = ("--fail-if", "mean(spent_recovery) > 5ms")
+    assert "the run was started with --no-parts" in " ".join(crosswind("report", without, *fails).out.split())
     assert "The run kept nothing that tells" in (Path(without) / "report.html").read_text(encoding="utf-8")
-    (run / "cells" / "c000-r00" / "pieces.parquet").write_bytes(b"no table")
-    assert "has changed" in crosswind("explain", str(run)).err
+    for name in ("tcp.parquet", "pieces.parquet"):
+        (run / "cells" / "c000-r00" / name).write_bytes(b"no table")
+        ended = crosswind("explain", str(run))
+        assert (ended.status, ended.out) == (2, "")
+        assert f"{name} has changed since it was written\nhint: " in ended.err
 
 
 def test_every_part_is_in_one_group_and_no_column_of_samples_has_its_name() -> None:

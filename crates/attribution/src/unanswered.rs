@@ -38,7 +38,7 @@ impl Waits {
             }
             Beginning::Datagram if protocol == UDP => {
                 let answered = packets.iter().any(|it| it.side != opened && it.left.is_some());
-                let last = own().last()?;
+                let last = own().next_back()?;
                 let lost = own().any(|it| is_lost(it)) || packets.iter().any(|it| it.side != opened);
                 (lost && !answered).then(|| Self::Datagram { last: PacketId::from(*last) })
             }
@@ -102,12 +102,11 @@ impl Flow {
         if self.pieces.last().map_or(self.from, |it| it.to) != from {
             return;
         }
-        match self.pieces.last_mut().filter(|it| it.part == part) {
-            Some(before) => before.to = until,
-            None => {
-                let place = Place::sender(data);
-                self.pieces.push(Piece { from, to: until, part, place, packet: Some(last), count: 0, data });
-            }
+        if let Some(before) = self.pieces.last_mut().filter(|it| it.part == part) {
+            before.to = until;
+        } else {
+            let place = Place::sender(data);
+            self.pieces.push(Piece { from, to: until, part, place, packet: Some(last), count: 0, data });
         }
     }
 }

@@ -11,7 +11,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
-from crosswind.metrics import LOST, METRICS
+from crosswind.metrics import LOST, METRICS, MetricPlace
 from crosswind.path_effect import PathEffect
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats import Repetitions, Share, Side, TooFewSamples
@@ -23,6 +23,7 @@ class CellData:
 
     `undisturbed_ns`: of an exchange that nothing delays; None where it is not known.
     `at_most`: how often the study runs the cell at most; None where it sets no limit.
+    `keeps_parts`: whether the run was to keep what time was spent on.
     """
 
     cell: int
@@ -32,6 +33,7 @@ class CellData:
     cells: int = 1
     undisturbed_ns: float | None = None
     at_most: int | None = None
+    keeps_parts: bool = True
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -66,6 +68,8 @@ class CellData:
         """Why it has no samples of a metric."""
         if not self.outcomes.get("ok"):
             return "no exchange succeeded"
+        if METRICS[name].place is MetricPlace.SPENT and not self.keeps_parts:
+            return "the run was started with --no-parts"
         return ABSENT if METRICS[name].needs_undisturbed and self.undisturbed_ns is None else "it has no value"
 
     @cached_property
@@ -122,6 +126,7 @@ def collect(record: RunRecord) -> list[CellData]:
             len(cells),
             undisturbed[cell],
             at_most.get(cell),
+            record.keeps_parts,
         )
         for cell, runs in cells.items()
     ]

@@ -75,10 +75,11 @@ def command(
         shown = explained_connections(store, cell=cell, repetition=repetition, number=connection, longest=most)
     else:
         shown = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)
+    # A page alone shows them, but a damaged table is an error everywhere.
+    histories = socket_histories(store, [each for each in shown if isinstance(each, Explained)])
     if html:
         from crosswind.report.explain_page import write_explained
 
-        histories = socket_histories(store, [each for each in shown if isinstance(each, Explained)])
         write_explained(shown, histories, store.manifest.presentation["title"], html)
         click.echo(f"wrote {html}", err=True)
         return 0
