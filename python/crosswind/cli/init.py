@@ -39,7 +39,9 @@ Without options it asks on the terminal. As one line:
 @click.command(epilog=_EPILOG)
 @click.argument("file", default="study.toml", metavar="[FILE]")
 @click.option("--what", metavar="KIND", help=f"What to measure: {', '.join(STARTERS)}.")
-@click.option("--network", metavar="NAMES", help="One or more networks (`crosswind networks` lists them).")
+@click.option(
+    "--network", metavar="NAMES", help="One or more networks (`crosswind networks` lists them), or file=FILE."
+)
 @click.option(
     "--compare",
     metavar="LEVELS",

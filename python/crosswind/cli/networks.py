@@ -12,9 +12,12 @@ from rich.text import Text
 from crosswind.catalog import catalog
 from crosswind.console import plain_console
 from crosswind.errors import UsageError, did_you_mean
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network
+from crosswind.study.resolve import network_named
 from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
+from crosswind.units import UnitError
 
 SCHEMA = "crosswind.networks/1"
 _WIDE = 110
@@ -26,20 +29,26 @@ _WIDE = 110
 def command(name: str | None, as_json: bool) -> None:
     """List the named networks, their numbers and sources.
 
-    With NAME: that network alone, and the study keys that it stands for. A study sets `network = "4g"` under [path],
-    the command line `--network 4g`; any key set beside it overrides it.
+    With NAME, or file=my-network.toml: that network alone, and the study keys that it stands for. A study sets
+    `network = "4g"` under [path], the command line `--network 4g`; any key set beside it overrides it.
     """
-    chosen = NETWORKS if name is None else {name: _named(name)}
+    one = None if name is None else _named(name)
     if as_json:
-        document = {"schema": SCHEMA, "networks": [_as_dict(network) for network in chosen.values()]}
+        chosen = NETWORKS.values() if one is None else (one,)
+        document = {"schema": SCHEMA, "networks": [_as_dict(network) for network in chosen]}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    elif name is None:
+    elif one is None:
         _print_all(plain_console())
     else:
-        _print_one(plain_console(), NETWORKS[name])
+        _print_one(plain_console(), one)
 
 
 def _named(name: str) -> Network:
+    if "=" in name:
+        try:
+            return network_named(VALUE_TYPES["path.network"].level(name).value)
+        except UnitError as error:
+            raise UsageError(error.message, hint=error.hint) from None
     if name not in NETWORKS:
         close = did_you_mean(name, NETWORKS)
         hint = f"{close} " if close.startswith("did you mean") else ""

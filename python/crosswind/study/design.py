@@ -8,6 +8,7 @@ what would be right. Whether its cells can be run, crosswind-cell says (`crosswi
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from crosswind.findings.declared import Declared, Reading
@@ -22,6 +23,7 @@ from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
 from crosswind.study.overrides import add_tables, override
+from crosswind.study.own_networks import with_networks_read
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
@@ -52,6 +54,7 @@ class Study:
     def from_document(cls, document: Mapping[str, Any], *, name: str, origin: Origin | None = None) -> "Study":
         """A study of a dictionary in the file's shape. Raises: StudyError."""
         origin = origin or Origin(name)
+        document = _with_networks_read(document, origin, Path())
         table = read_document(document, origin)
         try:
             check_title(table.title, ("title",))
@@ -81,8 +84,9 @@ class Study:
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
         """A study of a TOML text; `file` is named in errors. The quick variant is checked too. Raises: StudyError."""
         file = file or name
-        document = read_toml(text, file)
-        origin = replace(Origin.of_text(file, text), declared=document)
+        origin = Origin.of_text(file, text)
+        document = _with_networks_read(read_toml(text, file), origin, Path(file).parent)
+        origin = replace(origin, declared=document)
         study = cls.from_document(document, name=name, origin=origin)
         if study.table.quick:
             study.quick()
@@ -278,6 +282,13 @@ class Study:
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of all that is measured: not of titles, notes and findings."""
         return identity.digest(self.document)
+
+
+def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Path) -> Mapping[str, Any]:
+    try:
+        return with_networks_read(document, folder)
+    except DesignError as problem:
+        raise origin.error(document, problem.location, problem.message, problem.hint) from None
 
 
 def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[str, tuple[Declared, ...]]:

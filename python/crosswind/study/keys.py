@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.study.network_files import network_type
 from crosswind.study.networks import NETWORKS
+from crosswind.study.own_networks import network_type
 from crosswind.study.server_address import SERVER
 from crosswind.study.value_type import ValueType
 from crosswind.study.value_types import choice, type_of
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
-LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them), or trace=FILE"
+LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them), trace=FILE or file=FILE"
 
 WORKLOAD_KINDS = tuple(catalog().workloads)
 """What `workload.kind` may be."""

@@ -41,7 +41,28 @@ class NetworkFiles:
         return " ".join(f"{key}={shlex.quote(file)}" for key, file in self.files)
 
 
-Value = int | float | Decimal | str | bool | Queue | Peer | SeriesFile | NetworkFiles | tuple["Value", ...] | None
+@dataclass(frozen=True)
+class OwnNetwork:
+    """A network that stands in the study itself (crosswind.study.own_networks). `table`: what it is, as JSON."""
+
+    name: str
+    table: str = field(repr=False)
+
+
+Value = (
+    int
+    | float
+    | Decimal
+    | str
+    | bool
+    | Queue
+    | Peer
+    | SeriesFile
+    | NetworkFiles
+    | OwnNetwork
+    | tuple["Value", ...]
+    | None
+)
 """What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate, and for Crosswind's own
 client or server."""
 

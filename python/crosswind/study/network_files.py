@@ -15,7 +15,6 @@ from typing import Any
 from crosswind.errors import did_you_mean
 from crosswind.study.levels import NetworkFiles
 from crosswind.study.networks import Network, Source
-from crosswind.study.value_type import ValueType
 from crosswind.units import UnitError, shown
 
 TRACES = Path(__file__).parents[1] / "traces"
@@ -24,29 +23,23 @@ TRACES = Path(__file__).parents[1] / "traces"
 _DIRECTIONS: Mapping[str, tuple[str, ...]] = {"trace": ("forward", "reverse"), "up": ("forward",), "down": ("reverse",)}
 """Which directions a file is of, by its key; `_light` behind it is CellReplay's base delay and light deliveries."""
 _KEYS = tuple(f"{key}{kind}" for key in _DIRECTIONS for kind in ("", "_light"))
+FILES_SCHEMA: tuple[dict[str, Any], ...] = (
+    {"type": "string", "pattern": "="},
+    {
+        "type": "object",
+        "properties": {key: {"type": "string", "minLength": 1} for key in _KEYS},
+        "additionalProperties": False,
+        "minProperties": 1,
+    },
+)
+"""The JSON Schema of a value, as a text and as a table."""
 _EXAMPLE = 'network = { trace = "bus.csv" }, or { up = "a.up", down = "a.down" }'
 _WHOLE = re.compile(r"[0-9]+")
 _LONGEST_LINE = 100_000
 
 
-def network_type(names: ValueType) -> ValueType:
-    """The type of `path.network`: a name, or files. Args: names: the type of names."""
-
-    def parse(raw: object) -> str | NetworkFiles:
-        if isinstance(raw, Mapping):
-            return _files(raw)
-        if isinstance(raw, str) and "=" in raw:
-            return _files(_assignments(raw))
-        return str(names.parse(raw))
-
-    files = {key: {"type": "string", "minLength": 1} for key in _KEYS}
-    table = {"type": "object", "properties": files, "additionalProperties": False, "minProperties": 1}
-    text = {"type": "string", "pattern": "="}
-    return ValueType(parse, {"anyOf": [names.schema, text, table]}, names.example)
-
-
-def _assignments(text: str) -> dict[str, str]:
-    """Of "up=a.up down=a.down". Raises: UnitError."""
+def assignments(text: str) -> dict[str, str]:
+    """The keys of a text as "up=a.up down=a.down". Raises: UnitError."""
     try:
         words = [word.partition("=") for word in shlex.split(text)]
     except ValueError as error:
@@ -56,7 +49,8 @@ def _assignments(text: str) -> dict[str, str]:
     return {key: file for key, _, file in words}
 
 
-def _files(table: Mapping[Any, object]) -> NetworkFiles:
+def network_files(table: Mapping[Any, object]) -> NetworkFiles:
+    """The value of `{ trace = "bus.csv" }`. Raises: UnitError."""
     for key, file in table.items():
         if key not in _KEYS:
             raise UnitError(f"{shown(key)} is no key of a network", hint=f"{did_you_mean(str(key), _KEYS)}: {_EXAMPLE}")

@@ -74,7 +74,8 @@ def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
         key for key in network.settings if any(f"{each}.".endswith(f".{key}.") for each in map(_without_way, applied))
     ]
     source = network.source(keys) or network.own_source
-    return f"Network {network.name} ({network.what}) {said}. Numbers: {source}."
+    numbers = f" Numbers: {source}." if source else ""
+    return f"Network {network.name} ({network.what}) {said}.{numbers}"
 
 
 def _without_way(key: str) -> str:

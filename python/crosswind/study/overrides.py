@@ -7,15 +7,16 @@ import copy
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
 from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, kinds_of_flow, owner_of, renamed
-from crosswind.study.networks import NETWORKS
+from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.units import UnitError, shown
 
 _PLAIN_KEYS = tuple(f"study.{key}" for key in StudyTable.model_fields) + tuple(
     f"budget.{key}" for key in BudgetTable.model_fields
@@ -176,9 +177,9 @@ def _place_in(table: Mapping[str, Any], key: str) -> Location | None:
 def _network_has(key: str, tables: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a key is of a hop of the first network that some tables name."""
     named: Any = next((path["network"] for table in tables if "network" in (path := table.get("path") or {})), [])
-    names = [name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str)]
-    networks = [NETWORKS[name] for name in names if name in NETWORKS]
-    return owner_of(key) in {f"{HOP}.{hop}" for network in networks for hop in network.hop_names}
+    levels = named if isinstance(named, list) else [named]
+    hops = {hop for level in levels for hop in hop_names_of(level)}
+    return owner_of(key) in {f"{HOP}.{hop}" for hop in hops}
 
 
 def _added_to(part: dict[str, Any], key: str) -> Location:
@@ -245,11 +246,16 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
             raise StudyError(
                 f"{label}: {shown(value)} is not a command: {error}", hint="quote it as for a shell"
             ) from None
-    pieces = [_scalar(piece.strip()) for piece in value.split(",")]
+    pieces: list[object] = [_scalar(piece.strip()) for piece in value.split(",")]
     if "" in pieces:
         raise StudyError(
             f"{label}: {key}: a level is empty", hint="write the levels with one comma between, as 0%,2%,5%"
         )
+    if key.endswith(".network"):
+        try:
+            pieces = [expanded(piece, Path()) for piece in pieces]
+        except UnitError as error:
+            raise StudyError(f"{label}: {error.message}", hint=error.hint) from None
     return pieces[0] if len(pieces) == 1 and key not in _LISTS else pieces
 
 

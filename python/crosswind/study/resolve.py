@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from crosswind.catalog import Key, catalog
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, FLOW, HOP, names_of
-from crosswind.study.levels import Level, NetworkFiles, Value, Values
+from crosswind.study.levels import Level, NetworkFiles, OwnNetwork, Value, Values
 from crosswind.study.network_files import network_of_files
 from crosswind.study.networks import NETWORKS, DirectionTexts, Network
+from crosswind.study.own_networks import network_of_own
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ def hops_of_network(network: Network, source: str) -> dict[str, Mapping[str, Dir
 
 
 def network_named(value: Value) -> Network:
-    """The network that a value of `path.network` means: one with a name, or one of files."""
+    """The network that a value of `path.network` means: one with a name, one of files, or one's own."""
+    if isinstance(value, OwnNetwork):
+        return network_of_own(value)
     return network_of_files(value) if isinstance(value, NetworkFiles) else NETWORKS[str(value)]
 
 

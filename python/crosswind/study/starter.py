@@ -1,5 +1,6 @@
 """A study to begin with, commented and complete, from the template starter.toml. `crosswind init` writes it."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +13,14 @@ from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.network_columns import values_of
-from crosswind.study.networks import NETWORKS, Network
+from crosswind.study.network_files import assignments
+from crosswind.study.networks import Network
+from crosswind.study.own_networks import names_file
 from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
+from crosswind.study.resolve import network_named
 from crosswind.study.starter_answers import STARTERS, Answers, Factor
 from crosswind.study.toml_text import write_value
 from crosswind.units import format_size
@@ -70,7 +75,7 @@ def sureness_of(text: str, what: str) -> tuple[str, int]:
 def _values(answers: Answers, file: str) -> dict[str, str | None]:
     """What stands in the template, as TOML; None leaves a line out."""
     kind, compare, networks = STARTERS[answers.what], answers.compare, _networks(answers)
-    title = f"{kind.title} over {' and '.join(networks)}"
+    title = f"{kind.title} over {' and '.join(_network(name).name for name in networks)}"
     commented: dict[str, str | None] = {"path": None, "workload": None, "host": None}
     # Networks that are compared have a line already.
     if compare.levels and compare.key != "path.network":
@@ -81,10 +86,10 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
     asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
     usual = kind.compare.split(",", maxsplit=1)[0]
     size = _size(answers)
-    seconds = max(_seconds(size, NETWORKS[name]) for name in networks)
+    seconds = max(_seconds(size, _network(name)) for name in networks)
     values: dict[str, object] = {
         "title": title,
-        "network": _one_or_all(networks),
+        "network": _one_or_all([_beside(file, name) for name in networks]),
         "loss": _one_or_all(raw_levels(answers.loss)) if answers.loss else None,
         "kind": answers.what,
         "transport": usual if compare.key != "workload.transport" else None,
@@ -130,6 +135,20 @@ def _one_or_all(levels: Sequence[object]) -> object:
     return list(levels) if len(levels) > 1 else levels[0]
 
 
+def _network(text: str) -> Network:
+    return network_named(VALUE_TYPES["path.network"].level(text).value)
+
+
+def _beside(file: str, network: str) -> str:
+    """A network as a study in a file names it: the path of a file is relative to the study's folder."""
+    if not names_file(network):
+        return network
+    words = assignments(network)
+    folder = Path() if file == STANDARD_INPUT else Path(file).parent
+    words["file"] = words["file"] if Path(words["file"]).is_absolute() else os.path.relpath(words["file"], folder)
+    return " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items())
+
+
 def _networks(answers: Answers) -> tuple[str, ...]:
     more = answers.compare.levels if answers.compare.key == "path.network" else ()
     return tuple(dict.fromkeys([*answers.networks, *more]))
@@ -141,7 +160,7 @@ def _size(answers: Answers) -> int:
     while (
         answers.what == "transfer"
         and size > _LEAST_TRANSFER
-        and any(_seconds(size, NETWORKS[name]) > _PATIENCE_S for name in _networks(answers))
+        and any(_seconds(size, _network(name)) > _PATIENCE_S for name in _networks(answers))
     ):
         size //= 10
     return size

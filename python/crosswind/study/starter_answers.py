@@ -75,10 +75,12 @@ def read_workload(text: str) -> str:
 
 
 def read_networks(text: str) -> tuple[str, ...]:
-    """Networks by name, with commas between. Raises: StudyError."""
+    """Networks by name, or "file=my-network.toml", with commas between. Raises: StudyError."""
     names = _levels(text)
     for name in names:
-        if name not in NETWORKS:
+        if "=" in name:
+            _check_levels("path.network", (name,))
+        elif name not in NETWORKS:
             close = did_you_mean(name, NETWORKS)
             hint = f"{close} " if close.startswith("did you mean") else ""
             raise StudyError(f'there is no network "{name}"', hint=f"{hint}`crosswind networks` lists them")

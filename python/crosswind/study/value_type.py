@@ -53,12 +53,17 @@ class ValueType:
             raise UnitError(f"the list has {len(raw)} levels", hint=f"at most {MAX_LEVELS}")
         levels = tuple(self.level(item) for item in raw)
         seen: dict[Value, Level] = {}
+        texts: set[str] = set()
         for level in levels:
             if level.value in seen:
                 first = seen[level.value].text
                 same = "twice" if first == level.text else f'and "{first}", which are the same'
                 raise UnitError(f'the list has "{level.text}" {same}', hint="the levels of a factor must differ")
+            if level.text in texts:
+                message = f'the list has two levels that are called "{level.text}"'
+                raise UnitError(message, hint="reports tell levels apart by their names: give one another")
             seen[level.value] = level
+            texts.add(level.text)
         return Values(levels, is_factor=True, raw=raw)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":

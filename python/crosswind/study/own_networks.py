@@ -1,0 +1,359 @@
+"""A network of one's own: `network = { file = "my-network.toml" }`, a file in the format of those that have a name.
+
+What a study keeps is what the file says, `{ name, what, path, source }` in place of its name: so a run can be looked at
+and repeated without the file.
+"""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from crosswind.catalog import Key, catalog
+from crosswind.errors import StudyError, did_you_mean
+from crosswind.path_effect import DIRECTIONS
+from crosswind.regular_files import open_regular
+from crosswind.study.errors import DesignError, read_toml
+from crosswind.study.levels import NetworkFiles, OwnNetwork
+from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
+from crosswind.study.networks import NETWORKS, Network, Source
+from crosswind.study.toml_text import Location, key_lines, line_number
+from crosswind.study.value_type import ValueType
+from crosswind.study.value_types import type_of
+from crosswind.units import UnitError, shown
+from crosswind.visible import hidden_in
+
+_EXAMPLE = 'network = { file = "my-network.toml" }'
+_FORMAT = '[network.office], with what = "..." and path.delay = "5ms" in it'
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_HOP_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_TABLE_KEYS = ("what", "path", "source")
+_SOURCE_KEYS = ("of", "text", "note")
+_MAX_BYTES = 1_000_000
+_TEXT = {"type": "string", "minLength": 1}
+_FILE_SCHEMA = {
+    "type": "object",
+    "properties": {"file": _TEXT, "name": _TEXT},
+    "required": ["file"],
+    "additionalProperties": False,
+}
+_OWN_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "pattern": f"^{_NAME.pattern}$"},
+        "what": {"type": "string"},
+        "path": {"type": "object", "minProperties": 1},
+        "source": {"type": "array", "items": {"type": "object", "required": ["of", "text"]}},
+    },
+    "required": ["name", "path"],
+    "additionalProperties": False,
+}
+
+
+class NetworkFileError(ValueError):
+    """What a network cannot be, and where in its file that stands."""
+
+    def __init__(self, location: Location, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.location, self.message, self.hint = location, message, hint
+
+
+def network_type(names: ValueType) -> ValueType:
+    """The type of `path.network`: a name, recordings, or a network of one's own. Args: names: the type of names."""
+
+    def parse(raw: object) -> str | NetworkFiles | OwnNetwork:
+        raw = expanded(raw, Path())
+        if isinstance(raw, Mapping):
+            return own_network(raw) if "path" in raw else network_files(raw)
+        if isinstance(raw, str) and "=" in raw:
+            return network_files(assignments(raw))
+        return str(names.parse(raw))
+
+    return ValueType(parse, {"anyOf": [names.schema, *FILES_SCHEMA, _FILE_SCHEMA, _OWN_SCHEMA]}, names.example)
+
+
+def names_file(raw: object) -> bool:
+    """Whether a value of a key `network` names a file of one's own: `{ file = "a.toml" }`, or "file=a.toml"."""
+    if isinstance(raw, str):
+        return any(word.startswith("file=") for word in raw.split())
+    return isinstance(raw, Mapping) and "file" in raw
+
+
+def expanded(raw: object, folder: Path) -> object:
+    """A value of a key `network` with what the files say in place of their names.
+
+    Args: folder: what the path of a file is relative to. Raises: UnitError.
+    """
+    if isinstance(raw, list):
+        return [expanded(item, folder) for item in raw]
+    return _table_of_file(raw, folder) if names_file(raw) else raw
+
+
+def with_networks_read(document: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """A study's document with what the files of networks say in place of their names.
+
+    Args: folder: what the paths of files are relative to. Raises: DesignError.
+    """
+    for location, raw in list(_networks_of(document)):
+        if any(map(names_file, raw if isinstance(raw, list) else [raw])):
+            try:
+                document = _replaced(document, location, expanded(raw, folder))
+            except UnitError as error:
+                raise DesignError(location, error.message, error.hint) from None
+    return document
+
+
+def _networks_of(document: Mapping[str, Any]) -> Iterator[tuple[Location, object]]:
+    """Where a document names networks, and what stands there."""
+    owners: list[tuple[Location, Any]] = [(("path",), document.get("path"))]
+    for number, part in enumerate(_listed(document.get("part"))):
+        owners.append((("part", number, "path"), part.get("path") if isinstance(part, Mapping) else None))
+    for location, path in owners:
+        hops = path.get("hop") if isinstance(path, Mapping) else None
+        tables = [(location, path), *(((*location, "hop", at), hop) for at, hop in enumerate(_listed(hops)))]
+        yield from (
+            ((*of, "network"), table["network"])
+            for of, table in tables
+            if isinstance(table, Mapping) and "network" in table
+        )
+    quick = document.get("quick")
+    for key, raw in quick.items() if isinstance(quick, Mapping) else ():
+        if str(key).endswith("path.network") or (str(key).endswith(".network") and "path.hop." in str(key)):
+            yield ("quick", key), raw
+
+
+def _listed(raw: object) -> list[Any]:
+    return raw if isinstance(raw, list) else []
+
+
+def _replaced(value: Any, location: Location, by: object) -> Any:
+    """A copy of tables and lists in which something else stands at a location."""
+    if not location:
+        return by
+    first, *rest = location
+    changed = copy.copy(value)
+    changed[first] = _replaced(value[first], tuple(rest), by)
+    return changed
+
+
+def hop_names_of(raw: object) -> tuple[str, ...]:
+    """The hops of a network as a document has it; none where it is nothing that can be read."""
+    if isinstance(raw, str):
+        return NETWORKS[raw].hop_names if raw in NETWORKS else ()
+    path = raw.get("path") if isinstance(raw, Mapping) else None
+    hops = _listed(path.get("hop")) if isinstance(path, Mapping) else []
+    return tuple(str(hop.get("name")) for hop in hops if isinstance(hop, Mapping))
+
+
+def own_network(table: Mapping[str, Any]) -> OwnNetwork:
+    """The value of `{ name, what, path, source }`. Raises: UnitError."""
+    name = table.get("name")
+    try:
+        _check_network(table, str(name), ())
+    except NetworkFileError as mistake:
+        key = ".".join(str(word) for word in mistake.location)
+        raise UnitError(f"{key}: {mistake.message}" if key else mistake.message, hint=mistake.hint) from None
+    return OwnNetwork(str(name), json.dumps(table, ensure_ascii=False))
+
+
+@lru_cache(maxsize=256)
+def network_of_own(own: OwnNetwork) -> Network:
+    """The network that it is."""
+    table = json.loads(own.table)
+    sources = tuple(Source(**source) for source in table.get("source", ()))
+    return Network(own.name, table.get("what", "a network of one's own"), table["path"], sources)
+
+
+def _table_of_file(raw: Any, folder: Path) -> dict[str, Any]:
+    """Raises: UnitError."""
+    words = dict(raw) if isinstance(raw, Mapping) else assignments(raw)
+    for key in words:
+        if key not in {"file", "name"}:
+            hint = f"{_EXAMPLE}; keys of a path stand in the file, or beside network"
+            raise UnitError(f"{shown(key)} does not go with the file of a network", hint=hint)
+    file = words["file"]
+    if not isinstance(file, str) or not file.strip():
+        raise UnitError(f"{shown(file)} is not the path of a file", hint=_EXAMPLE)
+    file = file.strip()
+    text = _text_of(file, folder)
+    try:
+        document = read_toml(text, file)
+    except StudyError as error:
+        raise UnitError(error.message, hint=error.hint) from None
+    try:
+        name, table = _chosen(document, words.get("name"))
+        location: Location = ("network", name)
+        full = {"name": name, **table, **_all_sources(document, table, location)}
+        _check_network(full, name, location)
+    except NetworkFileError as mistake:
+        line = _line(key_lines(text), mistake.location)
+        raise UnitError(f"{file}{f':{line}' if line else ''}: {mistake.message}", hint=mistake.hint) from None
+    return {**full, "path": _with_places(full["path"], (folder / file).parent)}
+
+
+def _line(lines: Mapping[Location, int], location: Location) -> int | None:
+    """The line of a location; of a table that has no header, of the first key in it."""
+    within = [line for place, line in lines.items() if place[: len(location)] == location]
+    return min(within) if location and within else line_number(lines, location)
+
+
+def _text_of(file: str, folder: Path) -> str:
+    path = folder / file
+    hint = f"a file with {_FORMAT}; its path is relative to {'the study' if folder != Path() else 'this directory'}"
+    try:
+        if path.is_dir():
+            raise UnitError(f"{file}: is a directory", hint=hint)
+        with open_regular(path) as opened:
+            data = opened.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise UnitError(f"{file}: cannot be read: {error.strerror}", hint=hint) from None
+    if len(data) > _MAX_BYTES:
+        raise UnitError(f"{file}: more than {_MAX_BYTES:,} bytes", hint="a network is a short text")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnitError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+    if not text.strip():
+        raise UnitError(f"{file}: is empty", hint=f"write {_FORMAT}")
+    return text
+
+
+def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, Any]]:
+    """The network of a file that is meant, and its name."""
+    for key in document:
+        if key not in {"network", "source"}:
+            raise NetworkFileError((key,), f"{shown(key)} is no table of a file of networks", f"write {_FORMAT}")
+    networks = document.get("network")
+    if not isinstance(networks, Mapping) or not networks:
+        raise NetworkFileError(("network",), "there is no network in it", f"write {_FORMAT}")
+    names = list(networks)
+    if asked is None and len(names) > 1:
+        hint = f'name one, as {{ file = "...", name = "{names[0]}" }}'
+        raise NetworkFileError((), f"it has several networks: {', '.join(names)}", hint)
+    name = names[0] if asked is None else asked
+    if not isinstance(name, str) or name not in networks:
+        raise NetworkFileError((), f"there is no network {shown(name)} in it", did_you_mean(str(name), names))
+    table = networks[name]
+    if not isinstance(table, Mapping):
+        raise NetworkFileError(("network", name), f"{shown(table)} is not a table", f"write {_FORMAT}")
+    return name, dict(table)
+
+
+def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Location) -> dict[str, Any]:
+    """The sources of a network, and behind them those of its file, of the keys of which its own say nothing."""
+    own, of_file = (
+        _tables(each.get("source", []), place) for each, place in ((table, (*at, "source")), (document, ("source",)))
+    )
+    said = {key for source in own for key in str(source.get("of", "")).split(", ")}
+    sources = [*own, *(source for source in of_file if not said >= set(str(source.get("of", "")).split(", ")))]
+    return {"source": sources} if sources else {}
+
+
+def _tables(raw: object, location: Location) -> list[dict[str, Any]]:
+    if not isinstance(raw, list) or not all(isinstance(each, Mapping) for each in raw):
+        raise NetworkFileError(location, f"{shown(raw)} is no list of tables", f"write [[{location[-1]}]]")
+    return [dict(each) for each in raw]
+
+
+def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
+    """Raises: NetworkFileError for what is no network."""
+    if not _NAME.fullmatch(name):
+        raise NetworkFileError(
+            at, f"{shown(name)} cannot be the name of a network", "letters, digits, - and . are its parts"
+        )
+    if name in NETWORKS:
+        raise NetworkFileError(at, f"{name} is a network of Crosswind's own", f"give yours another name, as my-{name}")
+    for key, raw in table.items():
+        if key not in (*_TABLE_KEYS, "name"):
+            known = dict.fromkeys([*_TABLE_KEYS, *_of_direction()])
+            hint = f"write path.{key}" if key in _of_direction() else did_you_mean(key, known)
+            raise NetworkFileError((*at, key), f"{shown(key)} is no key of a network", hint)
+        if key == "what" and (not isinstance(raw, str) or hidden_in(raw)):
+            raise NetworkFileError((*at, key), f"{shown(raw)} is no text that can be shown", 'what = "the office"')
+    for number, source in enumerate(_tables(table.get("source", []), (*at, "source"))):
+        place = (*at, "source", number)
+        for key in ("of", "text", *source):
+            if key not in _SOURCE_KEYS or not isinstance(source.get(key), str) or hidden_in(source[key]):
+                hint = 'a source has of = "delay, rate" and text = "where these are from"'
+                raise NetworkFileError((*place, key), f"{key} of a source is not as it should be", hint)
+    path = table.get("path")
+    if not isinstance(path, Mapping) or not path:
+        raise NetworkFileError((*at, "path"), "the network sets no key of a path", 'write path.delay = "5ms"')
+    _check_path(path, (*at, "path"))
+
+
+def _check_path(path: Mapping[str, Any], at: Location) -> None:
+    hops = _tables(path.get("hop", []), (*at, "hop"))
+    known = {key.study: key for key in catalog().changes.keys}
+    names = []
+    for number, hop in enumerate(hops):
+        place = (*at, "hop", number)
+        name = hop.pop("name", "")
+        if not isinstance(name, str) or not _HOP_NAME.fullmatch(name) or name in names:
+            hint = 'name = "wifi": lower-case letters, digits and -, another one for each hop'
+            raise NetworkFileError((*place, "name"), f"{shown(name)} cannot be the name of a hop", hint)
+        names.append(name)
+        _check_keys(hop, {}, place)
+        if not hop:
+            raise NetworkFileError(place, f"the hop {name} sets nothing", "give it keys, or leave it out")
+    for number, change in enumerate(_tables(path.get("at", []), (*at, "at"))):
+        place = (*at, "at", number)
+        _check_keys(change, known, place)
+        of_hop = change.get("hop")
+        if (of_hop is not None or names) and of_hop not in names:
+            hint = f"its hops: {', '.join(names)}" if names else "the network has one hop, which has no name"
+            raise NetworkFileError((*place, "hop"), f"there is no hop {shown(of_hop or '')}", hint)
+    rest = {key: raw for key, raw in path.items() if key not in {"hop", "at"}}
+    if hops and rest:
+        hint = f"write it in one of the hops: {', '.join(names)}"
+        raise NetworkFileError((*at, next(iter(rest))), f"{next(iter(rest))} does not say which hop it is of", hint)
+    _check_keys(rest, {}, at)
+
+
+def _check_keys(table: Mapping[str, Any], more: Mapping[str, Key], at: Location) -> None:
+    for key, raw in table.items():
+        if key in DIRECTIONS:
+            if not isinstance(raw, Mapping):
+                raise NetworkFileError((*at, key), f"{shown(raw)} is not a table", f'write {key}.delay = "5ms"')
+            _check_keys(raw, {}, (*at, key))
+            continue
+        of = more.get(key) or _of_direction().get(key)
+        if key == "network":
+            hint = "copy the keys that it stands for: `crosswind networks NAME` has them"
+            raise NetworkFileError((*at, key), "a network is made of keys, not of another network", hint)
+        if of is None:
+            known = [*_of_direction(), *more]
+            of_path = key in {each.study for each in catalog().path.keys}
+            hint = f"write path.{key} in the study" if of_path else did_you_mean(key, known)
+            raise NetworkFileError((*at, key), f"{key}: there is no such key of a network", hint)
+        try:
+            values = type_of([of]).values(raw)
+        except UnitError as error:
+            raise NetworkFileError((*at, key), f"{key}: {error.message}", error.hint) from None
+        if values.is_factor:
+            hint = "a list is a factor, which stands in the study, beside the network"
+            raise NetworkFileError((*at, key), f"{key}: {shown(raw)} is a list", hint)
+
+
+def _of_direction() -> dict[str, Key]:
+    return {key.study: key for key in catalog().direction_keys}
+
+
+def _with_places(value: Any, folder: Path, key: str = "") -> Any:
+    """What a file says with absolute paths of the files that it names in turn, which are relative to it."""
+    if isinstance(value, Mapping):
+        return {name: _with_places(inner, folder, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_places(inner, folder) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if key == "trace":
+        is_builtin = (TRACES / f"{value}.csv").exists() and not (folder / value).exists()
+        return value if is_builtin else str((folder / value).absolute())
+    if value.startswith("@"):
+        return f"@{(folder / value[1:].strip()).absolute()}"
+    return value
