@@ -202,7 +202,8 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     + connections one after another x (R for each round trip of their set-up + 1 s, doubling, for a lost SYN)
     + R for each window of slow start + further packets x PFTK's time of a segment at this loss
     + the links' time for all bytes; or what the workload's own clock takes, where that is longer;
-    + what an outage holds up. Transfers beside the workload fill their direction of the link for as long as it takes.
+    + what an outage holds up. Transfers beside the workload fill their direction of the link for as long as it takes,
+    and messages at a rate go on for as long.
     """
     traffic, transport = demand.traffic, surroundings.transport
     if transport is None or traffic.pattern == "unknown":
@@ -253,6 +254,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     for (_, link_ns), own, count in zip(ways, packets, rivals, strict=True):
         # Every second packet of what fills a link is acknowledged.
         on_the_way += 1.5 * max(0.0, wall_ns / link_ns - own) if count else 0.0
+    on_the_way += wall_ns / 1e9 * sum(_paced_packets_per_s(flow, mtu_bytes) for flow in demand.flows)
     if setup_trips:
         on_the_way += needs.opened * (CONNECTION_PACKETS + 2 * max(0, setup_trips - 1)) / (1 - loss)
     processors_ns = trips * EXCHANGE_NS + sum(
@@ -295,6 +297,13 @@ def _forecast(
         virtual_ns=virtual_wall_ns(round(packets), peers),
         undelayed=undelayed or bool(peers),
     )
+
+
+def _paced_packets_per_s(flow: Traffic, mtu_bytes: int) -> float:
+    """What a flow at a rate of its own sends, both ways; 0 of others."""
+    sizes = (flow.size_bytes or 0,) * 2 if flow.pattern == "streams" else (flow.request_bytes, flow.reply_bytes)
+    packets = sum(max(1, math.ceil(size / (mtu_bytes - HEADER_BYTES))) for size in sizes)
+    return (flow.rate_per_s or 0.0) * flow.streams * packets
 
 
 def _wait_ns(loss: float, timer_ns: float, limit_ns: float) -> float:

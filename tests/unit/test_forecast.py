@@ -340,6 +340,14 @@ def test_an_outage_holds_a_run_up(workload: dict[str, object], longest_s: int) -
     assert duration_ns("100%") - duration_ns("99%") == longest_s * 10**9
 
 
+def test_messages_at_a_rate_beside_the_workload_go_on_for_as_long_as_it_does() -> None:
+    transfer = 'kind = "transfer"\ntransport = "tcp"\nduration = "2s"'
+    call = 'name = "call"\nkind = "echo"\ntransport = "udp"\nmode = "open"\nrate = 100\ncount = [0, 1]'
+    study = Study.from_toml(f'[path]\nrate = "10mbit"\n[workload]\n{transfer}\n[[flow]]\n{call}\n', name="s")
+    alone, beside = (cell.forecast.packets for cell in checked(study))
+    assert beside - alone == pytest.approx(2 * 100 * 2, rel=0.01)
+
+
 def test_disk_space() -> None:
     cell = only_cell("echo", messages=200, size=100, transport="udp")
     rows = 6000 + 200 * 50

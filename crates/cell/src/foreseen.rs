@@ -4,7 +4,7 @@ use crate::Cell;
 use crosswind_host::{Family, MtuProbing};
 use crosswind_path::Side;
 use crosswind_transport::Carrier;
-use crosswind_workload::{TrafficPattern, Warning};
+use crosswind_workload::{TrafficPattern, Warning, WorkloadConfig};
 
 /// Bytes of headers: RFC 791, 8200, 9293 with timestamps, and 768.
 const IPV4: u64 = 20;
@@ -15,13 +15,16 @@ const UDP: u64 = 8;
 impl Cell {
     /// Warnings that hold whatever happens.
     pub fn foreseen(&self) -> Vec<Warning> {
-        Side::BOTH.into_iter().filter_map(|side| self.black_hole(side)).collect()
+        let flows = self.flows.iter().filter(|flow| flow.count > 0).map(|flow| (Some(&flow.name), &flow.workload));
+        let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
+        let of_side = |side| senders.iter().filter_map(move |(flow, workload)| self.black_hole(side, *flow, workload));
+        Side::BOTH.into_iter().flat_map(of_side).collect()
     }
 
     /// Packets that vanish for their size, where their sender never learns of it.
-    fn black_hole(&self, side: Side) -> Option<Warning> {
+    fn black_hole(&self, side: Side, flow: Option<&String>, workload: &WorkloadConfig) -> Option<Warning> {
         let mtu_bytes = self.path.directions.black_hole(side).filter(|mtu| *mtu < self.path.mtu_bytes)?;
-        let carrier = self.workload.connections().map_or(Carrier::Tcp, |needs| needs.transport.features().carrier);
+        let carrier = workload.connections().map_or(Carrier::Tcp, |needs| needs.transport.features().carrier);
         let header = match carrier {
             // QUIC searches for the largest packet that passes, and takes no word for it.
             Carrier::Quic => return None,
@@ -30,8 +33,13 @@ impl Cell {
             Carrier::Udp => UDP,
         };
         let ip = if self.path.family == Family::Ipv6 { IPV6 } else { IPV4 };
-        let is_too_large = largest_message(&self.workload.traffic(), side)? + header + ip > u64::from(mtu_bytes);
-        is_too_large.then_some(Warning::BlackHole { side: side.name(), mtu_bytes, datagrams: carrier == Carrier::Udp })
+        let is_too_large = largest_message(&workload.traffic(), side)? + header + ip > u64::from(mtu_bytes);
+        is_too_large.then(|| Warning::BlackHole {
+            side: side.name(),
+            mtu_bytes,
+            datagrams: carrier == Carrier::Udp,
+            flow: flow.cloned(),
+        })
     }
 }
 

@@ -142,6 +142,18 @@ fn a_black_hole_in_which_something_vanishes_is_foreseen() {
     assert_eq!(warned(echo("tcp", 1349), hole(1400), json!({})).len(), 1);
     assert!(warned(echo("udp", 1372), hole(1400), json!({})).is_empty());
     assert!(warned(echo("udp", 1373), hole(1400), json!({}))[0].ends_with("larger messages are lost, each of them"));
+    // Flows beside the workload: those that run, each for itself.
+    let beside = |count: u64| {
+        let call = json!({"name": "call", "count": 1, "workload": echo("udp", 1400)});
+        let mut cell = cell(&echo("tcp", 1));
+        (cell["path"], cell["flows"]) =
+            (hole(1400), json!([{"name": "up", "count": count, "workload": upload()}, call]));
+        let (answers, _) = answers(&cell.to_string());
+        answers[0]["warnings"].as_array().unwrap().iter().map(|warning| warning["text"].to_string()).collect::<Vec<_>>()
+    };
+    let texts = beside(2);
+    assert_eq!((texts.len(), beside(0).len()), (2, 1), "{texts:?}");
+    assert!(texts[0].contains("TCP of the flow up, which") && texts[1].contains("messages of the flow call are lost"));
     // A tunnel for a time, on the way back.
     let tunnel = json!({"reverse": {"mtu_black_hole": true}, "changes": [{"start_ns": 9, "for_ns": 9, "reverse": {"link_mtu_bytes": 1280}}]});
     let found = warned(echo("tcp", 1400), tunnel, json!({}));

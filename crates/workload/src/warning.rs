@@ -13,10 +13,12 @@ pub enum Warning {
         datagrams: u64,
     },
     /// Packets that are larger than `mtu_bytes` vanish. `side`: the direction, as `forward`. `datagrams`: whether messages go over UDP.
+    /// `flow`: which one sends them; none for the workload.
     BlackHole {
         side: &'static str,
         mtu_bytes: u32,
         datagrams: bool,
+        flow: Option<String>,
     },
     /// Of the changes of netem's settings, how many the kernel had late, and by how much at most.
     ChangesLate {
@@ -98,16 +100,17 @@ impl Warning {
                 ),
                 Some("a larger receive buffer (host.receive_buffer), or fewer messages at a time"),
             ),
-            Self::BlackHole { side, mtu_bytes, datagrams } => {
+            Self::BlackHole { side, mtu_bytes, datagrams, flow } => {
                 let way = if *side == "forward" { "client to server" } else { "server to client" };
+                let of_flow = flow.as_ref().map_or_else(String::new, |name| format!(" of the flow {name}"));
                 let (what, hint) = if *datagrams {
                     (
-                        "larger messages are lost, each of them",
-                        "smaller messages (workload.size), or ICMP (path.mtu_black_hole = false)",
+                        format!("larger messages{of_flow} are lost, each of them"),
+                        "smaller messages (size), or ICMP (path.mtu_black_hole = false)",
                     )
                 } else {
                     (
-                        "TCP, which does not probe here, sends them again until it gives up",
+                        format!("TCP{of_flow}, which does not probe here, sends them again until it gives up"),
                         "let TCP probe (host.tcp_mtu_probing = \"black-hole\"), let ICMP tell it (path.mtu_black_hole = false), or give the hosts this MTU \
                          (path.mtu)",
                     )
