@@ -40,6 +40,8 @@ pub struct Half<'a> {
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
     pub sack: bool,
+    /// Whether both SYNs are known. Without them nobody knows how windows are scaled, nor what was in flight before.
+    pub begun: bool,
 }
 
 /// What ended a wait.
@@ -95,6 +97,9 @@ impl Ack<'_> {
 fn arrived(packet: &PacketRecord) -> Option<Instant> {
     packet.left.filter(|_| packet.flipped_bit.is_none())
 }
+
+/// The position of the first sequence number that is known of a connection that began before: more may follow that are smaller.
+const SOMEWHERE: u64 = 1 << 32;
 
 /// Sequence numbers, modulo 2^32 (RFC 9293, 3.4), as positions that only grow.
 #[derive(Clone, Copy, Default)]
@@ -298,8 +303,11 @@ impl<'a> Connection<'a> {
         let recovering = half.sends[..later].iter().rev().find(|it| it.start < it.after);
         let recovering = recovering.is_some_and(|it| acknowledged < it.after);
         let is_last = half.sends[later].end >= half.sends[later].after;
-        if self.hosts.tail_loss_probes && half.sack && is_last && !recovering {
+        let probes = self.hosts.tail_loss_probes && is_last && !recovering;
+        if probes && half.sack {
             Part::TailLossProbe
+        } else if probes && !half.begun {
+            Part::Unknown
         } else {
             Part::RetransmissionTimer
         }
@@ -415,6 +423,9 @@ impl<'a> Connection<'a> {
 
     /// What kept a segment from being sent until the acknowledgement `ack` came.
     pub fn limit(&self, half: &Half<'a>, send: usize, ack: usize) -> Part {
+        if !half.begun {
+            return Part::Unknown;
+        }
         let sent = &half.sends[send];
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
         let (acknowledged, edge) = before.map_or((0, u64::MAX), |it| (it.acknowledged, it.edge));
@@ -462,7 +473,7 @@ impl<'a> Connection<'a> {
         let (at, answered) = half.last_arrival(sent)?;
         let part = match why {
             _ if sent.saturating_since(at) <= self.hosts.promptness => Part::receiver(side),
-            Part::ZeroWindow => why,
+            Part::ZeroWindow | Part::Unknown => why,
             _ => Part::DelayedAcknowledgement,
         };
         trail.name(at, part, Place::receiver(side), Some(packet), 0);
@@ -482,7 +493,16 @@ impl<'a> Half<'a> {
         let mut positions = Positions::default();
         if let Some(own) = own {
             positions.of(own.sequence.wrapping_add(1));
+        } else {
+            let first = |it: &&PacketRecord| {
+                let headers = &it.headers;
+                let acknowledges = headers.flags & TCP_ACK != 0;
+                let known = if it.side == side { headers.sequence } else { headers.acknowledgement };
+                (it.side == side || acknowledges).then_some(known)
+            };
+            positions.known = packets.iter().find_map(first).map(|sequence| (sequence, SOMEWHERE));
         }
+        half.begun = own.is_some() && other.is_some();
         let said = [own, other].map(|syn| syn.map(|it| it.options).unwrap_or_default());
         half.sack = said.iter().all(|options| options.sack_permitted);
         half.add_segments(packets, side, positions);

@@ -255,6 +255,10 @@ impl<'a> Walk<'_, 'a> {
         if is_again && (!passing || self.connection.is_timer(half, send)) {
             return Some(self.again(side, send));
         }
+        if !half.begun && !is_again && segment.start < segment.after {
+            // It was sent first before anything is known.
+            return None;
+        }
         let arrived = self.half(side.opposite()).bytes.completion(at).map(|it| it.at);
         let before = send.checked_sub(1).map(|it| (it, &half.sends[it]));
         let wrote = before.map(|(_, it)| it.packet.entered);
@@ -302,6 +306,11 @@ impl<'a> Walk<'_, 'a> {
             self.is_prompt(it.arrived, at) && (it.has_sack() || (it.acknowledged, it.edge) != before(ack))
         };
         let answers = arrived.is_some_and(|it| self.is_prompt(it, at));
+        if !half.begun {
+            let is_answer = answers && half.acks[last].acknowledged >= segment.start;
+            let is_new = segment.start >= segment.after;
+            return (tells(last) && is_new && !is_answer).then_some((last, Part::Unknown));
+        }
         // Since when it might have been sent, for all that is known of windows.
         let reach = u64::from(self.reach[side as usize][send]);
         let fits = half.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
@@ -342,6 +351,7 @@ impl<'a> Walk<'_, 'a> {
             _ => half.sends[send].start.saturating_sub(acknowledged),
         };
         match self.windows.iter_mut().find(|it| it.data == side && it.part == why) {
+            _ if why == Part::Unknown => {}
             Some(window) => (window.times, window.bytes) = (window.times + 1, window.bytes.max(bytes)),
             None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
         }

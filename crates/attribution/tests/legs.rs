@@ -1,7 +1,7 @@
 //! Legs over tables of packets that are written by hand, with exact answers; and over any table: pieces are the leg, whatever the
 //! packets are.
 
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, flows};
+use crosswind_attribution::{Attribution, Carried, Flow, Hosts, Leg, Part, Piece, flows};
 use crosswind_ledger::{
     DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP,
     Verdict,
@@ -445,6 +445,39 @@ fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
     assert_eq!(asked(false), [vec![(Part::DatagramLoss, 5_000_000)], sent.clone(), sent.clone()]);
     // Where nothing was lost it may be another question.
     assert_eq!(asked(true), [sent.clone(), sent.clone(), sent]);
+}
+
+/// A connection that loses its first segment of two, and then waits for its window: as its capture has it from the packet `first` on.
+fn captured_from(first: usize) -> Vec<Flow> {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, false);
+    wire.data(10_001, 1000, 1000, true);
+    wire.ack(11_001, 0, 60_000, true);
+    wire.data(12_001, 0, 1000, true);
+    wire.ack(13_001, 2000, 1000, false);
+    wire.data(14_001, 2000, 1000, true);
+    wire.ack(15_001, 3000, 60_000, false);
+    wire.data(16_001, 3000, 1000, false);
+    wire.data(220_001, 3000, 1000, false);
+    wire.data(630_001, 3000, 1000, true);
+    wire.ack(631_001, 4000, 60_000, false);
+    flows(&wire.packets[first..], HOSTS, usize::MAX, at(632_001))
+}
+
+#[test]
+fn a_capture_that_begins_late_names_nothing_otherwise() {
+    let whole = captured_from(0).remove(0);
+    assert!(whole.pieces.iter().all(|it| it.part != Part::Unknown));
+    let mut unknown = 0;
+    for first in 1..13 {
+        for piece in captured_from(first).remove(0).pieces {
+            let mut same = whole.pieces.iter().filter(|it| it.from < piece.to && piece.from < it.to);
+            assert!(piece.part == Part::Unknown || same.all(|it| it.part == piece.part), "from {first}: {piece:?}");
+            unknown += usize::from(piece.part == Part::Unknown);
+        }
+    }
+    assert!(unknown > 12);
 }
 
 /// What an end wrote, one after another.
