@@ -43,6 +43,7 @@ def test_a_difference_is_said_to_be_what_makes_most_of_it(parts: list[tuple[str,
 def test_nothing_is_said_of_a_difference_whose_parts_make_up_for_each_other() -> None:
     # As of transfers that last ten seconds: 10 s less for one reason, 10 s more for another.
     assert list(difference_sentences([difference(("unknown", 10_032), ("link", -6_023), ("pacing", -4_005))])) == []
+    assert list(difference_sentences([difference(("unknown", 1e-6))])) == []
 
 
 def test_what_questions_compare_comes_first() -> None:

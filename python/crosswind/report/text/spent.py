@@ -16,6 +16,8 @@ _ENOUGH = 0.8
 """The share of a time after which a sentence stops naming what it was spent on."""
 _MOST_OF_IT = 0.5
 """The share of its group from which on a part is named beside it."""
+_NOTHING_NS = 1_000
+"""A difference that nobody asks about: less than a microsecond."""
 _CANCELS_OUT = 20
 """How many times as large as a difference its largest part is at most: beyond that the parts make up for each other."""
 _NOUNS = {group.name: group.noun for group in GROUPS}
@@ -57,7 +59,7 @@ def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str
     """The largest difference of each two levels that a question compares, then of each factor that people choose."""
     best: dict[tuple[str, ...], SpentDifference] = {}
     for made in sorted(differences, key=lambda made: (not made.asked, -abs(_value(made)))):
-        if is_chosen(made.factor) and made.parts and _value(made) and not _cancels_out(made):
+        if is_chosen(made.factor) and made.parts and not _is_nothing(made):
             best.setdefault((made.factor, made.reference, made.other) if made.asked else (made.factor,), made)
     for made in list(best.values())[:MOST]:
         value = _value(made)
@@ -108,8 +110,10 @@ def _made_of(first: PartOfDifference, divisor: float, unit: str, *, turned: bool
     return f"{told} {'are' if unit != 's' else 'is'} {noun}{mostly}" if verb else f"{told} {noun}{mostly}"
 
 
-def _cancels_out(made: SpentDifference) -> bool:
-    """Whether parts differ far more than the whole does: as transfers of a duration take equally long."""
+def _is_nothing(made: SpentDifference) -> bool:
+    """Whether the whole hardly differs, or its parts far more: transfers of a duration take equally long."""
+    if abs(_value(made)) < _NOTHING_NS:
+        return True
     most = max(abs(part.difference.value or 0.0) for part in made.parts)
     return most > _CANCELS_OUT * abs(_value(made))
 
