@@ -65,12 +65,11 @@ def factor_scale(factor: str) -> FactorScale | None:
 
 def catalogue_key(factor: str) -> Key | None:
     """The key of the catalogue that a factor sets; None for one that is not a setting, as `part`."""
-    table, _, rest = factor.partition(".")
+    table, name = factor.partition(".")[0], factor.rpartition(".")[-1]
     known = catalog()
     keys = {
         "path": (*known.path.keys, *known.direction_keys, *known.changes.keys),
         "host": known.host.keys,
         "workload": tuple(key for workload in known.workloads.values() for key in workload.keys),
     }
-    name = rest.rpartition(".")[-1]
     return next((key for key in keys.get(table, ()) if key.study == name), None)

@@ -87,10 +87,10 @@ def _flows(record: CellRun) -> list[dict[str, Any]]:
     found = []
     for flow in (program, *beside, others):
         number: Any = flow["flow"]
-        own = record.intervals.filter(pl.col("flow").eq_missing(pl.lit(number, pl.UInt16)))
-        if number is None and own.is_empty():
+        intervals = record.intervals.filter(pl.col("flow").eq_missing(pl.lit(number, pl.UInt16)))
+        if number is None and intervals.is_empty():
             continue
-        ways = {way: _counted(own.filter(pl.col("direction") == way)) for way in DIRECTIONS}
+        ways = {way: _counted(intervals.filter(pl.col("direction") == way)) for way in DIRECTIONS}
         shared: dict[str, Any] | None = None
         if together is not None and number is not None:
             within = pl.col("from_ns").is_between(together.from_ns, together.to_ns - 1)
@@ -98,7 +98,7 @@ def _flows(record: CellRun) -> list[dict[str, Any]]:
                 "direction": together.direction,
                 "rate_bps": float(together.rates[number]),
                 "share": float(together.bytes[number] / together.bytes.sum()) if together.bytes.any() else None,
-                **_counted(own.filter(within, pl.col("direction") == together.direction)),
+                **_counted(intervals.filter(within, pl.col("direction") == together.direction)),
             }
         found.append({**flow, **ways, "together": shared})
     return found

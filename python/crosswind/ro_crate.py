@@ -194,8 +194,8 @@ def _factors(result: Result) -> dict[str, list[str]]:
 
 
 def _person(author: str) -> dict[str, Any]:
-    name, _, rest = author.partition("(")
-    orcid = rest.rstrip(") ").removeprefix("https://orcid.org/")
+    name, _, identifier = author.partition("(")
+    orcid = identifier.rstrip(") ").removeprefix("https://orcid.org/")
     return {
         "@id": f"https://orcid.org/{orcid}" if orcid else f"#{'-'.join(name.split())}",
         "@type": "Person",

@@ -90,7 +90,7 @@ def _sent(cell: CellData, place: Sequence[str], scale: FactorScale) -> float | N
     section: Any = cell.parameters
     for name in place:
         if isinstance(section, list):
-            section = next((each for each in section if each.get("name") == name), {})
+            section = next((entry for entry in section if entry.get("name") == name), {})
         else:
             section = section.get(name) or {}
     number = section.get(scale.key.name, scale.key.default)

@@ -89,7 +89,7 @@ class CellData:
         if not runs:
             raise TooFewSamples("no repetition has a value")
         flags = [(run.samples["outcome"] != "ok").fill_null(value=True).to_numpy() for run in runs]
-        repetitions = np.repeat([run.repetition for run in runs], [each.size for each in flags])
+        repetitions = np.repeat([run.repetition for run in runs], [flags_of_run.size for flags_of_run in flags])
         return Repetitions.of(np.concatenate(flags), repetitions, keys=[repetition_key(run) for run in runs])
 
     @cached_property

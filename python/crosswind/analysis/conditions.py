@@ -83,7 +83,7 @@ def _changes(paths: Sequence[Mapping[str, Any]]) -> list[ChangeConditions]:
 
 def _named(name: str, lists: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """The one of this name of each cell."""
-    return [next((each for each in tables if str(each.get("name", "")) == name), {}) for tables in lists]
+    return [next((table for table in tables if str(table.get("name", "")) == name), {}) for tables in lists]
 
 
 def _direction_keys() -> list[Key]:
@@ -122,11 +122,13 @@ def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
 def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]:
     """Every flow beside the workload; of its exchanges not how many, where it goes on for as long as it runs."""
     conditions = []
-    for name in dict.fromkeys(str(flow.get("name", "")) for own in flows for flow in own):
-        own = [flow for flow in _named(name, flows) if flow]
-        workloads = [_without_endless(flow["workload"]) for flow in own]
+    for name in dict.fromkeys(str(flow.get("name", "")) for of_cell in flows for flow in of_cell):
+        named_flows = [flow for flow in _named(name, flows) if flow]
+        workloads = [_without_endless(flow["workload"]) for flow in named_flows]
         keys = [key for key in catalog().flows.keys if key.name != "name"]
-        conditions.append(FlowConditions(name=name, settings=_settings(keys, own), workload=_workload(workloads)))
+        conditions.append(
+            FlowConditions(name=name, settings=_settings(keys, named_flows), workload=_workload(workloads))
+        )
     return conditions
 
 

@@ -35,20 +35,20 @@ def end_conditions(finished: Sequence[Finished]) -> list[SettingValues]:
     if not peers:
         return []
     natives = ["native"] if len(peers) < len(finished) else []
-    clients = [*natives, *(_client_text(each.client) for each in peers)]
-    servers = [*natives, *(_program_text(each.server) for each in peers)]
-    conditions = {"client": clients, "server": servers, "transport verified": [_verified_text(each) for each in peers]}
+    clients = [*natives, *(_client_text(pair.client) for pair in peers)]
+    servers = [*natives, *(_program_text(pair.server) for pair in peers)]
+    conditions = {"client": clients, "server": servers, "transport verified": [_verified_text(pair) for pair in peers]}
     values = {name: list(dict.fromkeys(texts)) for name, texts in conditions.items()}
     return [SettingValues(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
 
 
 def _end(end: Literal["client", "server"], repetitions: Sequence[PeerEnd]) -> End:
-    waits = [each.processor_wait_ns for each in repetitions if each.processor_wait_ns is not None]
+    waits = [report.processor_wait_ns for report in repetitions if report.processor_wait_ns is not None]
     clock = repetitions[0].clock
     return End(
         end=end,
         name=repetitions[0].name,
-        implementations=list(dict.fromkeys(each.implementation for each in repetitions if each.implementation)),
+        implementations=list(dict.fromkeys(report.implementation for report in repetitions if report.implementation)),
         clock=clock.name if clock else None,
         resolution_ns=clock.resolution_ns if clock else None,
         processor_wait_ns=max(waits) if len(waits) == len(repetitions) else None,

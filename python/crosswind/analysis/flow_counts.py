@@ -138,9 +138,9 @@ class Flows:
         delivered = np.zeros((len(self.bulk), count))
         counted = self.table.filter(pl.col("direction") == self.direction)
         for row, number in enumerate(self.bulk):
-            own = counted.filter(pl.col("flow") == number)
-            at = (own["from_ns"].to_numpy() - self.from_ns) // INTERVAL_NS
-            delivered[row, at] = own["bytes"].to_numpy()
+            of_flow = counted.filter(pl.col("flow") == number)
+            at = (of_flow["from_ns"].to_numpy() - self.from_ns) // INTERVAL_NS
+            delivered[row, at] = of_flow["bytes"].to_numpy()
         width = max(1, min(count, _LOOK_BACK_NS // INTERVAL_NS))
         sums = np.cumsum(np.pad(delivered, ((0, 0), (1, 0))), axis=1)
         windows = sums[:, width:] - sums[:, :-width]

@@ -44,19 +44,19 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             return Interval.of(refused(error.message, n=len(pairs), level=level, unit=unit, units=len(pairs)))
 
     for name in dict.fromkeys(first.names):
-        own = [number for number, each in enumerate(first.names) if each == name]
-        shares = [flows.bytes[own].sum() / flows.bytes.sum() if flows.bytes.sum() else np.nan for _, flows in known]
+        numbers = [number for number, flow_name in enumerate(first.names) if flow_name == name]
+        shares = [flows.bytes[numbers].sum() / flows.bytes.sum() if flows.bytes.sum() else np.nan for _, flows in known]
         yield FlowResult(
             cell=cell.cell,
             name=name,
-            count=len(own),
+            count=len(numbers),
             direction=first.direction,
-            rate=estimate([float(flows.rates[own].sum()) for _, flows in known], RATE.name),
+            rate=estimate([float(flows.rates[numbers].sum()) for _, flows in known], RATE.name),
             share=estimate([float(share) for share in shares], SHARE.name),
-            dropped=estimate([_mean(flows.dropped_shares[own]) for _, flows in known], SHARE.name),
-            marked=estimate([_mean(flows.marked_shares[own]) for _, flows in known], SHARE.name),
-            queueing=estimate([_mean(flows.queueing_ns[own]) for _, flows in known], TIME.name),
-            over_time=_over_time(cell.runs[0], own),
+            dropped=estimate([_mean(flows.dropped_shares[numbers]) for _, flows in known], SHARE.name),
+            marked=estimate([_mean(flows.marked_shares[numbers]) for _, flows in known], SHARE.name),
+            queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known], TIME.name),
+            over_time=_over_time(cell.runs[0], numbers),
         )
 
 
@@ -67,11 +67,11 @@ def _mean(values: Array) -> float:
 
 def _over_time(run: CellRun, numbers: list[int]) -> list[FlowOverTime]:
     """The intervals of the first repetition, all of its time, of some flows together; many are joined."""
-    own = run.intervals.filter(pl.col("flow").is_in(numbers))
+    intervals = run.intervals.filter(pl.col("flow").is_in(numbers))
     end = run.intervals["from_ns"].max()
     assert isinstance(end, int)
     width = INTERVAL_NS * (end // INTERVAL_NS // MOST_INTERVALS + 1)
-    sums = own.group_by("direction", pl.col("from_ns") // width * width).agg(
+    sums = intervals.group_by("direction", pl.col("from_ns") // width * width).agg(
         pl.col("packets", "bytes", "dropped", "marked", "queueing_ns").sum()
     )
     return [FlowOverTime(**row) for row in sums.sort("direction", "from_ns").iter_rows(named=True)]

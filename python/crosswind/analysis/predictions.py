@@ -32,10 +32,10 @@ def predictions_of(
     if (data.parameters.get("path") or {}).get("backend") == NETWORK:
         cell = inferred_situation(data.parameters, [run.finished for run in data.runs if run.finished is not None])
         inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
-        return [_beside(each, estimates.get(each.metric), drops) for each in inferred if each is not None]
+        return [_beside(prediction, estimates.get(prediction.metric), drops) for prediction in inferred if prediction]
     measured = data.smallest_round_trip_ns
     made = (predict(name, data.parameters, data.effect, measured_rtt_ns=measured, packets=packets) for name in models)
-    return [_beside(each, estimates.get(each.metric), drops) for each in made if each is not None]
+    return [_beside(prediction, estimates.get(prediction.metric), drops) for prediction in made if prediction]
 
 
 @dataclass(frozen=True)

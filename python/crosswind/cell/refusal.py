@@ -139,13 +139,13 @@ def _in_words_of_the_study(text: str, cell: Cell) -> str:
 def _with_value(message: str, source: str, cell: Cell, study: Study) -> str:
     """A message that begins with the study's key, and has the value that was written for it."""
     level = cell.settings.get(source) or study.budget.get(source.removeprefix("budget."))
-    rest = message.removeprefix(source).strip() if message.startswith(source) else None
+    problem = message.removeprefix(source).strip() if message.startswith(source) else None
     if level is None:
-        return message if rest is not None else f"{source}: {message}"
-    if rest is None:
+        return message if problem is not None else f"{source}: {message}"
+    if problem is None:
         return f"{source} ({level.text}): {message}"
-    is_there = re.search(rf"(?<!\w){re.escape(level.text)}(?!\w)", rest) is not None
-    return f"{source} {rest}" if is_there else f"{source} ({level.text}) {rest}"
+    is_there = re.search(rf"(?<!\w){re.escape(level.text)}(?!\w)", problem) is not None
+    return f"{source} {problem}" if is_there else f"{source} ({level.text}) {problem}"
 
 
 def _deciding_factors(cell: Cell, cells: Sequence[Cell], refused: Sequence[int]) -> list[str]:

@@ -76,7 +76,7 @@ def command(
     else:
         shown = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)
     # A page alone shows them, but a damaged table is an error everywhere.
-    histories = socket_histories(store, [each for each in shown if isinstance(each, Explained)])
+    histories = socket_histories(store, [item for item in shown if isinstance(item, Explained)])
     if html:
         from crosswind.report.explain_page import write_explained
 
@@ -85,12 +85,12 @@ def command(
         return 0
     with readers_may_leave():
         if as_json:
-            what = "connections" if any(isinstance(each, Connection) for each in shown) else "exchanges"
-            every = [{**each.to_json(), "sentence": _sentence(each)} for each in shown]
+            what = "connections" if any(isinstance(item, Connection) for item in shown) else "exchanges"
+            every = [{**item.to_json(), "sentence": _sentence(item)} for item in shown]
             click.echo(json.dumps({"schema": SCHEMA, what: every}, indent=2, ensure_ascii=False))
             return 0
-        for each in shown:
-            _print(each)
+        for item in shown:
+            _print(item)
     return 0
 
 

@@ -102,8 +102,8 @@ def _model(made: "ModelFit", width: int) -> Iterator[str]:
         by_factor.setdefault(level.factor, []).append(level)
     for factor, levels in by_factor.items():
         shown = [f"{level.level} {_percent(level.fitted)} {_held_out(level)}" for level in levels]
-        rest = ", ".join(text.replace(" ", _TOGETHER) for text in shown)
-        yield from _wrapped(f"{factor:<19} ".replace(" ", _TOGETHER) + rest, 22, width)
+        listed = ", ".join(text.replace(" ", _TOGETHER) for text in shown)
+        yield from _wrapped(f"{factor:<19} ".replace(" ", _TOGETHER) + listed, 22, width)
 
 
 def _wrapped(text: str, indent: int, width: int) -> Iterator[str]:

@@ -162,7 +162,7 @@ def command(
     view.end(ended_ns, judged)
     if report is not None:
         report.write(judged, ended_ns, sending)
-    verdicts = [each.verdict for each in judged]
+    verdicts = [threshold.verdict for threshold in judged]
     status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
     if status == 1:
         raise _no_answer(ends.target, sending, watch)

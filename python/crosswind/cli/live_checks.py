@@ -57,11 +57,11 @@ def check_transport(name: str) -> None:
     from crosswind.catalog import catalog
     from crosswind.errors import did_you_mean
 
-    known = {each.name: each for each in catalog().transports.values()}
+    known = {transport.name: transport for transport in catalog().transports.values()}
     if name not in known:
         raise UsageError(f"--transport: there is no transport {name!r}", hint=did_you_mean(name, list(known)))
     if known[name].streams == "per-message":
-        can = ", ".join(each.name for each in known.values() if each.streams != "per-message")
+        can = ", ".join(transport.name for transport in known.values() if transport.streams != "per-message")
         raise UsageError(f"--transport {name}: each message is a separate request", hint=f"one of {can}")
 
 
@@ -69,7 +69,7 @@ def check_writable(path: Path) -> None:
     """Raises: UsageError before anything is sent: hours of probes should not end with a file that cannot be written."""
     if path == Path("-"):
         raise UsageError("--html -: standard output has the lines", hint="give the name of a file")
-    place = next(each for each in (path, *path.resolve().parents) if each.exists())
+    place = next(folder for folder in (path, *path.resolve().parents) if folder.exists())
     if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
         raise UsageError(f"--html {path}: cannot be written", hint="name a file in a directory that you may write")
 

@@ -228,10 +228,13 @@ def _plain(summary: dict[str, Any]) -> dict[str, Any]:
     from crosswind.report.text.connections import connection_sentence
 
     def of_all(connections: Sequence[Connection]) -> dict[str, Any]:
-        longest = [{**each.to_json(), "sentence": connection_sentence(each)} for each in connections[:_LONGEST]]
-        for each in longest:
+        longest = [
+            {**connection.to_json(), "sentence": connection_sentence(connection)}
+            for connection in connections[:_LONGEST]
+        ]
+        for connection in longest:
             for key in _WHICH:
-                del each[key]
+                del connection[key]
         return {
             "count": len(connections),
             "whole_ns": sum(connection.whole_ns for connection in connections),

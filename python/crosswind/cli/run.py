@@ -191,9 +191,9 @@ def _kept(run: "StoredRun") -> str:
 
     kept = [
         ", ".join(
-            [f"{each.kind} {bytes_text(each.size_bytes)}", *([quantity(each.time_ns, "ns")] * (each.time_ns > 0))]
+            [f"{part.kind} {bytes_text(part.size_bytes)}", *([quantity(part.time_ns, "ns")] * (part.time_ns > 0))]
         )
-        for each in kept_by(run.iter_results())
+        for part in kept_by(run.iter_results())
     ]
     without = [] if run.manifest.options.spent else ["no parts (--no-parts)"]
     return "; ".join([*kept, *without]) or "samples alone"

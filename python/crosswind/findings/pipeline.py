@@ -95,7 +95,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
 
 def _asked(findings: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
     """Factor, reference and other of every pair of cells that questions compare."""
-    for answer in (each for kind in findings.values() for each in kind if isinstance(each, Answer)):
+    for answer in (finding for kind in findings.values() for finding in kind if isinstance(finding, Answer)):
         for case in answer.cases:
             if answer.factor is not None and case.reference is not None and case.other is not None:
                 yield answer.factor, case.reference.cell, case.other.cell

@@ -130,9 +130,9 @@ class Steps:
         assert median.low is not None
         assert median.high is not None
         before = min(
-            (each.value or 0.0 for each in self._earlier), key=lambda value: abs(value - (median.value or 0.0))
+            (estimate.value or 0.0 for estimate in self._earlier), key=lambda value: abs(value - (median.value or 0.0))
         )
-        above = median.low > max(each.high or 0.0 for each in self._earlier)
-        below = median.high < min(each.low or 0.0 for each in self._earlier)
+        above = median.low > max(estimate.high or 0.0 for estimate in self._earlier)
+        below = median.high < min(estimate.low or 0.0 for estimate in self._earlier)
         is_large = abs(median.value - before) >= _SMALLEST_STEP * before
         return before if (above or below) and is_large else None

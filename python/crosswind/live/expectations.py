@@ -75,11 +75,11 @@ class Expectation:
     @property
     def says_something(self) -> bool:
         """Whether there is a number at all."""
-        return any(each is not None for each in (self.goodput.value, self.goodput.low, self.goodput.high))
+        return any(rate is not None for rate in (self.goodput.value, self.goodput.low, self.goodput.high))
 
     def beside(self, measured: Sequence[Goodput]) -> "Expectation":
         """Without a lower bound, where TCP has got as much. Args: measured: what TCP got each way."""
-        got = [each.goodput.value for each in measured if self.direction in ("", each.direction)]
+        got = [goodput.goodput.value for goodput in measured if self.direction in ("", goodput.direction)]
         low = self.goodput.low
         if self.goodput.value is not None or low is None or not any(rate is not None and rate >= low for rate in got):
             return self
@@ -106,7 +106,7 @@ class Expectation:
 
 def common_assumption(expectations: Sequence[Expectation]) -> str:
     """What all of them assume."""
-    return f"{_ONE_WAY if any(each.direction for each in expectations) else _EITHER_WAY}; {_COMMON}"
+    return f"{_ONE_WAY if any(expectation.direction for expectation in expectations) else _EITHER_WAY}; {_COMMON}"
 
 
 def expectations_of(
@@ -120,9 +120,9 @@ def expectations_of(
         return _expectations(part, loss_of(part, level=_LEVEL_OF_EACH), family, rate_bps)
     there, back = losses_of_ways(part, level=_LEVEL_OF_EACH)
     return [
-        replace(each, direction=direction)
+        replace(expectation, direction=direction)
         for direction, loss in (("download", back), ("upload", there))
-        for each in _expectations(part, loss, family, rate_bps)
+        for expectation in _expectations(part, loss, family, rate_bps)
     ]
 
 

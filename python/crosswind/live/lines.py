@@ -75,7 +75,7 @@ def rtt_text(summary: Summary) -> str:
         return "no answer"
     divisor, unit = scale_of([summary.median.value], "ns")
     ends = [number(end, divisor) for end in (summary.smallest_ns, summary.largest_ns)]
-    median, p95 = (estimate_text(each, divisor) for each in (summary.median, summary.p95))
+    median, p95 = (estimate_text(estimate, divisor) for estimate in (summary.median, summary.p95))
     n = summary.answered
     return f"round trip min {ends[0]}, median {median}, p95 {p95}, max {ends[1]} {unit} (n = {count(n)})"
 
@@ -107,13 +107,13 @@ def variation_texts(summary: Summary) -> Iterator[str]:
 
 def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
     """What TCP can get there, a line a model, and under which assumptions; then which models say nothing, and why."""
-    told = [each for each in expectations if each.says_something]
+    told = [expected for expected in expectations if expected.says_something]
     if told:
         yield "Expected throughput of one long TCP flow, from the loss and the round trip above:"
-    for each in told:
-        note = f" ({each.note})" if each.note else ""
-        yield f"  {each.title}: {goodput_text(each.goodput)}{note}"
-    for model in {each.model.name: each.model for each in told}.values():
+    for expected in told:
+        note = f" ({expected.note})" if expected.note else ""
+        yield f"  {expected.title}: {goodput_text(expected.goodput)}{note}"
+    for model in {expected.model.name: expected.model for expected in told}.values():
         yield f"  {model.title} assumes {model.assumptions}; valid for {model.valid_range}."
     if told:
         yield f"  All assume that {common_assumption(expectations)}."
@@ -122,9 +122,9 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
 
 def silent_lines(expectations: list[Expectation]) -> Iterator[str]:
     """Which models say nothing of this path, a line for each reason."""
-    silent = [each for each in expectations if not each.says_something]
-    for note in dict.fromkeys(each.note for each in silent):
-        titles = dict.fromkeys(each.title.partition(",")[0] for each in silent if each.note == note)
+    silent = [expected for expected in expectations if not expected.says_something]
+    for note in dict.fromkeys(expected.note for expected in silent):
+        titles = dict.fromkeys(expected.title.partition(",")[0] for expected in silent if expected.note == note)
         yield f"No prediction by {', '.join(titles)}: {note}."
 
 
@@ -144,7 +144,7 @@ def goodput_text(goodput: Estimate) -> str:
     if goodput.unit == "1":
         scale, unit = 0.01, "%"
     else:
-        known = [each for each in (goodput.value, goodput.low) if each is not None]
+        known = [rate for rate in (goodput.value, goodput.low) if rate is not None]
         scale, unit = scale_of(known[:1], goodput.unit)
     texts = {
         name: short_number(getattr(goodput, name) / scale)

@@ -141,10 +141,10 @@ class Screen:
         yield self._numbers()
         yield from self._bars(options.max_width)
         yield from self._histogram()
-        yield from (_cut(goodput_line(each)) for each in self._subject.measured)
-        for each in filter(lambda each: each.says_something, self._expectations):
-            note = f" ({each.note})" if each.note else ""
-            yield _cut(f"TCP by {each.title}: {goodput_text(each.goodput)}{note}")
+        yield from (_cut(goodput_line(goodput)) for goodput in self._subject.measured)
+        for expectation in filter(lambda expectation: expectation.says_something, self._expectations):
+            note = f" ({expectation.note})" if expectation.note else ""
+            yield _cut(f"TCP by {expectation.title}: {goodput_text(expectation.goodput)}{note}")
         yield from (_cut(text) for text in silent_lines(self._expectations))
         yield from (_cut(event, style="yellow") for event in self._events)
         yield _cut(_KEYS, style="dim")
@@ -213,7 +213,7 @@ def _column(summary: Summary | None) -> dict[str, str]:
     if summary.median is not None and summary.p95 is not None:
         divisor, unit = scale_of([summary.median.value], "ns")
         column["median"], column["p95"] = (
-            f"{estimate_text(each, divisor)} {unit}" for each in (summary.median, summary.p95)
+            f"{estimate_text(estimate, divisor)} {unit}" for estimate in (summary.median, summary.p95)
         )
     times = {
         "minimum": summary.smallest_ns,

@@ -97,9 +97,9 @@ class LiveSession:
             self._next_refresh_ns = self._clock() + _REFRESH_NS
 
     def _tell(self, news: Iterable[News]) -> None:
-        for each in news:
+        for message in news:
             for observer in self._observers:
-                observer(each)
+                observer(message)
 
     def _wait_ms(self) -> float:
         """Until the next thing is due, rounded up so that the loop does not turn for nothing."""
@@ -107,7 +107,7 @@ class LiveSession:
         if self._refresh is not None:
             due.append(self._next_refresh_ns)
         now_ns = self._clock()
-        known = [each for each in due if each is not None and each > now_ns]
+        known = [time_ns for time_ns in due if time_ns is not None and time_ns > now_ns]
         if due[0] is not None and due[0] <= now_ns:
             return 0
         return -((now_ns - min(known)) // _MILLISECOND_NS) if known else _LONGEST_WAIT_MS

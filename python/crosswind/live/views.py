@@ -79,8 +79,8 @@ class Lines:
             click.echo(goodput_line(goodput))
         for text in expectation_lines(expectations(self._watch, self._subject)):
             click.echo(text)
-        for each in judged:
-            click.echo(each.sentence)
+        for threshold in judged:
+            click.echo(threshold.sentence)
 
 
 class JsonLines:
@@ -98,7 +98,7 @@ class JsonLines:
             "interval_ns": self._subject.interval_ns,
             "timeout_ns": self._watch.probes.timeout_ns,
             "window_ns": self._watch.windows.length_ns,
-            "measured": [each.as_dict() for each in self._subject.measured],
+            "measured": [goodput.as_dict() for goodput in self._subject.measured],
         }
         click.echo(line("start", values))
         session.inform(self._show)
@@ -112,8 +112,8 @@ class JsonLines:
     def end(self, ended_ns: int, judged: list[JudgedThreshold]) -> None:
         """The last line."""
         expected = expectations(self._watch, self._subject)
-        thresholds = [each.as_dict() for each in judged]
-        measured = [each.as_dict() for each in self._subject.measured]
+        thresholds = [threshold.as_dict() for threshold in judged]
+        measured = [goodput.as_dict() for goodput in self._subject.measured]
         time_ns = ended_ns - self._watch.start_ns
         click.echo(end_line(self._watch.total(), expected, measured, thresholds, time_ns))
 
@@ -123,7 +123,7 @@ def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
     part = watch.probes.between(0, watch.probes.sent)
     family = subject.target.family_name
     expected = expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
-    return [each.beside(subject.measured) for each in expected]
+    return [expectation.beside(subject.measured) for expectation in expected]
 
 
 def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
@@ -149,7 +149,7 @@ def end_line(
     time_ns: int,
 ) -> str:
     """The last line: the whole time, what TCP can get, what it got, and what became of the thresholds."""
-    models = [each.as_dict() for each in expectations]
+    models = [expectation.as_dict() for expectation in expectations]
     tcp = {"assumption": common_assumption(expectations), "models": models, "measured": measured}
     return line("end", {"time_ns": time_ns, **summary.as_dict(), "tcp": tcp, "thresholds": thresholds})
 

@@ -66,7 +66,7 @@ class Markup:
 
     def section(self, section: Section) -> str:
         """A section: its heading, what it says and what its numbers are, its charts, how to read them, its tables."""
-        said = "".join(_said(each) for each in section.sentences)
+        said = "".join(_said(sentence) for sentence in section.sentences)
         note = f'<p class="help">{_with_code(escaped(section.note))}</p>' if section.note else ""
         parts = [
             said + note,
@@ -117,8 +117,8 @@ class Markup:
                 self._charts(drawn[_OPEN_PANELS:], section.title),
             )
         if len(drawn) < panels.total:
-            rest = " The table has every cell." if section.tables else ""
-            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels.{rest}</p>'
+            remark = " The table has every cell." if section.tables else ""
+            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels.{remark}</p>'
         return text
 
     def _charts(self, charts: Sequence[Chart], title: str) -> str:

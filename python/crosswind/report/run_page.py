@@ -72,7 +72,7 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
         title=result.title,
         about=f"Crosswind study {result.study}",
         verdict=answer,
-        banners=[each for showing in showings() for each in showing.answers(result) if not each.about],
+        banners=[sentence for showing in showings() for sentence in showing.answers(result) if not sentence.about],
         answers=[section for section in sections if section.place is SectionPlace.ANSWERS],
         lines=[
             *headline_sentences(result),

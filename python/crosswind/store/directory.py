@@ -324,10 +324,10 @@ class Store:
 
         place = Path(tempfile.mkdtemp(dir=scratch))
         for name in result.files:
-            own = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
+            of_repetition = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
             table = result.partition.table(name)
             assert table is not None  # It is made of those of its repetitions.
-            table.filter(own).drop("cell", "repetition").write_parquet(place / name)
+            table.filter(of_repetition).drop("cell", "repetition").write_parquet(place / name)
         write_sealed(place / RESULT, {"run": self.manifest.id, **result.as_json()})
         return place
 

@@ -189,6 +189,6 @@ def _labelled(run: Path, results: Iterable[RepetitionResult], name: str) -> Iter
         checksum = result.files.get(name)
         if checksum is not None:
             content = checked_bytes(run / "cells" / result.key / name, checksum)
-            own = {"cell": result.planned.cell, "repetition": result.planned.repetition}
-            labels = [pl.lit(value, dtype=pl.UInt32).alias(label) for label, value in own.items()]
+            numbers = {"cell": result.planned.cell, "repetition": result.planned.repetition}
+            labels = [pl.lit(value, dtype=pl.UInt32).alias(label) for label, value in numbers.items()]
             yield pl.read_parquet(io.BytesIO(content), parallel="none").select(*labels, pl.all())

@@ -186,7 +186,7 @@ class StoredPlan(Sequence[PlannedCell]):
 
 def _repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, int, int]) -> PlannedCell:
     repetition, number, seed = block
-    own = {name: value for name, value in (("id", key), ("seed", seed)) if name in kind.parameters}
+    identity = {name: value for name, value in (("id", key), ("seed", seed)) if name in kind.parameters}
     return PlannedCell(
         key,
         order,
@@ -195,7 +195,7 @@ def _repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, in
         number,
         seed,
         kind.levels,
-        {**kind.parameters, **own},
+        {**kind.parameters, **identity},
         kind.effect,
         kind.expected_ns,
         kind.expected_packets,
@@ -221,8 +221,8 @@ def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> It
             group = []
         if is_new:
             kinds[planned.cell] = planned
-            own = {name: value for name, value in planned.as_json().items() if name not in _OF_A_REPETITION}
-            yield json_bytes(own) + b"\n"
+            fields = {name: value for name, value in planned.as_json().items() if name not in _OF_A_REPETITION}
+            yield json_bytes(fields) + b"\n"
         group.append(planned)
     if group:
         yield _line_of(group)

@@ -78,6 +78,10 @@ _BOTH_WAYS: dict[str, Any] = {
     "forward": (ForwardTable, Field(default_factory=ForwardTable, description="client to server")),
     "reverse": (ReverseTable, Field(default_factory=ReverseTable, description="server to client")),
 }
+_NAME_OR_NUMBER = (
+    str,
+    Field(default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"),
+)
 _EITHER_WAY = [SETTINGS[f"path.{name}"] for name in direction_keys()]
 HopTable = create_model(
     "HopTable",
@@ -91,12 +95,7 @@ ChangeTable = create_model(
     "ChangeTable",
     __base__=NamedTable,
     __doc__="A change of the path over time: while it holds, keys have other values.",
-    name=(
-        str,
-        Field(
-            default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"
-        ),
-    ),
+    name=_NAME_OR_NUMBER,
     **_fields([*change_settings(), *_EITHER_WAY]),
     **_BOTH_WAYS,
 )
@@ -116,12 +115,7 @@ FlowTable = create_model(
     "FlowTable",
     __base__=NamedTable,
     __doc__="A flow beside the workload, between the same hosts. It takes the keys of [workload], too.",
-    name=(
-        str,
-        Field(
-            default="", pattern=f"^$|{NAME_PATTERN}", description="what it is called; without it, its number, from 1"
-        ),
-    ),
+    name=_NAME_OR_NUMBER,
     **_fields(flow_settings()),
 )
 BudgetTable = _settings_table("BudgetTable", "What fidelity a cell must reach to be valid.", "budget")

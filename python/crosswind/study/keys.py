@@ -176,13 +176,13 @@ class _Settings(Mapping[str, Setting]):
         if owner is None:
             return self._fixed[key]
         table, _, name = owner.rpartition(".")
-        rest = key.removeprefix(f"{owner}.")
+        key_of_table = key.removeprefix(f"{owner}.")
         if table == FLOW:
-            setting = _FLOW_KEYS[rest]
-        elif table == CHANGE and rest in _CHANGE_KEYS:
-            setting = _CHANGE_KEYS[rest]
-        elif rest.rpartition(".")[2] in direction_keys() or (table == HOP and rest == "network"):
-            setting = self._fixed[f"path.{rest}"]
+            setting = _FLOW_KEYS[key_of_table]
+        elif table == CHANGE and key_of_table in _CHANGE_KEYS:
+            setting = _CHANGE_KEYS[key_of_table]
+        elif key_of_table.rpartition(".")[2] in direction_keys() or (table == HOP and key_of_table == "network"):
+            setting = self._fixed[f"path.{key_of_table}"]
         else:
             raise KeyError(key)
         of = f"of the {KIND_OF_TABLE[table]} {name}"

@@ -54,7 +54,9 @@ def network_columns() -> tuple[NetworkColumn, ...]:
 def values_of(network: Network, means: str) -> list[float]:
     """What a network has in its directions of what a column means, as numbers; nothing where it sets nothing."""
     keys = [column.key for column in network_columns() if column.means == means]
-    levels = [own[key] for ways in network.hops.values() for own in ways.values() for key in keys if key in own]
+    levels = [
+        settings[key] for ways in network.hops.values() for settings in ways.values() for key in keys if key in settings
+    ]
     return [float(level.value) for level in levels if isinstance(level.value, int | Decimal)]
 
 

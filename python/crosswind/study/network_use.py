@@ -71,7 +71,9 @@ def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
     said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
     applied = [key for use in by_use for key, _ in use.applied]
     keys = [
-        key for key in network.settings if any(f"{each}.".endswith(f".{key}.") for each in map(_without_way, applied))
+        key
+        for key in network.settings
+        if any(f"{applied_key}.".endswith(f".{key}.") for applied_key in map(_without_way, applied))
     ]
     source = network.source(keys) or network.own_source
     numbers = f" Numbers: {source}." if source else ""
@@ -126,7 +128,7 @@ def _texts(
 ) -> dict[str, str]:
     """What a group of a cell has from a network, in the order in which that has it."""
     given = {
-        direction: {each.key.study for each in groups[f"{group}.{direction}"] if each.source == source}
+        direction: {setting.key.study for setting in groups[f"{group}.{direction}"] if setting.source == source}
         for direction in DIRECTIONS
     }
     return merged_directions(

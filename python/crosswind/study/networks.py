@@ -92,7 +92,7 @@ class Network:
 
     def hop_that_sets(self, key: str) -> str | None:
         """The only hop that sets a key of a direction; None where several do, or none. Args: key: as `rate`."""
-        named = [name for name, ways in self.hops.items() if any(key in own for own in ways.values())]
+        named = [name for name, ways in self.hops.items() if any(key in settings for settings in ways.values())]
         return named[0] if len(named) == 1 else None
 
     @cached_property
@@ -144,8 +144,8 @@ class Network:
     def _change(self, number: int, table: Mapping[str, Any]) -> NetworkChange:
         known = [key for key in catalog().changes.keys if key.study != "name"]
         when = {key.study: table[key.study] for key in known if key.study in table}
-        rest = {key: raw for key, raw in table.items() if key not in when and key != "name"}
-        return NetworkChange(table.get("name", str(number)), self._levels(when, known), self._directions(rest))
+        path_keys = {key: raw for key, raw in table.items() if key not in when and key != "name"}
+        return NetworkChange(table.get("name", str(number)), self._levels(when, known), self._directions(path_keys))
 
     def _levels(self, table: Mapping[str, Any], keys: Collection[Key]) -> dict[str, Level]:
         by_name = {key.study: key for key in keys}

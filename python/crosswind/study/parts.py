@@ -268,7 +268,7 @@ def _refuse_unclear_hops(part: Part, hops: Sequence[str]) -> None:
             hint = f"write it in one of the hops: {', '.join(hop.removeprefix(f'{HOP}.') for hop in hops)}"
             of = ""
             if networks:
-                network = next(each for each in networks if each.hop_that_sets(name) is None)
+                network = next(candidate for candidate in networks if candidate.hop_that_sets(name) is None)
                 of = f" of {network.name}"
                 hint = "write " + " or ".join(f"path.hop.{hop}.{key[5:]}" for hop in network.hop_names)
             raise CellError(part.locations[key], f"{key} does not say which hop{of} it is of", hint)

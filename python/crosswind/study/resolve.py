@@ -41,9 +41,9 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     }
     for flow in (f"{FLOW}.{name}" for name in names_of(FLOW, settings)):
         kind = known.workloads[str(settings[f"{flow}.kind"].value)]
-        own = {key.study for key in known.flows.keys}
+        keys_of_flows = {key.study for key in known.flows.keys}
         groups[flow] = known.flows.keys
-        groups[f"{flow}.workload"] = tuple(key for key in kind.keys if key.study not in own)
+        groups[f"{flow}.workload"] = tuple(key for key in kind.keys if key.study not in keys_of_flows)
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
     # What a change sets has an effect beside what the hop has, whatever that is.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
@@ -145,7 +145,7 @@ def hops_of(settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
     Where levels of a factor are networks of which some have several hops, the hops of each.
     """
     hops = [tuple(f"{HOP}.{name}" for name in network.hop_names) or ("path",) for network in networks_of_path(settings)]
-    if any(own != ("path",) for own in hops):
+    if any(names != ("path",) for names in hops):
         return tuple(dict.fromkeys(itertools.chain.from_iterable(hops)))
     return tuple(f"{HOP}.{name}" for name in names_of(HOP, settings)) or ("path",)
 
@@ -169,17 +169,17 @@ def sources_of(group: str, name: str, settings: Mapping[str, Level | Values]) ->
     both = (f"{group}.{name}", f"{owner}.{name}")
     if owner.startswith(f"{CHANGE}."):
         return both
-    own = (*both, f"{owner}.network")
+    sources = (*both, f"{owner}.network")
     hop = owner.removeprefix(f"{HOP}.")
     networks = [network for network in networks_of_path(settings) if hop in network.hop_names]
     if not networks:
-        return own
+        return sources
     is_meant = any(network.hop_that_sets(name) == hop for network in networks)
-    return (*own, *((f"path.{direction}.{name}", f"path.{name}") if is_meant else ()), "path.network")
+    return (*sources, *((f"path.{direction}.{name}", f"path.{name}") if is_meant else ()), "path.network")
 
 
 def _in_effect(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
-    given = {each.key.name: each for each in _all_given(group, keys, settings)}
+    given = {setting.key.name: setting for setting in _all_given(group, keys, settings)}
     values = {key.name: given[key.name].value if key.name in given else key.default for key in keys}
     for setting in given.values():
         condition = setting.key.only_with

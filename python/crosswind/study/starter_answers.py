@@ -100,9 +100,9 @@ def read_factor(text: str) -> Factor:
     """What is compared: levels that say by themselves what they are, or KEY=LEVELS, or nothing. Raises: StudyError."""
     if text.strip() in {"", NO_COMPARISON}:
         return Factor()
-    key, equals, rest = text.partition("=")
+    key, equals, levels_text = text.partition("=")
     if equals:
-        return _factor(_key_of(key.strip()), _levels(rest))
+        return _factor(_key_of(key.strip()), _levels(levels_text))
     levels = _levels(text)
     taking = _key_that_takes(levels)
     if taking is None:

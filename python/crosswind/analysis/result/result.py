@@ -55,7 +55,7 @@ class Result(ResultModel):
     def of(self, kind: type[Found]) -> list[Found]:
         """The findings of a kind, by the model of each."""
         lists = (value for value in self.__dict__.values() if isinstance(value, list))
-        return [each for findings in lists for each in findings if isinstance(each, kind)]
+        return [finding for findings in lists for finding in findings if isinstance(finding, kind)]
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The result as JSON text, non-ASCII characters kept."""

@@ -272,12 +272,12 @@ def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[Asked
         (condition, [_asked(condition, pair) for pair in matching.pairs if _has(pair, condition.metric)])
         for condition in conditions
     ]
-    numbers = [[each.number for each in cells if each.number is not None] for _, cells in asked]
+    numbers = [[cell.number for cell in cells if cell.number is not None] for _, cells in asked]
     rulings = judge(numbers, CONDITIONS)
     answered = []
     for (condition, cells), ruling in zip(asked, rulings, strict=True):
         judged = iter(ruling.cases)
-        made = [each.cell if each.number is None else _ruled(each.cell, each.number, next(judged)) for each in cells]
+        made = [cell.cell if cell.number is None else _ruled(cell.cell, cell.number, next(judged)) for cell in cells]
         answered.append(_judged(condition, made))
     return answered
 

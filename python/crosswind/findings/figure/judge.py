@@ -93,7 +93,7 @@ class Figure(ResultModel):
 def judge_figures(context: Context) -> list[Figure]:
     """The figures of a run. One in which x does not vary, as in a quick variant, is left out."""
     results = {cell.cell: cell for cell in context.cells}
-    published = [each for each in context.found.get("published", ()) if isinstance(each, PublishedComparison)]
+    published = [finding for finding in context.found.get("published", ()) if isinstance(finding, PublishedComparison)]
     asked = map(AskedFigure.model_validate, context.record.asked.get("figure", ()))
     made = (_figure(figure, context.data, results, published) for figure in asked)
     return [figure for figure in made if len({point.x for point in figure.points}) > 1]

@@ -33,8 +33,8 @@ def judge_ladders(context: Context) -> list[Ladder]:
 def _ladder(asked: AskedLadder, context: Context) -> Ladder:
     matching = [cell for cell in context.cells if cell.cell in asked.cells and asked.factor in cell.levels]
     rungs = [rung for rung in asked.rungs if any(cell.levels[asked.factor] == rung for cell in matching)]
-    thresholds = [each for each in context.found.get("threshold", ()) if isinstance(each, ThresholdResult)]
-    answers = [each for each in context.found.get("question", ()) if isinstance(each, Answer)]
+    thresholds = [finding for finding in context.found.get("threshold", ()) if isinstance(finding, ThresholdResult)]
+    answers = [finding for finding in context.found.get("question", ()) if isinstance(finding, Answer)]
     return Ladder(
         factor=asked.factor,
         rungs=rungs,
@@ -70,7 +70,10 @@ def _climb(
         statistic=statistic,
         unit="" if metric is None else METRICS[metric].unit.name,
         rungs=rungs,
-        breaks=[*_failures(rungs), *(made for each in thresholds if (made := _missed(each, rungs)) is not None)],
+        breaks=[
+            *_failures(rungs),
+            *(made for threshold in thresholds if (made := _missed(threshold, rungs)) is not None),
+        ],
     )
     return climb.model_copy(update={"sentence": climb_sentence(climb)})
 
@@ -134,7 +137,7 @@ def _turns(answer: Answer, factor: str, rungs: Sequence[str]) -> Iterator[Ladder
                 asks=answer.asks,
                 levels=dict(of_group),
                 rung=rung,
-                answers={each: cases[each].verdict for each in rungs if each in cases},
+                answers={rung: cases[rung].verdict for rung in rungs if rung in cases},
                 sentence=turn_sentence(answer, rung, case, decided[0]),
             )
 

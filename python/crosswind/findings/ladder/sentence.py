@@ -14,7 +14,7 @@ from crosswind.report.text.format import NOTHING, count, interval, named_levels,
 def climb_sentence(climb: LadderClimb) -> str:
     """What breaks, or that nothing does; and how the metric changes from the first rung to the last."""
     first, last = climb.rungs[0], climb.rungs[-1]
-    failures = "; ".join(each.text for each in climb.breaks) or f"no exchange fails up to {last.rung}"
+    failures = "; ".join(failure.text for failure in climb.breaks) or f"no exchange fails up to {last.rung}"
     name = named_levels(climb.levels)
     grows = _growth(climb, first, last)
     text = f"{failures}{f'; {grows}' if grows else ''}."
@@ -52,7 +52,7 @@ def threshold_text(
 def turn_sentence(answer: Answer, rung: str, case: AnswerCase, before: tuple[str, AnswerCase]) -> str:
     """Where the answer turns, with the numbers that decide on both sides."""
     of = "ratio" if answer.scale == "ratio" else "difference"
-    now, then = (f"{of} {effect_text(answer, each.effect)}" for each in (case, before[1]))
+    now, then = (f"{of} {effect_text(answer, answered.effect)}" for answered in (case, before[1]))
     levels = {key: level for key, level in case.fixed.items() if level != rung}
     where = f" ({named_levels(levels)})" if levels else ""
     return (

@@ -23,7 +23,7 @@ def ladder_table(ladder: Ladder) -> Table:
     has_levels = any(climb.levels for climb in ladder.climbs)
     rows = []
     for climb in ladder.climbs:
-        breaking = {each.rung: each.kind for each in reversed(climb.breaks)}
+        breaking = {failure.rung: failure.kind for failure in reversed(climb.breaks)}
         title = "" if climb.metric is None else f"{METRICS[climb.metric].title}, {climb.statistic}"
         for rung in climb.rungs:
             row = [
@@ -59,15 +59,15 @@ def _answers(result: Result) -> Iterator[Sentence]:
     for ladder in result.of(Ladder):
         order = {rung: number for number, rung in enumerate(ladder.rungs)}
         worst_first = sorted(
-            ladder.climbs, key=lambda climb: min((order[each.rung] for each in climb.breaks), default=len(order))
+            ladder.climbs, key=lambda climb: min((order[failure.rung] for failure in climb.breaks), default=len(order))
         )
         shown = ladder.climbs if len(ladder.climbs) <= _MOST_SENTENCES else worst_first[:_MOST_SENTENCES]
         for climb in shown:
             yield Sentence(climb.sentence, _tone(bool(climb.breaks)))
         if len(shown) < len(ladder.climbs):
-            rest = worst_first[_MOST_SENTENCES:]
-            breaking = sum(bool(climb.breaks) for climb in rest)
-            yield Sentence(f"Of {len(rest)} further combinations of levels, {breaking} break on some rung.")
+            left_out = worst_first[_MOST_SENTENCES:]
+            breaking = sum(bool(climb.breaks) for climb in left_out)
+            yield Sentence(f"Of {len(left_out)} further combinations of levels, {breaking} break on some rung.")
         for turn in ladder.turns:
             yield Sentence(turn.sentence, Tone.DOUBTFUL)
 

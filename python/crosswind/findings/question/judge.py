@@ -53,7 +53,7 @@ class QuestionStatement(Statement):
 def answers_of(context: Context) -> list[Answer]:
     """The answer to every question of a run, and the verdict on every statement. One about cells that the run does not
     have says so."""
-    asked = [QuestionStatement.model_validate(each) for each in context.record.asked.get("question", ())]
+    asked = [QuestionStatement.model_validate(stored) for stored in context.record.asked.get("question", ())]
     cases = [_cases_of(question, context.data) for question in asked]
     documents: dict[str, list[int]] = {}
     for at, question in enumerate(asked):

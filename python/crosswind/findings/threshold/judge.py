@@ -19,7 +19,9 @@ VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "canno
 
 def judge_thresholds(context: Context) -> list[ThresholdResult]:
     """What became of every threshold of a run."""
-    return judged([Statement.model_validate(each) for each in context.record.asked.get("threshold", ())], context.data)
+    return judged(
+        [Statement.model_validate(stored) for stored in context.record.asked.get("threshold", ())], context.data
+    )
 
 
 def judged(thresholds: Sequence[Statement], data: Sequence[CellData]) -> list[ThresholdResult]:

@@ -75,11 +75,11 @@ class _Rate:
 
 
 def _rates(account: Account) -> Iterator[_Rate]:
-    for each in account.expectations:
-        goodput = each.goodput
+    for expectation in account.expectations:
+        goodput = expectation.goodput
         ends = (goodput.value, goodput.low, goodput.high)
         if goodput.unit == "bit/s" and any(end is not None for end in ends):
-            yield _Rate(each.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
+            yield _Rate(expectation.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
     for measured in account.subject.measured:
         rate = measured.goodput.value
         text = f"{quantity(rate, 'bit/s')}, one transfer"

@@ -89,8 +89,10 @@ def _lines(account: Account) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}."
     for measured in account.subject.measured:
         yield f"{goodput_line(measured)}."
-    for direction in dict.fromkeys(each.direction for each in account.expectations):
-        told = [each for each in account.expectations if each.direction == direction and each.says_something]
+    for direction in dict.fromkeys(expected.direction for expected in account.expectations):
+        told = [
+            expected for expected in account.expectations if expected.direction == direction and expected.says_something
+        ]
         if told:
             yield f"Expected throughput of one long TCP {direction or 'flow'}: {'; '.join(map(_expected, told))}."
 

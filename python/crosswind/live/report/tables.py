@@ -62,9 +62,9 @@ def expectation_tables(account: Account) -> list[Table]:
     if not expectations:
         return []
     rows = [
-        [each.title, goodput_text(each.goodput) if each.says_something else NOTHING, count(each.goodput.n),
-         each.note or NOTHING]
-        for each in expectations
+        [expected.title, goodput_text(expected.goodput) if expected.says_something else NOTHING,
+         count(expected.goodput.n), expected.note or NOTHING]
+        for expected in expectations
     ]  # fmt: skip
     columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
     method = (
@@ -72,7 +72,7 @@ def expectation_tables(account: Account) -> list[Table]:
         "hold together at 95 % (Bonferroni)."
     )
     tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {common_assumption(expectations)}."])]
-    models = {each.model.name: each.model for each in expectations}.values()
+    models = {expected.model.name: expected.model for expected in expectations}.values()
     assumed = [[model.title, model.assumptions, model.valid_range, model.source] for model in models]
     says = [*names("model"), *sentences("assumes", "valid for", "source")]
     return [*tables, Table("What the models assume", says, assumed)]
@@ -166,7 +166,7 @@ def _numbers(summary: Summary) -> Iterator[list[str]]:
 def _window_row(period: WindowPeriod, divisor: float) -> list[str]:
     summary = period.summary
     times = (summary.smallest_ns, summary.largest_ns, summary.jitter_ns)
-    minimum, maximum, jitter = (number(each, divisor) for each in times)
+    minimum, maximum, jitter = (number(estimate, divisor) for estimate in times)
     return [
         f"{period.start_ns / 1e9:.1f}",
         f"{period.end_ns / 1e9:.1f}",

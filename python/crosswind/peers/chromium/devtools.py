@@ -93,9 +93,9 @@ class DevTools:
         part = os.read(self._reader, _CHUNK)
         if not part:
             raise BrowserGoneError("Chromium has ended")
-        head, *rest = part.split(b"\0")
+        head, *starts = part.split(b"\0")
         self._parts.append(head)
-        for start in rest:
+        for start in starts:
             self._unread.append(b"".join(self._parts))
             self._parts = [start]
 

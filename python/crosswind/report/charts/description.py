@@ -42,9 +42,9 @@ class _Axis:
         if not encodings:
             return None
         shown = next((encoding for encoding in encodings if encoding.get("title")), encodings[0])
-        name, *rest = (shown.get("title") or "").split(", ")
-        unit = next((part for part in rest if part != _LOG_SCALE), "")
-        return cls(shown["field"], name, unit, _LOG_SCALE in rest, shown.get("type") == "quantitative")
+        name, *units = (shown.get("title") or "").split(", ")
+        unit = next((part for part in units if part != _LOG_SCALE), "")
+        return cls(shown["field"], name, unit, _LOG_SCALE in units, shown.get("type") == "quantitative")
 
     @property
     def title(self) -> str:

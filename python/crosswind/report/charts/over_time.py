@@ -123,8 +123,10 @@ def change_periods(changes: Sequence[Mapping[str, Any]], end_ns: float) -> list[
 
 def thinned(exchanges: Sequence[Exchange], most: int = MOST_POINTS) -> list[Exchange]:
     """Some of many exchanges, the slowest always among them, half of them from the slowest tenth."""
-    answered = sorted((each for each in exchanges if each.time is not None), key=lambda each: each.time or 0.0)
-    lost = [each for each in exchanges if each.time is None]
+    answered = sorted(
+        (exchange for exchange in exchanges if exchange.time is not None), key=lambda exchange: exchange.time or 0.0
+    )
+    lost = [exchange for exchange in exchanges if exchange.time is None]
     return [answered[at] for at in _ranks(len(answered), most)] + [
         lost[at] for at in np.unique(np.linspace(0, max(0, len(lost) - 1), min(len(lost), most)).astype(int))
     ]
@@ -140,16 +142,16 @@ def _ranks(n: int, most: int) -> list[int]:
 
 def _chart(cells: Sequence[CellData], roles: Roles, colours: Colours) -> Chart:
     by_cell = [exchanges_of(cell, roles.level(roles.colour, cell.levels)) for cell in cells]
-    exchanges = [each for cell_points in by_cell for each in thinned(cell_points)]
+    exchanges = [exchange for cell_points in by_cell for exchange in thinned(cell_points)]
     total, kept = sum(map(len, by_cell)), len(exchanges)
-    end_ns = max((each.due for cell_points in by_cell for each in cell_points), default=0.0) or 1.0
+    end_ns = max((exchange.due for cell_points in by_cell for exchange in cell_points), default=0.0) or 1.0
     periods = change_periods(cells[0].parameters["path"].get("changes") or [], end_ns)
     notes = []
     if kept < total:
         notes.append(f"{count(kept)} of {count(total)} exchanges are drawn, the slowest among them.")
     if any(not period.certain for period in periods):
         notes.append("The changes begin at random: where the shade is fainter, in some repetitions alone.")
-    names = list(dict.fromkeys(each.colour for each in exchanges))
+    names = list(dict.fromkeys(exchange.colour for exchange in exchanges))
     return Chart(
         roles.panel(cells[0].levels),
         _drawing(exchanges, periods, end_ns, colours.by("colour", roles.colour, names)),
@@ -161,20 +163,21 @@ def _drawing(
     exchanges: Sequence[Exchange], periods: Sequence[ChangePeriod], end_ns: float, colour: alt.Color
 ) -> Specification:
     along_divisor, along_unit = TIME.scale_for([end_ns])
-    times = [max(each.time, LEAST_TIME_NS) for each in exchanges if each.time is not None]
+    times = [max(exchange.time, LEAST_TIME_NS) for exchange in exchanges if exchange.time is not None]
     divisor, unit = TIME.scale_for(times or [LEAST_TIME_NS])
     log = bool(times) and is_log(times, TIME, MetricScale.AUTOMATIC)
     marks = [
         Exchange(
-            each.colour,
-            each.repetition,
-            float(f"{each.due / along_divisor:.6g}"),
-            None if each.time is None else float(f"{max(each.time, LEAST_TIME_NS) / divisor:.6g}"),
+            exchange.colour,
+            exchange.repetition,
+            float(f"{exchange.due / along_divisor:.6g}"),
+            None if exchange.time is None else float(f"{max(exchange.time, LEAST_TIME_NS) / divisor:.6g}"),
         )
-        for each in exchanges
+        for exchange in exchanges
     ]
     shades = [
-        ChangePeriod(each.name, each.begin / along_divisor, each.end / along_divisor, each.certain) for each in periods
+        ChangePeriod(period.name, period.begin / along_divisor, period.end / along_divisor, period.certain)
+        for period in periods
     ]
     scale = alt.Scale(domain=[0, end_ns / along_divisor], nice=False, padding=6)
     due = f"due, {along_unit} after the first packet"
@@ -193,7 +196,7 @@ def _drawing(
     tips = [alt.Tooltip("colour:N"), alt.Tooltip("repetition:Q"), alt.Tooltip("due:Q"), alt.Tooltip("time:Q")]
     points = alt.Chart(inline(marks)).encode(x=x("due"), color=colour, tooltip=tips)
     shaded = alt.Chart(inline(shades)).encode(x=x("begin"))
-    firsts = list({each.name: each for each in reversed(shades)}.values())[::-1]
+    firsts = list({shade.name: shade for shade in reversed(shades)}.values())[::-1]
     names = [
         alt.Chart(inline(firsts[row :: len(_NAMES_AT)]))
         .mark_text(align="left", baseline="top", dx=3, color=GREY)

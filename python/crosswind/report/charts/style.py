@@ -119,5 +119,5 @@ def _layered(layers: Sequence[Specification]) -> Specification:
     """Layers as one view, which has the data that all of them share."""
     datasets = {name: rows for layer in layers for name, rows in layer.pop("datasets").items()}
     shared = {"data": layers[0]["data"]} if all(layer["data"] == layers[0]["data"] for layer in layers) else {}
-    rest = [{key: part for key, part in layer.items() if key not in shared} for layer in layers]
-    return {**shared, "layer": rest, "datasets": datasets}
+    own_parts = [{key: part for key, part in layer.items() if key not in shared} for layer in layers]
+    return {**shared, "layer": own_parts, "datasets": datasets}

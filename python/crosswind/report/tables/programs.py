@@ -76,9 +76,9 @@ def _published_rows(published: PublishedComparison, divisor: float) -> list[list
 
 
 def _function_rows(functions: Mapping[str, float], whole: float, divisor: float) -> list[list[str]]:
-    rest = whole - sum(functions.values())
-    every = {**functions, **({"the rest": rest} if rest >= _MIN_SHARE * whole else {})}
-    return [["", name, "", number(own, divisor), percent(own / whole)] for name, own in every.items()]
+    remainder = whole - sum(functions.values())
+    every = {**functions, **({"the rest": remainder} if remainder >= _MIN_SHARE * whole else {})}
+    return [["", name, "", number(time, divisor), percent(time / whole)] for name, time in every.items()]
 
 
 def _published(result: Result) -> list[PublishedComparison]:

@@ -81,15 +81,15 @@ def _all_made_of(made: SpentDifference, divisor: float, unit: str) -> str:
     more: list[str] = []
     less: list[str] = []
     for part in made.parts:
-        own = (part.difference.value or 0.0) * sign
-        if own > 0:
+        amount = (part.difference.value or 0.0) * sign
+        if amount > 0:
             more.append(_made_of(part, divisor, unit, turned=sign < 0, verb=not more))
-        elif own < 0:
+        elif amount < 0:
             less.append(f"{_quantity(part.difference, divisor, unit, turned=sign > 0)} of {_NOUNS[part.group]}")
-        left -= own
+        left -= amount
         if more and (abs(left) <= (1 - _ENOUGH) * abs(whole) or len(more) + len(less) >= MOST):
             break
-    return ", less ".join(listed(each, MOST) for each in (more, less) if each)
+    return ", less ".join(listed(parts, MOST) for parts in (more, less) if parts)
 
 
 def _quantity(difference: Interval, divisor: float, unit: str, *, turned: bool) -> str:

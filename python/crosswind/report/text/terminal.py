@@ -137,12 +137,12 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
 
     Args: most: lines of the questions, None for all.
     """
-    said = [each for showing in showings() for each in showing.answers(result)]
-    lines = _questions([each for each in said if each.about], width, most)
-    for each in said:
-        if not each.about:
-            lines += wrapped(each.text, width, TONE_STYLES[each.tone])
-    listed_below = (each.text for showing in showings() for each in showing.listed(result))
+    said = [sentence for showing in showings() for sentence in showing.answers(result)]
+    lines = _questions([sentence for sentence in said if sentence.about], width, most)
+    for sentence in said:
+        if not sentence.about:
+            lines += wrapped(sentence.text, width, TONE_STYLES[sentence.tone])
+    listed_below = (sentence.text for showing in showings() for sentence in showing.listed(result))
     texts = [wrapped(text, width) for text in (*headline_sentences(result), *listed_below)]
     for number, own in enumerate(texts):
         if number and len(lines) + len(own) > _ANSWER_LINES:
@@ -213,8 +213,8 @@ def _doubts(result: Result, width: int) -> list[Text]:
     for number, doubt in enumerate(doubts):
         doubt_text = list(doubt_lines([doubt], width))
         if len(lines) + len(doubt_text) > _DOUBT_LINES:
-            rest = len(doubts) - number - (not lines)
-            more = [Text(f"… and {count(rest)} more", style="dim")] if rest else []
+            more_doubts = len(doubts) - number - (not lines)
+            more = [Text(f"… and {count(more_doubts)} more", style="dim")] if more_doubts else []
             return [*(lines or doubt_text[: _DOUBT_LINES - 1]), *more]
         lines += doubt_text
     return lines
