@@ -2,10 +2,11 @@
 //!
 //! Which elements there are, only `registry.rs` says; everything here goes through its list.
 
+use crate::change::{Change, ChangeKeys, MAX_TIME_NS, overlap, rows_of};
 use crate::direction::{Direction, Path, Side};
 use crate::registry::DirectionConfig;
-use crate::table::{self, Row};
-use crate::{CompiledStage, Course, Effect, Period};
+use crate::table;
+use crate::{CompiledStage, Course, Effect};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +15,7 @@ use alloc::vec::Vec;
 use crosswind_settings::{Group, Key, SettingError};
 use crosswind_units::{Duration, Instant, Seed};
 
-use crate::derive::{Deserialize, JsonSchema, Serialize};
+use crate::derive::Serialize;
 use serde_json::{Map, Value};
 
 /// The hops between client and server, and what of them changes over time.
@@ -38,84 +39,6 @@ pub struct Hop {
     pub reverse: DirectionConfig,
 }
 
-/// Other settings of a hop, and when they hold.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Change {
-    /// When they hold, and of which hop.
-    #[serde(flatten)]
-    pub keys: ChangeKeys,
-    /// What is different from client to server.
-    pub forward: Map<String, Value>,
-    /// What is different from server to client.
-    pub reverse: Map<String, Value>,
-    /// The rows of its trace.
-    #[serde(skip)]
-    pub rows: Vec<Row>,
-}
-
-/// The longest time of a change: 1 day.
-const MAX_TIME_NS: u64 = 86_400_000_000_000;
-
-/// The shortest time after which a change comes again: 1 ms.
-const MIN_INTERVAL_NS: u64 = 1_000_000;
-
-/// A change of the path over time: while it holds, keys of a hop have other values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ChangeKeys {
-    /// What it is called.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(extend("varies" = false))]
-    pub name: String,
-    /// When it begins, counted from the first packet that enters the path.
-    #[serde(rename = "start_ns")]
-    #[schemars(with = "u64", range(max = MAX_TIME_NS))]
-    pub start: Duration,
-    /// How much later than `start` it may begin, at random: every repetition draws a time of its own.
-    #[serde(rename = "spread_ns")]
-    #[schemars(with = "u64", range(max = MAX_TIME_NS))]
-    pub spread: Duration,
-    /// How long it holds; without it, for good.
-    #[serde(rename = "for_ns", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_TIME_NS))]
-    pub lasting: Option<Duration>,
-    /// How long after its start it begins again, and again; without it, it happens once.
-    #[serde(rename = "every_ns", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u64>", range(min = MIN_INTERVAL_NS, max = MAX_TIME_NS), extend("only_with" = {"key": "for_ns", "value": null}))]
-    pub every: Option<Duration>,
-    /// The hop that changes, by its name; of a path with several hops.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("varies" = false))]
-    pub hop: Option<String>,
-    /// A table of values over time: lines of a time in seconds and a value for each column, as rates in Mbit/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("kind" = "file"))]
-    pub trace: Option<String>,
-    /// The keys that the columns of the trace are, as rate and delay; without them its first line says so, or it is the rate alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("varies" = false, "only_with" = {"key": "trace", "value": null}))]
-    pub columns: Option<Vec<String>>,
-    /// Which directions the trace is of: both, forward or reverse.
-    #[schemars(extend("only_with" = {"key": "trace", "value": null}))]
-    pub of: Directions,
-    /// Whether the last line of the trace holds for good; otherwise the trace begins again.
-    #[schemars(extend("only_with" = {"key": "trace", "value": null}))]
-    pub once: bool,
-}
-
-/// Which directions are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Directions {
-    /// Both.
-    #[default]
-    Both,
-    /// Client to server.
-    Forward,
-    /// Server to client.
-    Reverse,
-}
-
 impl Default for PathConfig {
     fn default() -> Self {
         Self { hops: vec![Hop::default()], changes: Vec::new() }
@@ -137,81 +60,6 @@ impl Hop {
             Side::Forward => &mut self.forward,
             Side::Reverse => &mut self.reverse,
         }
-    }
-}
-
-impl Change {
-    /// What is different in one direction.
-    pub const fn side(&self, side: Side) -> &Map<String, Value> {
-        match side {
-            Side::Forward => &self.forward,
-            Side::Reverse => &self.reverse,
-        }
-    }
-
-    fn is_of(&self, hop: &Hop) -> bool {
-        self.keys.hop.as_ref().is_none_or(|name| *name == hop.name)
-    }
-
-    /// Whether its trace is of `side`.
-    fn has_trace(&self, side: Side) -> bool {
-        let of_side = match self.keys.of {
-            Directions::Both => true,
-            Directions::Forward => side == Side::Forward,
-            Directions::Reverse => side == Side::Reverse,
-        };
-        of_side && !self.rows.is_empty()
-    }
-
-    /// The keys that it ever sets in one direction.
-    fn names(&self, side: Side) -> impl Iterator<Item = &String> {
-        let of_trace = self.rows.first().filter(|_| self.has_trace(side)).map(|row| row.values.keys());
-        self.side(side).keys().chain(of_trace.into_iter().flatten())
-    }
-
-    /// What it sets in one direction while a row of its trace holds.
-    fn with_row(&self, side: Side, row: &Row) -> Map<String, Value> {
-        let mut values = self.side(side).clone();
-        values.extend(row.values.clone());
-        values
-    }
-
-    /// What it sets in one direction, row by row, and when; `word` decides how much later than `start` it begins.
-    fn course(&self, side: Side, word: u64) -> (Course, Vec<Map<String, Value>>) {
-        let period = self.period(word);
-        if !self.has_trace(side) {
-            return (Course { period, ..Course::default() }, vec![self.side(side).clone()]);
-        }
-        let rows = self.rows.iter().map(|row| self.with_row(side, row));
-        let starts = self.rows.iter().skip(1).map(|row| row.time).collect();
-        let course = Course { period, rows: starts, length: table::length(&self.rows).filter(|_| !self.keys.once) };
-        (course, rows.collect())
-    }
-
-    /// Whether a packet ever has a shorter delay in one direction because of it than one before; `base` is what there is without it.
-    fn shortens_delay(&self, side: Side, base: &DirectionConfig) -> bool {
-        let base = base.delay.delay.as_nanos();
-        let (course, rows) = self.course(side, 0);
-        let mut delays: Vec<_> =
-            rows.iter().map(|row| row.get("delay_ns").and_then(Value::as_u64).unwrap_or(base)).collect();
-        if course.length.is_some() {
-            delays.push(delays[0]);
-        }
-        if course.period.lasting.is_some() {
-            delays.push(base);
-        }
-        if course.period.start > Instant::ZERO || self.keys.spread > Duration::ZERO {
-            delays.insert(0, base);
-        }
-        delays.windows(2).any(|two| two[1] < two[0])
-    }
-
-    /// When it holds; `word` decides how much later than `start` it begins.
-    fn period(&self, word: u64) -> Period {
-        let spread = u128::from(self.keys.spread.as_nanos()) + 1;
-        let later = (u128::from(word) * spread) >> 64;
-        let start = Instant::ZERO + self.keys.start + Duration::from_nanos(later as u64);
-        Period { start, lasting: self.keys.lasting, every: self.keys.every }
     }
 }
 
@@ -368,7 +216,7 @@ impl PathConfig {
         let mut courses = Vec::new();
         for (number, change) in self.changes.iter().enumerate() {
             let word = chance.word(number as u64);
-            for (hop, _) in self.hops.iter().enumerate().filter(|(_, hop)| change.is_of(hop)) {
+            for (hop, _) in self.hops.iter().enumerate().filter(|(_, hop)| change.is_of(&hop.name)) {
                 for side in Side::BOTH.into_iter().filter(|side| change.names(*side).next().is_some()) {
                     let (course, rows) = change.course(side, word);
                     courses.push(HopCourse { hop, side, course, rows });
@@ -391,7 +239,7 @@ impl PathConfig {
             let seed = if number == 0 { own } else { own.child(&hop.name) };
             let changes: Vec<_> = (0..)
                 .zip(&self.changes)
-                .filter(|(_, change)| change.is_of(hop))
+                .filter(|(_, change)| change.is_of(&hop.name))
                 .map(|(number, change)| change.course(side, chance.word(number)))
                 .collect();
             let elements = hop.side(side).compiled_with(&changes)?;
@@ -412,7 +260,7 @@ impl PathConfig {
     /// What a hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
     pub fn variants_of(&self, hop: &Hop, side: Side) -> impl Iterator<Item = DirectionConfig> {
         let base = hop.side(side);
-        let changed = self.changes.iter().filter(|change| change.is_of(hop)).flat_map(move |change| {
+        let changed = self.changes.iter().filter(|change| change.is_of(&hop.name)).flat_map(move |change| {
             let rows = if change.has_trace(side) { table::extremes(&change.rows) } else { Vec::new() };
             let of_rows = rows.into_iter().filter_map(move |row| base.with(&change.with_row(side, row)).ok());
             of_rows.chain(base.with(change.side(side)).ok())
@@ -443,7 +291,8 @@ impl PathConfig {
         let mut effect = Effect::default();
         for (_, hop) in self.in_order(side) {
             let lasts = |change: &&Change| change.keys.start == Duration::ZERO && change.keys.lasting.is_none();
-            let of_hop = self.changes.iter().filter(|change| change.is_of(hop) && change.has_trace(side)).filter(lasts);
+            let of_hop =
+                self.changes.iter().filter(|change| change.is_of(&hop.name) && change.has_trace(side)).filter(lasts);
             let means = of_hop.fold(hop.side(side).clone(), |config, change| {
                 config.with(&table::mean(&change.rows)).unwrap_or(config)
             });
@@ -464,14 +313,14 @@ impl PathConfig {
             may |= config.delay.reorder;
             does |= config.effect().reorders;
         }
-        let mut changes = self.changes.iter().filter(|change| change.is_of(hop));
+        let mut changes = self.changes.iter().filter(|change| change.is_of(&hop.name));
         does || may && changes.any(|change| change.shortens_delay(side, hop.side(side)))
     }
 
     /// The longest time for which a change loses every packet in one direction.
     fn longest_outage(&self, side: Side) -> Duration {
         let outages = self.changes.iter().filter(|change| {
-            let hops = self.hops.iter().filter(|hop| change.is_of(hop));
+            let hops = self.hops.iter().filter(|hop| change.is_of(&hop.name));
             let mut changed = hops.filter_map(|hop| hop.side(side).with(change.side(side)).ok());
             change.names(side).next().is_some() && changed.any(|config| config.effect().loss.as_fraction() >= 1.0)
         });
@@ -579,47 +428,6 @@ fn changed_keys(object: Option<Value>, name: &str) -> Result<Map<String, Value>,
     };
     crosswind_settings::check(&settings, &DirectionConfig::keys()).map_err(|error| error.within(name))?;
     Ok(settings)
-}
-
-/// The rows of a change's trace.
-fn rows_of(keys: &ChangeKeys, text: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<Row>, SettingError> {
-    let Some(file) = &keys.trace else { return Ok(Vec::new()) };
-    let hint = "a trace has lines of a time in seconds and a value for each column";
-    let refused = |problem: String| SettingError::new("trace", problem, hint);
-    let text = text(file).map_err(refused)?;
-    table::read(&text, keys.columns.as_deref(), &DirectionConfig::keys())
-        .map_err(|error| refused(format!("{file}: {error}")))
-}
-
-/// Whether two changes may hold at one time.
-fn overlap(a: &ChangeKeys, b: &ChangeKeys) -> bool {
-    // Of both: the first start, how long it holds at most, counted from there, and after how long again.
-    let of = |change: &ChangeKeys| {
-        let lasting = change.lasting.map(|lasting| lasting.as_nanos() + change.spread.as_nanos());
-        (change.start.as_nanos(), lasting.unwrap_or(u64::MAX / 2), change.every.map(Duration::as_nanos))
-    };
-    let ((a_start, a_lasting, a_every), (b_start, b_lasting, b_every)) = (of(a), of(b));
-    match (a_every, b_every) {
-        (None, None) => a_start < b_start + b_lasting && b_start < a_start + a_lasting,
-        (Some(every), None) => meets(a_start, a_lasting, every, b_start, b_lasting),
-        (None, Some(every)) => meets(b_start, b_lasting, every, a_start, a_lasting),
-        (Some(a_every), Some(b_every)) => {
-            let step = gcd(a_every, b_every);
-            let after = (i128::from(b_start) - i128::from(a_start)).rem_euclid(i128::from(step)) as u64;
-            after < a_lasting || step - after < b_lasting
-        }
-    }
-}
-
-/// Whether what holds from `start` on for `lasting`, every `every`, does so at some time of `once` and the `length` after it.
-const fn meets(start: u64, lasting: u64, every: u64, once: u64, length: u64) -> bool {
-    let number = once.saturating_sub(start) / every;
-    let (first, second) = (start + number * every, start + (number + 1) * every);
-    (first < once + length && once < first + lasting) || second < once + length
-}
-
-const fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl DirectionConfig {

@@ -18,6 +18,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "settings")]
+mod change;
 mod compiled;
 #[cfg(feature = "settings")]
 mod config;
@@ -45,9 +47,11 @@ pub mod slots;
 mod table;
 pub mod world;
 
+#[cfg(feature = "settings")]
+pub use change::{Change, ChangeKeys, Directions};
 pub use compiled::CompiledStage;
 #[cfg(feature = "settings")]
-pub use config::{Change, ChangeKeys, Directions, Hop, PathConfig, Timeline};
+pub use config::{Hop, PathConfig, Timeline};
 pub use counting::{Cells, Counting, Frame};
 pub use direction::{Direction, Path, Side};
 pub use effect::Effect;
