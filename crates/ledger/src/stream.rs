@@ -78,11 +78,6 @@ impl Recorder {
         self.packets.is_some()
     }
 
-    /// Whether the bytes of packets are wanted.
-    pub fn wants_capture(&self) -> bool {
-        self.capture.is_some()
-    }
-
     /// Records a packet whose end is known.
     pub fn packet(&mut self, record: PacketRecord) {
         let Some(writer) = &mut self.packets else { return };

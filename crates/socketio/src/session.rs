@@ -169,11 +169,6 @@ impl Session {
         self.end(CloseReason::TransportClosed);
     }
 
-    /// Takes an error found below the session, such as a [`FrameDecoder`](crate::FrameDecoder)'s.
-    pub fn handle_error(&mut self, error: Error) {
-        self.end(error.into());
-    }
-
     /// Client: the polling transport has ended, so the session may move: sends `5`, and `40` unless that was sent while polling.
     /// What polling brought after the client had joined is to be given to [`handle_payload`](Self::handle_payload) now, before
     /// what the new transport brings.

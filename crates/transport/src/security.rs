@@ -18,10 +18,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-/// Browsers accept no self-signed certificate for longer (W3C WebTransport, custom certificate requirements).
-pub const LONGEST_VALIDITY: Duration = Duration::from_hours(14 * 24);
 /// The limit of early data in TLS over TCP. In QUIC it is always the largest value (RFC 9001, section 4.6.1).
 const EARLY_DATA_BYTES: u32 = 16_384;
 
@@ -101,6 +98,7 @@ impl Security {
     /// As [`Self::new`].
     pub fn of_addresses(addresses: &[IpAddr], sizes: Sizes) -> Result<Self, TransportError> {
         let now = time::OffsetDateTime::now_utc();
+        // Browsers accept no self-signed certificate for more than 14 days (W3C WebTransport, custom certificate requirements).
         Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), addresses, sizes)
     }
 
