@@ -93,9 +93,7 @@ impl ClientServer for Connect {
 
     async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
         let mut exchanges = Vec::new();
-        for number in
-            (u64::from(lane.number)..self.count).step_by(self.connections as usize).take_while(|_| !lane.is_over())
-        {
+        for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
             exchanges.push(set_up(lane, number).await);
         }
         Ok(exchanges)

@@ -202,8 +202,7 @@ impl ClientServer for Echo {
     }
 
     async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
-        // The numbers of a lane's messages: every `connections`-th of all.
-        let numbers = (u64::from(lane.number)..self.messages).step_by(self.connections as usize);
+        let numbers = lane.numbers(self.messages, self.connections);
         let alone = self.connections == 1;
         match self.rate_per_s {
             None => Ok(closed_loop::run(lane, self.connection, self.stream, alone, numbers).await),

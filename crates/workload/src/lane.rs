@@ -67,6 +67,11 @@ impl Lane<'_> {
         !features.datagram || features.secure
     }
 
+    /// The numbers of its exchanges among `count` that the lanes of a workload share.
+    pub fn numbers(&self, count: u64, lanes: u32) -> impl Iterator<Item = u64> + use<> {
+        (u64::from(self.number)..count).step_by(lanes as usize)
+    }
+
     /// `call`, bounded by the lane's timeout.
     pub async fn within<T>(
         &self,
