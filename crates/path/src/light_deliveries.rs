@@ -25,7 +25,7 @@ const MAX_TIME_MS: u64 = 600_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LightDeliverySettings {
-    /// Times in ms after the first packet behind a pause, at each of which up to 1500 bytes leave; `delivery_trace` has what is beyond.
+    /// Times in ms after the first packet behind a pause, at each of which up to 1500 bytes leave; packets beyond the last wait for `delivery_trace`.
     #[serde(rename = "light_deliveries", skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(max = MAX_TIME_MS)), extend("default_help" = "none"))]
     pub times: Option<Vec<u64>>,

@@ -36,9 +36,15 @@ Exit status:
 @click.argument("run_a", type=click.Path(path_type=Path))
 @click.argument("run_b", type=click.Path(path_type=Path))
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable.")
-@click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail if this is shown; repeatable.")
+@click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="CONDITION",
+    help='Fail if this is shown: "p95(rtt) worse by 10%"; repeatable.',
+)
 @click.option("--require-answer", is_flag=True, help="Fail also if a condition is inconclusive.")
-@click.option("--why", is_flag=True, help="Say what each change is made of, and at which packet the runs part.")
+@click.option("--why", is_flag=True, help="Show what each change is made of, and the packet at which the runs diverge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/2.")
 @click.option(
     "--junit", type=_FILE, metavar="FILE",

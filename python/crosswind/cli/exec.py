@@ -32,7 +32,7 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 @click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="Number of times to run the command.")
 @click.option(
-    "--round-trips", is_flag=True, help="Then run it over three more delays, and say how many round trips it takes."
+    "--round-trips", is_flag=True, help="Also run it over three more delays, and show how many round trips it takes."
 )
 @program_options
 def command(*, client: tuple[str, ...], repetitions: int, round_trips: bool, **given: Any) -> int:

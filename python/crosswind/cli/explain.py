@@ -21,17 +21,23 @@ _ROWS = 40
 
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
-@click.option("--cell", type=click.IntRange(0), metavar="N", help="Only of cell N, as `crosswind show` counts them.")
-@click.option("--repetition", type=click.IntRange(0), metavar="N", help="Only of repetition N of each cell, from 0.")
+@click.option(
+    "--cell", type=click.IntRange(0), metavar="N", help="Explain cell N alone, as `crosswind show` counts them."
+)
+@click.option(
+    "--repetition", type=click.IntRange(0), metavar="N", help="Explain repetition N of each cell alone, from 0."
+)
 @click.option(
     "--slowest",
     type=click.IntRange(1, 200),
     metavar="N",
-    help=f"The N slowest exchanges, or longest connections. Default: {_SLOWEST}.",
+    help=f"Explain the N slowest exchanges, or longest connections. Default: {_SLOWEST}.",
 )
-@click.option("--message", type=click.IntRange(0), metavar="N", help="Exchange N of a cell, from 0.")
-@click.option("--connection", type=click.IntRange(0), metavar="N", help="Connection N of a program, from 0.")
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page instead.")
+@click.option("--message", type=click.IntRange(0), metavar="N", help="Explain exchange N of a cell, from 0.")
+@click.option("--connection", type=click.IntRange(0), metavar="N", help="Explain connection N of a program, from 0.")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an HTML page instead."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 def command(
     *,

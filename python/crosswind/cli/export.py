@@ -17,8 +17,10 @@ from crosswind.errors import UsageError
     metavar="FILE.zip",
     help="Write the run, its report and its description as an RO-Crate.",
 )
-@click.option("--author", "authors", multiple=True, metavar="NAME", help="An author, as `Name (ORCID)`; repeatable.")
-@click.option("--licence", metavar="NAME|URL", help="The data's licence, as `CC-BY-4.0` or an address.")
+@click.option(
+    "--author", "authors", multiple=True, metavar="NAME", help="Add an author, as `Name (ORCID)`; repeatable."
+)
+@click.option("--licence", metavar="NAME|URL", help="Set the data's licence, as `CC-BY-4.0` or an address.")
 @click.option("--zenodo", is_flag=True, help="Add a .zenodo.json.")
 def command(
     *, run: Path | None, crate: Path | None, authors: tuple[str, ...], licence: str | None, zenodo: bool

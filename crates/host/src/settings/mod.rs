@@ -103,7 +103,7 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400_000_000_000_u64))]
     pub tcp_user_timeout_ns: Option<u64>,
-    /// After how much idle time TCP probes the other end, and again until there is an answer: nine probes without one end the connection (`SO_KEEPALIVE`, whole seconds). 0 probes never.
+    /// After how much idle time TCP probes the other end, and again until there is an answer: nine probes without one end the connection (`SO_KEEPALIVE`, whole seconds). 0 is never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32_767_000_000_000_u64))]
     pub tcp_keep_alive_ns: Option<u64>,
@@ -139,7 +139,7 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "16MiB"))]
     pub quic_stream_window_bytes: Option<u32>,
-    /// The same of all streams of a connection together.
+    /// How many bytes of all streams of a connection together a QUIC receiver takes before its program has read any (RFC 9000, section 4.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "64MiB"))]
     pub quic_connection_window_bytes: Option<u32>,
@@ -147,11 +147,11 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "6MiB"))]
     pub http2_stream_window_bytes: Option<u32>,
-    /// The same of all streams of a connection together.
+    /// How many bytes of all streams of a connection together an end of HTTP/2 takes before its program has read any (RFC 9113, section 6.9).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_CONNECTION_WINDOW, max = MAX_BUFFER), extend("default_help" = "15MiB"))]
     pub http2_connection_window_bytes: Option<u32>,
-    /// How often what the kernel knows of each TCP socket is kept, such as its congestion window (`TCP_INFO`); else it is kept once, at the end.
+    /// How often the state of each TCP socket is recorded, such as its congestion window (`TCP_INFO`); without it once, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("default_help" = "never"))]
     pub sample_tcp_ns: Option<u64>,

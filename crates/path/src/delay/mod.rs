@@ -84,8 +84,8 @@ pub struct DelaySettings {
         extend("unit" = "probability", "default_help" = "0; 1 with reorder_gap")
     )]
     pub reorder_share: Option<Probability>,
-    /// Behind a packet that overtook, so many less one do not; then `reorder_share` says which is the next. With it alone, every packet of
-    /// this number overtakes.
+    /// After a packet that overtakes, the next one to overtake is at least this many packets later; `reorder_share` says which. Without a
+    /// share, one in this many packets overtakes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_GAP), extend("default_help" = "1"))]
     pub reorder_gap: Option<u64>,

@@ -178,7 +178,7 @@ pub struct QueueSettings {
         "only_with" = {"key": "discipline", "value": ["pie"]}
     ))]
     pub burst_allowance: Option<Duration>,
-    /// How many times as probable a mark of L4S is as the square root of a drop.
+    /// How many times as large the probability of a mark of L4S is as the square root of that of a drop.
     #[serde(rename = "dualpi2_coupling", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100), extend(
         "default_help" = "2",
