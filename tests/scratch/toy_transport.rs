@@ -1,7 +1,7 @@
 //! A toy: TCP under another name.
 
 use crate::tcp::Tcp;
-use crate::{Call, Connection, Features, Listener, Settings, Transport};
+use crate::{Call, Connecting, Features, Listener, Settings, Transport};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -25,12 +25,7 @@ impl Transport for Toy {
         Tcp.listen(address, settings)
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Tcp.connect(server, settings, timeout)
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg, flows};
+use crosswind_attribution::{Attribution, Hosts, Leg, flows};
 use crosswind_ledger::{Headers, HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -65,8 +65,7 @@ fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant
     let sorted = start.elapsed();
     let mut pieces = 0;
     for &(side, written, received) in legs {
-        let leg =
-            Leg { side, client_port: 40_000, written, received, bytes: 100, carried: Carried::Unknown, alone: true };
+        let leg = Leg { side, client_port: 40_000, written, received, bytes: 100, position: None, alone: true };
         pieces += black_box(attribution.leg(leg)).len();
     }
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;

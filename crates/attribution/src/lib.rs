@@ -23,7 +23,7 @@ pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
 pub use walk::Window;
 
-use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
+use crosswind_ledger::{HttpEnd, PacketRecord, Position, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
@@ -73,35 +73,10 @@ pub struct Leg {
     pub received: Instant,
     /// Its size, without what transports add.
     pub bytes: u64,
-    /// Which bytes of its connection it has.
-    pub carried: Carried,
+    /// Which bytes of its connection it has, with what transports add; none where they are to be found by time.
+    pub position: Option<Position>,
     /// Whether it is the only one in flight on its connection.
     pub alone: bool,
-}
-
-/// Which bytes of its connection a message has, with what transports add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carried {
-    /// They are to be found by time.
-    Unknown,
-    /// Those of a connection of TCP.
-    Bytes {
-        /// How many were written before it.
-        start: u64,
-        /// How many were when it had been.
-        end: u64,
-    },
-    /// Those of a stream of QUIC or HTTP/2, or over HTTP/1.1 of an exchange, the first being 1.
-    Stream {
-        /// Which.
-        stream: u64,
-        /// How many bytes the stream has before it; none where its size says so.
-        start: Option<u64>,
-        /// How many bytes the stream has up to its end; none where the message is all of it.
-        end: Option<u64>,
-    },
-    /// A datagram of QUIC: how many its connection has sent before it.
-    Datagram(u64),
 }
 
 /// The connections of a packet table.

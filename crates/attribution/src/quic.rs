@@ -6,8 +6,8 @@
 use crate::bytes::ByteStream;
 use crate::links::Links;
 use crate::trail::Place;
-use crate::{Carried, Hosts, Leg, Part, Trail};
-use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
+use crate::{Hosts, Leg, Part, Trail};
+use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 use std::collections::HashMap;
@@ -153,10 +153,10 @@ impl<'a> QuicConnection<'a> {
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
         let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links };
-        match leg.carried {
-            Carried::Stream { stream, start, end } => walk.stream(stream, start, end, trail),
-            Carried::Datagram(number) => walk.datagram(number, trail),
-            Carried::Unknown | Carried::Bytes { .. } => walk.unnumbered(trail),
+        match leg.position {
+            Some(Position::Stream { stream, start, end }) => walk.stream(stream, start, end, trail),
+            Some(Position::Datagram(number)) => walk.datagram(number, trail),
+            None | Some(Position::Bytes { .. }) => walk.unnumbered(trail),
         }
     }
 

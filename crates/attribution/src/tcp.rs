@@ -4,8 +4,8 @@ use crate::bytes::ByteStream;
 use crate::http::{Http, Opened};
 use crate::links::Links;
 use crate::trail::Place;
-use crate::{Carried, Hosts, Leg, Part, Trail};
-use crosswind_ledger::{Headers, HttpEnd, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
+use crate::{Hosts, Leg, Part, Trail};
+use crosswind_ledger::{Headers, HttpEnd, PacketRecord, Position, TCP_ACK, TCP_PSH, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::ops::Range;
@@ -180,12 +180,12 @@ impl<'a> Connection<'a> {
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let (half, other) = (self.half(leg.side), self.half(leg.side.opposite()));
-        let own = match leg.carried {
+        let own = match leg.position {
             // Where another end counted, as of a proxy's, time tells.
-            Carried::Bytes { start, end } if end > start && end <= half.bytes.sent() => {
+            Some(Position::Bytes { start, end }) if end > start && end <= half.bytes.sent() => {
                 Some(std::iter::once(start..end).collect())
             }
-            Carried::Stream { stream, .. } => self.http_bytes(leg.side, stream, leg.received),
+            Some(Position::Stream { stream, .. }) => self.http_bytes(leg.side, stream, leg.received),
             _ => None,
         };
         let done = match &own {
@@ -367,10 +367,10 @@ impl<'a> Connection<'a> {
     /// for two round trips.
     fn is_probe(&self, half: &Half<'a>, leg: Leg, send: usize) -> bool {
         let sent = &half.sends[send];
-        let was_written = match leg.carried {
-            Carried::Bytes { start, .. } => sent.end > start,
-            Carried::Stream { .. } => self.http[leg.side as usize].is_some(),
-            Carried::Unknown | Carried::Datagram(_) => leg.alone,
+        let was_written = match leg.position {
+            Some(Position::Bytes { start, .. }) => sent.end > start,
+            Some(Position::Stream { .. }) => self.http[leg.side as usize].is_some(),
+            None | Some(Position::Datagram(_)) => leg.alone,
         };
         let acks = half.acks_until(sent.packet.entered);
         let last = acks.last().map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
@@ -391,7 +391,7 @@ impl<'a> Connection<'a> {
         if let Some((why, opened)) = http.held(write, promptness) {
             return Written::Held(why, opened);
         }
-        let Carried::Stream { stream, .. } = leg.carried else { return Written::Earlier };
+        let Some(Position::Stream { stream, .. }) = leg.position else { return Written::Earlier };
         if !http.begins(write, stream) {
             return Written::Earlier;
         }

@@ -1,10 +1,10 @@
 //! Legs over tables of packets that are written by hand, with exact answers; and over any table: pieces are the leg, whatever the
 //! packets are.
 
-use crosswind_attribution::{Attribution, Carried, Flow, Hosts, Leg, Part, Piece, flows};
+use crosswind_attribution::{Attribution, Flow, Hosts, Leg, Part, Piece, flows};
 use crosswind_ledger::{
-    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TCP_PSH, TcpOptions, UDP,
-    Verdict,
+    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, Position, QuicLog, TCP, TCP_ACK, TCP_PSH,
+    TcpOptions, UDP, Verdict,
 };
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
@@ -94,7 +94,7 @@ impl Wire {
             written: at(written),
             received: at(received),
             bytes,
-            carried: Carried::Unknown,
+            position: None,
             alone,
         };
         let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
@@ -157,19 +157,19 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     wire.syns();
     wire.data(10_000, 0, 100, true);
     wire.data(15_000, 100, 100, true);
-    let leg = |received, carried| {
+    let leg = |received, position| {
         let (side, client_port, written, alone) = (Side::Forward, PORT, at(10_000), false);
-        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, carried, alone };
+        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, position, alone };
         let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, at(10_000), at(received));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
     };
     // The server reads the first when the second has arrived as well.
-    let first = Carried::Bytes { start: 0, end: 100 };
+    let first = Some(Position::Bytes { start: 0, end: 100 });
     assert_eq!(leg(18_000, first), [(Part::PropagationForward, 1000), (Part::ServerHost, 7000)]);
-    assert_eq!(leg(18_000, Carried::Unknown)[1..], [(Part::PropagationForward, 1000), (Part::ServerHost, 2000)]);
+    assert_eq!(leg(18_000, None)[1..], [(Part::PropagationForward, 1000), (Part::ServerHost, 2000)]);
     // Bytes that were never sent.
-    assert_eq!(leg(11_000, Carried::Bytes { start: 0, end: 150 }), [(Part::Unknown, 1000)]);
+    assert_eq!(leg(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(Part::Unknown, 1000)]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
             written: at(10_000),
             received: at(13_000),
             bytes: 2000,
-            carried: Carried::Unknown,
+            position: None,
             alone: true,
         };
         let hosts = Hosts { send_buffer, ..HOSTS };
@@ -282,7 +282,7 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
         written: at(10_000),
         received: at(15_000),
         bytes,
-        carried: Carried::Unknown,
+        position: None,
         alone: true,
     };
     let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg(2900));
@@ -352,7 +352,7 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
             written: at(10_000),
             received: at(13_000),
             bytes: 1500,
-            carried: Carried::Stream { stream: 1, start: None, end: None },
+            position: Some(Position::Stream { stream: 1, start: None, end: None }),
             alone: false,
         };
         let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).leg(leg);
@@ -509,7 +509,7 @@ proptest! {
     ) {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        let leg = Leg { side, client_port: PORT, written, received, bytes, carried: Carried::Unknown, alone };
+        let leg = Leg { side, client_port: PORT, written, received, bytes, position: None, alone };
         let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
     }
@@ -533,8 +533,8 @@ proptest! {
     ) {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        let carried = Carried::Stream { stream, start: None, end: None };
-        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, carried, alone: false };
+        let position = Some(Position::Stream { stream, start: None, end: None });
+        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, position, alone: false };
         let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
         let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, HOSTS);
         assert_is_whole(&attribution.leg(leg), written, received);

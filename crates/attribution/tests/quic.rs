@@ -1,7 +1,7 @@
 //! Legs over QUIC whose packets are written by hand, with exact answers; and over any packets: pieces are the leg.
 
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part};
-use crosswind_ledger::{DropCause, Headers, HttpEnd, PacketRecord, QuicLog, QuicSpace, UDP, Verdict};
+use crosswind_attribution::{Attribution, Hosts, Leg, Part};
+use crosswind_ledger::{DropCause, Headers, HttpEnd, PacketRecord, Position, QuicLog, QuicSpace, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
 use crosswind_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -127,7 +127,7 @@ impl Wire {
             written: at(written),
             received: at(received),
             bytes,
-            carried: Carried::Stream { stream: 0, start: None, end: Some(end) },
+            position: Some(Position::Stream { stream: 0, start: None, end: Some(end) }),
             alone: false,
         })
     }
@@ -205,7 +205,7 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
         written: at(12_000),
         received: at(13_000),
         bytes: 90,
-        carried: Carried::Stream { stream: 4, start: None, end: None },
+        position: Some(Position::Stream { stream: 4, start: None, end: None }),
         alone: false,
     };
     assert_eq!(wire.pieces(other), [FLIGHT]);
@@ -262,10 +262,10 @@ proptest! {
     fn pieces_are_the_leg_whatever_the_packets_are(
         mut packets in prop::collection::vec((0_u64..40_000, any::<bool>(), prop::bool::weighted(0.8), frames()), 0..50),
         forward: bool, written in 0_u64..40_000, took in 1_u64..20_000, bytes in 0_u64..1000,
-        carried in prop_oneof![
-            Just(Carried::Unknown),
-            (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Carried::Stream { stream, start: None, end }),
-            (0_u64..5).prop_map(Carried::Datagram),
+        position in prop_oneof![
+            Just(None),
+            (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Some(Position::Stream { stream, start: None, end })),
+            (0_u64..5).prop_map(|number| Some(Position::Datagram(number))),
         ],
         alone: bool,
     ) {
@@ -276,6 +276,6 @@ proptest! {
         }
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, carried, alone });
+        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone });
     }
 }

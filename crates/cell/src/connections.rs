@@ -1,9 +1,10 @@
 //! What the time of connections of programs was spent on.
 
 use crate::CellError;
+use crate::pieces::ConnectionPiece;
 use crate::spent::ns;
 use crate::table::write_table;
-use crosswind_attribution::{Flow, Hosts, Part, Piece, flows};
+use crosswind_attribution::{Flow, Hosts, Part, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, PacketRecord, Row, TCP};
 use crosswind_path::Side;
@@ -134,40 +135,6 @@ impl Row for ConnectionPart {
     ];
 }
 
-/// A piece of a connection's time.
-#[derive(Debug)]
-pub struct ConnectionPiece {
-    connection: u64,
-    piece: Piece,
-}
-
-impl Row for ConnectionPiece {
-    const TABLE: &'static str = "connection_pieces.arrow";
-
-    const COLUMNS: &'static [Column<Self>] = &[
-        Column::required("connection", U64(|row| Some(row.connection)), "Number of the connection."),
-        Column::required("from_ns", Time(|row| Some(row.piece.from)), "When it began."),
-        Column::required("to_ns", Time(|row| Some(row.piece.to)), "When it ended, and the next one began."),
-        Column::required("part", Text(|row| Some(row.piece.part.name())), "What it was spent on: a part."),
-        Column::required("place", Text(|row| Some(row.piece.place.name())), "Where: client, server or path."),
-        Column::optional(
-            "direction",
-            Text(|row| row.piece.packet.map(|packet| packet.side.name())),
-            "Direction of the packet that it is about, or of the first one.",
-        ),
-        Column::optional(
-            "index",
-            U64(|row| row.piece.packet.map(|packet| packet.index)),
-            "Position of that packet in its direction.",
-        ),
-        Column::required(
-            "count",
-            U32(|row| Some(row.piece.count)),
-            "Of a timer, how often it had expired in a row; else 0.",
-        ),
-    ];
-}
-
 /// Writes what the time of each connection was spent on. Programs had ended at `end`.
 pub fn write_connections(
     directory: &Path,
@@ -181,7 +148,7 @@ pub fn write_connections(
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
     let pieces = |row: &mut ConnectionRow| {
         let (connection, pieces) = (row.connection, std::mem::take(&mut row.flow.pieces));
-        pieces.into_iter().map(move |piece| ConnectionPiece { connection, piece })
+        pieces.into_iter().map(move |piece| ConnectionPiece::new(connection, piece))
     };
     let pieces: Vec<_> = rows.iter_mut().flat_map(pieces).collect();
     write_table(directory, &rows, zero)?;

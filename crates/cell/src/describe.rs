@@ -1,9 +1,10 @@
 //! The catalogue: everything that a cell can be, and everything that it prints, as the program itself knows it.
 
 use crate::check::Answer;
-use crate::connections::{ConnectionPart, ConnectionPiece, ConnectionRow};
+use crate::connections::{ConnectionPart, ConnectionRow};
 use crate::event::Event;
-use crate::spent::{NumberedPiece, Spent};
+use crate::pieces::{ConnectionPiece, ExchangePiece};
+use crate::spent::Spent;
 use crate::{Flow, PathSection};
 use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, FlowInterval, PacketRecord, Row};
@@ -40,7 +41,7 @@ pub struct Catalogue {
     flow_intervals: &'static [Column<FlowInterval>],
     spent: &'static [Column<Spent>],
     tcp: &'static [Column<TcpSample>],
-    pieces: &'static [Column<NumberedPiece>],
+    pieces: &'static [Column<ExchangePiece>],
     connections: &'static [Column<ConnectionRow>],
     connection_parts: &'static [Column<ConnectionPart>],
     connection_pieces: &'static [Column<ConnectionPiece>],

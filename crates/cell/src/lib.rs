@@ -13,8 +13,8 @@ mod flows;
 mod foreseen;
 pub mod network;
 mod own_drops;
-
 pub mod peer;
+mod pieces;
 mod processor_time;
 mod result;
 mod run;

@@ -1,12 +1,11 @@
 //! What the time of each exchange was spent on.
 
-use crate::{Cell, CellError, table::write_table};
-use crosswind_attribution::{Attribution, Carried, Hosts, Leg, Part, Piece, Place, with_parts};
+use crate::{Cell, CellError, pieces::ExchangePiece, table::write_table};
+use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, Place, with_parts};
 use crosswind_host::{Qdisc, Readback};
-use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
-use crosswind_ledger::{Column, HttpEnd, PacketRecord, QuicLog, Row};
+use crosswind_ledger::Values::{Length, U64};
+use crosswind_ledger::{Column, HttpEnd, PacketRecord, Position, QuicLog, Row};
 use crosswind_path::Side;
-use crosswind_transport::Position;
 use crosswind_units::{Duration, Instant};
 use crosswind_workload::{Measured, PageObject, Sample, SetupTimes, TrafficPattern};
 use std::collections::HashMap;
@@ -49,40 +48,6 @@ impl Row for Spent {
 #[allow(clippy::unnecessary_wraps)] // as columns take it
 pub const fn ns(length: Duration) -> Option<i64> {
     Some(length.as_nanos() as i64)
-}
-
-/// A piece of an exchange's time.
-#[derive(Debug)]
-pub struct NumberedPiece {
-    exchange: u64,
-    piece: Piece,
-}
-
-impl Row for NumberedPiece {
-    const TABLE: &'static str = "pieces.arrow";
-
-    const COLUMNS: &'static [Column<Self>] = &[
-        Column::required("exchange", U64(|row| Some(row.exchange)), "Number of the exchange."),
-        Column::required("from_ns", Time(|row| Some(row.piece.from)), "When it began."),
-        Column::required("to_ns", Time(|row| Some(row.piece.to)), "When it ended, and the next one began."),
-        Column::required("part", Text(|row| Some(row.piece.part.name())), "What it was spent on: a part."),
-        Column::required("place", Text(|row| Some(row.piece.place.name())), "Where: client, server or path."),
-        Column::optional(
-            "direction",
-            Text(|row| row.piece.packet.map(|packet| packet.side.name())),
-            "Direction of the packet that it is about: which was in the path, was sent again, or had to wait.",
-        ),
-        Column::optional(
-            "index",
-            U64(|row| row.piece.packet.map(|packet| packet.index)),
-            "Position of that packet in its direction.",
-        ),
-        Column::required(
-            "count",
-            U32(|row| Some(row.piece.count)),
-            "Of a timer, how often it had expired in a row; else 0.",
-        ),
-    ];
 }
 
 /// What is known of a cell's packets.
@@ -128,7 +93,7 @@ pub fn write_spent(
     let mut all = Vec::new();
     for sample in measured.samples.iter().filter(|sample| kept.binary_search(&sample.exchange).is_ok()) {
         let pieces = of(sample).unwrap_or_default();
-        all.extend(pieces.into_iter().map(|piece| NumberedPiece { exchange: sample.exchange, piece }));
+        all.extend(pieces.into_iter().map(|piece| ExchangePiece::new(sample.exchange, piece)));
     }
     write_table(directory, &parts, zero)?;
     write_table(directory, &all, zero)
@@ -246,7 +211,7 @@ fn pieces(
             written,
             received,
             bytes,
-            carried: carried(sample.positions[side as usize]),
+            position: sample.positions[side as usize],
             alone: traffic.alone,
         }),
         None => attribution.exchange(None, written, received),
@@ -325,19 +290,10 @@ fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, rec
         return vec![piece(sent, received, Part::Unknown, Place::Client)];
     };
     let leg = |side, written, received, bytes| {
-        let carried = carried(object.position);
-        attribution.leg(Leg { side, client_port, written, received, bytes, carried, alone: false })
+        let position = object.position;
+        attribution.leg(Leg { side, client_port, written, received, bytes, position, alone: false })
     };
     [leg(Side::Forward, sent, asked, 1), leg(Side::Reverse, asked, received, object.bytes)].concat()
-}
-
-fn carried(position: Option<Position>) -> Carried {
-    match position {
-        Some(Position::Bytes { start, end }) => Carried::Bytes { start, end },
-        Some(Position::Stream { stream, start, end }) => Carried::Stream { stream, start, end },
-        Some(Position::Datagram(number)) => Carried::Datagram(number),
-        None => Carried::Unknown,
-    }
 }
 
 /// The steps of setting up a connection, which was done at `done`.

@@ -5,6 +5,7 @@
 //! - [`FlowCounter`]: what became of the packets of each flow over time.
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
 //! - [`HttpRecorder`]: which bytes of a connection each request and response of HTTP has.
+//! - [`Position`]: which bytes of its connection a message has, with what transports add.
 //! - [`QuicLog`]: what QUIC packets are made of, as their sender says.
 //! - [`Table`], [`Capture`]: `*.arrow` and `*.pcapng`. A table's columns are declared beside its row ([`Row`]).
 //! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
@@ -19,6 +20,7 @@ mod headers;
 mod histogram;
 mod http;
 mod payload;
+mod position;
 mod quic;
 mod record;
 mod stream;
@@ -36,6 +38,7 @@ pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP
 pub use histogram::{TimeHistogram, TimeReport};
 pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
 pub use payload::PayloadClock;
+pub use position::Position;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 pub use record::{DropCause, PacketRecord, Verdict};
 pub use stream::{Recorder, Sink, SinkReport};

@@ -1,8 +1,12 @@
 //! What a transport is: listeners, connections, their streams, and the two halves of a stream.
 
 use crate::{Call, Features, Settings, SocketReadback, TransportError};
+use crosswind_ledger::Position;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Setting up a connection.
+pub type Connecting<'a> = Call<'a, Box<dyn Connection>>;
 
 /// A way to carry messages.
 pub trait Transport: Send + Sync {
@@ -24,12 +28,7 @@ pub trait Transport: Send + Sync {
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>>;
 
     /// Sets up a connection, within `timeout`, which then also bounds every later call on it.
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>>;
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a>;
 }
 
 /// Waits for connections.
@@ -109,36 +108,6 @@ pub trait Connection: Send {
 
     /// The socket's settings, as the kernel has them.
     fn readback(&self) -> Result<SocketReadback, TransportError>;
-}
-
-/// Where a message is among the bytes of its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// On a connection that is one stream of bytes.
-    Bytes {
-        /// How many bytes were before it.
-        start: u64,
-        /// How many there were when it had been written.
-        end: u64,
-    },
-    /// On a stream of QUIC or HTTP/2; over HTTP/1.1 an exchange, the first of a connection being 1.
-    Stream {
-        /// Which.
-        stream: u64,
-        /// How many bytes of the stream were before it; none where its size says so.
-        start: Option<u64>,
-        /// How many bytes the stream has up to its end; none where the message is all that the stream has.
-        end: Option<u64>,
-    },
-    /// A datagram of QUIC: how many this end has sent before it.
-    Datagram(u64),
-}
-
-impl Position {
-    /// All of a stream.
-    pub const fn whole_stream(stream: u64) -> Self {
-        Self::Stream { stream, start: None, end: None }
-    }
 }
 
 /// A stream of messages. Each of its two directions can be used by a thread or task of its own.

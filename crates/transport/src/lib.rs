@@ -24,7 +24,7 @@ mod udp;
 mod websocket;
 mod webtransport;
 
-pub use api::{Connection, Listener, Phases, Position, Purpose, Receiver, Sender, Stream, Transport};
+pub use api::{Connecting, Connection, Listener, Phases, Purpose, Receiver, Sender, Stream, Transport};
 pub use error::{Outcome, TransportError};
 pub use features::{Carrier, Features, Streams};
 pub use http::HttpEnds;

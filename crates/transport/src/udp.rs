@@ -4,8 +4,8 @@
 use crate::error::failed;
 use crate::settings::is_answered;
 use crate::{
-    Call, Carrier, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
-    Stream, Transport, TransportError,
+    Call, Carrier, Connecting, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback,
+    SocketSettings, Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -50,12 +50,7 @@ impl Transport for Udp {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(async move {
             let socket = open(server, &settings.socket)?;
             socket.connect(&server.into()).map_err(failed("cannot connect"))?;

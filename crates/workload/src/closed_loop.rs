@@ -4,8 +4,9 @@ use crate::Sample;
 use crate::exchange::{Exchange, Trace};
 use crate::lane::{Lane, exchange};
 use crate::message;
+use crosswind_ledger::Position;
 use crosswind_transport::driver::Bound;
-use crosswind_transport::{Connection, Position, Purpose, Stream, TransportError};
+use crosswind_transport::{Connection, Purpose, Stream, TransportError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! The rows of the tables: exchanges, and the objects that pages are made of.
 
+use crosswind_ledger::Position;
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
 use crosswind_ledger::{Column, Row, ns_between};
-use crosswind_transport::{Outcome, Position};
+use crosswind_transport::Outcome;
 use crosswind_units::Instant;
 
 /// One exchange. What did not happen is `None`.

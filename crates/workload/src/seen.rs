@@ -1,7 +1,7 @@
 //! What the server saw of exchanges, to be added to what their clients know.
 
 use crate::exchange::Trace;
-use crosswind_transport::Position;
+use crosswind_ledger::Position;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 

@@ -5,10 +5,11 @@ use super::endpoint::{Connected, Endpoint, client_endpoint, connect, server_endp
 use crate::error::failed;
 use crate::runtime::handshaking::Handshaking;
 use crate::{
-    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Position, Purpose, Receiver, Resumption,
+    Call, Carrier, Connecting, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption,
     Sender, Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
+use crosswind_ledger::Position;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -122,12 +123,7 @@ impl<S: Session> Transport for Over<S> {
         Call::done(Server::<S>::listen(address, settings, self.features.datagram))
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(ClientConnection::<S>::connect(server, settings, timeout, self.features.datagram))
     }
 }

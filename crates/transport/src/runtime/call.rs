@@ -5,6 +5,9 @@ use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+/// What polling returns that gives nothing back but that it is done.
+pub(crate) type PollDone = Poll<Result<(), TransportError>>;
+
 /// A call that is in progress, or that was done at once. The latter needs no allocation, which shows in the round trip of a
 /// short message.
 #[must_use = "nothing happens unless it is awaited"]

@@ -3,10 +3,12 @@
 use super::handshaking::Handshaking;
 use super::shared::{Role, Shared};
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::tcp::nonblocking::SocketHandle;
 use crate::tcp::sockets::Written;
-use crate::{Call, Connection, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crate::{Call, Connection, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::{Buf, Bytes};
+use crosswind_ledger::Position;
 use std::future::Future;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
@@ -14,24 +16,19 @@ use tokio::io::ReadBuf;
 /// What a protocol does on such a connection. A call that was dropped before it was ready may be followed by any other.
 pub(crate) trait Duplex: Send + 'static {
     /// Sends `message`: takes it out once it need not be given again, and flushes.
-    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>)
-    -> Poll<Result<(), TransportError>>;
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone;
 
     /// Says that nothing more will be sent.
-    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>>;
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone;
 
     /// Receives one message; without boundaries, as many bytes as fit into `into`.
-    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), TransportError>>;
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone;
 
     /// Receives what there is; nothing at the orderly end.
-    fn poll_receive_some(
-        &mut self,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), TransportError>>;
+    fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone;
 
     /// The orderly end.
-    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>>;
+    fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone;
 
     /// What is left to be done after the orderly end.
     fn after_close(self) -> impl Future<Output = ()> + Send

@@ -3,6 +3,7 @@
 use super::pipe::Pipe;
 use super::polling_session::Moved;
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::runtime::single_stream::{Duplex, poll_part, put_message};
 use crate::runtime::tasks::Tasks;
 use crate::settings::Payload as Kind;
@@ -155,7 +156,7 @@ impl End {
     }
 
     /// Sends what there is to send, where the other end is now.
-    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         if let Pipe::Polling(polling) = &mut self.pipe
             && let Some(Moved { socket, received, unsent }) = polling.take_moved()
         {
@@ -248,11 +249,7 @@ impl End {
 }
 
 impl Duplex for End {
-    fn poll_send(
-        &mut self,
-        context: &mut Context<'_>,
-        message: &mut Option<&[u8]>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone {
         if let Some(message) = message.take() {
             self.emit(message)?;
         }
@@ -260,28 +257,24 @@ impl Duplex for End {
     }
 
     /// Leaves the session: nothing more is sent or received.
-    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         self.session.close();
         ignore_end(ready!(self.poll_flush(context)))?;
         if self.over.is_some() { self.pipe.poll_finish(context).map(ignore_end) } else { Poll::Ready(Ok(())) }
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         let message = ready!(self.poll_message(context))?;
         Poll::Ready(put_message(&message, into))
     }
 
-    fn poll_receive_some(
-        &mut self,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         self.rest = ready!(poll_part(|| self.poll_message(context), into))?;
         Poll::Ready(Ok(()))
     }
 
     /// Leaves the session, and ends the pipe in an orderly way.
-    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         self.session.close();
         ignore_end(ready!(self.poll_flush(context)))?;
         self.pipe.poll_close(context).map(ignore_end)

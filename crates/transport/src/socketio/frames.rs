@@ -3,6 +3,7 @@
 use crate::error::Outcome;
 use crate::quic::endpoint::{self, ABORTED, Connected};
 use crate::quic::session::Session;
+use crate::runtime::call::PollDone;
 use crate::webtransport::session::{OpenSession, session_error};
 use crate::{Phases, TransportError};
 use bytes::{Buf, BytesMut};
@@ -51,7 +52,7 @@ impl Frames {
             .map_err(|e| TransportError::with("cannot send", Outcome::Error, e.to_string()))
     }
 
-    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         while !self.unsent.is_empty() {
             let written = ready!(Pin::new(&mut self.sender).poll_write(context, &self.unsent));
             let written = written.map_err(|e| error("cannot send", &e))?;
@@ -90,7 +91,7 @@ impl Frames {
         }
     }
 
-    pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         ready!(self.poll_flush(context))?;
         // It fails when it has been finished before.
         let _ = self.sender.finish();

@@ -16,7 +16,9 @@ use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::websocket::{Socket, max_message_bytes};
 use crate::webtransport::session::{OpenSession, accept_session, opening_error, session_error};
-use crate::{Call, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver};
+use crate::{
+    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+};
 use crosswind_socketio::{Carrier, Handshake, Joined, Session};
 use end::End;
 use frames::Frames;
@@ -69,12 +71,7 @@ impl Transport for OverWebSocket {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(driver::within(timeout, "cannot connect", connect_websocket(server, settings)))
     }
 }
@@ -100,12 +97,7 @@ impl Transport for OverWebTransport {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(driver::within(timeout, "cannot connect", connect_webtransport(server, settings, timeout)))
     }
 }

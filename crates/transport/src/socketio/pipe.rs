@@ -3,6 +3,7 @@
 use super::frames::Frames;
 use super::polling_session::PollingPipe;
 use crate::TransportError;
+use crate::runtime::call::PollDone;
 use crate::websocket::Socket;
 use crosswind_socketio::Payload;
 use std::task::{Context, Poll, ready};
@@ -18,7 +19,7 @@ pub(super) enum Pipe {
 
 impl Pipe {
     /// Waits until a payload can be sent.
-    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_ready(context),
             Self::WebTransport(_) | Self::Polling(_) => Poll::Ready(Ok(())),
@@ -38,7 +39,7 @@ impl Pipe {
     }
 
     /// Sends what was taken.
-    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_flush(context),
             Self::WebTransport(frames) => frames.poll_flush(context),
@@ -59,7 +60,7 @@ impl Pipe {
     }
 
     /// Tells the other end that nothing more will be sent.
-    pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_finish(context),
             Self::WebTransport(frames) => frames.poll_finish(context),
@@ -71,7 +72,7 @@ impl Pipe {
     }
 
     /// The orderly end.
-    pub(super) fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_close(context),
             Self::WebTransport(frames) => frames.poll_finish(context),

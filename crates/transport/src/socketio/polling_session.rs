@@ -2,6 +2,7 @@
 
 use crate::TransportError;
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::websocket::Socket;
 use crosswind_socketio::{Handshake, Kind as MessageKind, MessageDecoder, Packet, Payload};
 use std::collections::{HashMap, VecDeque};
@@ -286,7 +287,7 @@ impl PollingPipe {
         Ok(())
     }
 
-    pub(super) fn poll_flush(&mut self, context: &Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(super) fn poll_flush(&mut self, context: &Context<'_>) -> PollDone {
         let mut state = self.session.lock();
         if state.closed || state.unsent_bytes <= BUFFER_SIZE {
             return Poll::Ready(Ok(()));

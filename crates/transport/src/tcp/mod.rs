@@ -8,9 +8,10 @@ use crate::error::failed;
 use crate::tcp::sockets::{Watched, Written};
 use crate::tcp::totals::TcpTotals;
 use crate::{
-    Call, Connection, Features, Listener, Phases, Position, Purpose, Receiver, Sender, Settings, SocketReadback,
+    Call, Connecting, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback,
     SocketSettings, Stream, Transport, TransportError,
 };
+use crosswind_ledger::Position;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -43,12 +44,7 @@ impl Transport for Tcp {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(async move {
             let before = Instant::now();
             let stream = connect(server, &settings.socket, timeout)?;

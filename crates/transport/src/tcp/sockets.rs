@@ -1,9 +1,8 @@
 //! What the kernel knows of each TCP socket: at the end of its connection, and in between whenever it is asked.
 
-use crate::Position;
 use crosswind_host::{Clock, TcpInfo, tcp_info};
 use crosswind_ledger::Values::{Length, Text, Time, U8, U16, U32, U64};
-use crosswind_ledger::{Column, Row};
+use crosswind_ledger::{Column, Position, Row};
 use crosswind_units::Instant;
 use socket2::{SockRef, Socket};
 use std::os::fd::AsFd;

@@ -5,9 +5,12 @@ pub(crate) mod handshake;
 mod stream;
 
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::runtime::single_stream::{Duplex, SingleStream, Socket};
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
-use crate::{Call, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver};
+use crate::{
+    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,12 +53,7 @@ impl Transport for Tls {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(driver::within(timeout, "cannot connect", connect(server, settings)))
     }
 }
@@ -93,11 +91,7 @@ impl Listener for TlsListener {
 }
 
 impl Duplex for TlsStream {
-    fn poll_send(
-        &mut self,
-        context: &mut Context<'_>,
-        message: &mut Option<&[u8]>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone {
         let what = "cannot send";
         while let Some(rest) = message.filter(|rest| !rest.is_empty()) {
             match ready!(Pin::new(&mut *self).poll_write(context, rest)) {
@@ -109,11 +103,11 @@ impl Duplex for TlsStream {
         Pin::new(self).poll_flush(context).map_err(handshake::failed(what))
     }
 
-    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         Pin::new(self).poll_shutdown(context).map_err(handshake::failed("cannot finish sending"))
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         while into.remaining() > 0 {
             let before = into.filled().len();
             ready!(self.poll_receive_some(context, into))?;
@@ -124,15 +118,11 @@ impl Duplex for TlsStream {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_receive_some(
-        &mut self,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         Pin::new(self).poll_read(context, into).map_err(handshake::failed("cannot receive"))
     }
 
-    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         TlsStream::poll_close(self, context).map_err(handshake::failed("cannot close"))
     }
 

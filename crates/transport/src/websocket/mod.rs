@@ -8,11 +8,14 @@ pub(crate) use server::Upgrade;
 pub(crate) use socket::{Io, Socket, max_message_bytes};
 
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::runtime::single_stream::{self, Duplex, SingleStream, poll_part, put_message};
 use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
-use crate::{Call, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver};
+use crate::{
+    Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
+};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
@@ -24,77 +27,51 @@ use tokio_tungstenite::tungstenite::Message;
 /// What runs over TLS (ALPN): the upgrade is HTTP's.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-/// The set-up is TCP's round trip and that of the upgrade request.
-const FEATURES: Features =
-    Features { driver: Driver::Reactor, setup_round_trips: 2, text: true, shares_connection: true, ..Features::PLAIN };
+/// WebSocket over TCP, or over TLS.
+pub struct WebSocket {
+    name: &'static str,
+    summary: &'static str,
+    secure: bool,
+}
 
 /// The transport `websocket`.
-pub struct WebSocket;
-
+pub static WEBSOCKET: WebSocket =
+    WebSocket { name: "websocket", summary: "Messages over WebSocket in cleartext.", secure: false };
 /// The transport `wss`.
-pub struct Wss;
+pub static WSS: WebSocket = WebSocket { name: "wss", summary: "Messages over WebSocket in TLS 1.3.", secure: true };
 
 impl Transport for WebSocket {
     fn name(&self) -> &'static str {
-        "websocket"
+        self.name
     }
 
     fn summary(&self) -> &'static str {
-        "Messages over WebSocket in cleartext."
+        self.summary
     }
 
     fn features(&self) -> Features {
-        FEATURES
+        Features {
+            driver: Driver::Reactor,
+            secure: self.secure,
+            // TCP 1, TLS 1, the upgrade request 1.
+            setup_round_trips: if self.secure { 3 } else { 2 },
+            text: true,
+            shares_connection: true,
+            ..Features::PLAIN
+        }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Call::new(async move { listen(address, settings, None) })
+        Call::new(async move {
+            let acceptor = if self.secure { Some(handshake::acceptor(settings, &[PROTOCOL])?) } else { None };
+            let listening = Listening::new(address, settings)?;
+            Ok(Box::new(WebSocketListener { listening, acceptor, settings: settings.clone() }) as Box<dyn Listener>)
+        })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(driver::within(timeout, "cannot connect", connect(server, settings, false)))
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
+        Call::new(driver::within(timeout, "cannot connect", connect(server, settings, self.secure)))
     }
-}
-
-impl Transport for Wss {
-    fn name(&self) -> &'static str {
-        "wss"
-    }
-
-    fn summary(&self) -> &'static str {
-        "Messages over WebSocket in TLS 1.3."
-    }
-
-    fn features(&self) -> Features {
-        Features { secure: true, setup_round_trips: 3, ..FEATURES }
-    }
-
-    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Call::new(async move { listen(address, settings, Some(handshake::acceptor(settings, &[PROTOCOL])?)) })
-    }
-
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(driver::within(timeout, "cannot connect", connect(server, settings, true)))
-    }
-}
-
-fn listen(
-    address: SocketAddr,
-    settings: &Settings,
-    acceptor: Option<TlsAcceptor>,
-) -> Result<Box<dyn Listener>, TransportError> {
-    let listening = Listening::new(address, settings)?;
-    Ok(Box::new(WebSocketListener { listening, acceptor, settings: settings.clone() }))
 }
 
 async fn connect(server: SocketAddr, settings: &Settings, secure: bool) -> Result<Box<dyn Connection>, TransportError> {
@@ -176,11 +153,7 @@ impl End {
 }
 
 impl Duplex for End {
-    fn poll_send(
-        &mut self,
-        context: &mut Context<'_>,
-        message: &mut Option<&[u8]>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone {
         if let Some(bytes) = *message {
             ready!(self.socket.poll_ready(context))?;
             self.socket.start_send(to_message(bytes, self.kind)?)?;
@@ -189,25 +162,21 @@ impl Duplex for End {
         self.socket.poll_flush(context)
     }
 
-    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         self.socket.poll_finish(context)
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         let message = ready!(self.poll_message(context))?;
         Poll::Ready(put_message(&message, into))
     }
 
-    fn poll_receive_some(
-        &mut self,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), TransportError>> {
+    fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone {
         self.rest = ready!(poll_part(|| self.poll_message(context), into))?;
         Poll::Ready(Ok(()))
     }
 
-    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         self.socket.poll_close(context)
     }
 }

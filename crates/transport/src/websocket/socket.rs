@@ -2,6 +2,7 @@
 
 use super::errors::{close_code, error};
 use crate::error::Outcome;
+use crate::runtime::call::PollDone;
 use crate::{Settings, TransportError};
 use futures_util::{Sink, Stream};
 use std::pin::Pin;
@@ -69,7 +70,7 @@ impl Socket {
     }
 
     /// Waits until a message can be sent.
-    pub(crate) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(crate) fn poll_ready(&mut self, context: &mut Context<'_>) -> PollDone {
         Pin::new(&mut self.stream).poll_ready(context).map_err(|e| error("cannot send", &e))
     }
 
@@ -79,7 +80,7 @@ impl Socket {
     }
 
     /// Sends what was taken.
-    pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         ready!(Pin::new(&mut self.stream).poll_flush(context)).map_err(|e| error("cannot send", &e))?;
         // A server's tungstenite writes its last Close frame without flushing, so that TLS may still keep it.
         Pin::new(self.stream.get_mut()).poll_flush(context).map_err(|e| error("cannot send", &Error::Io(e)))
@@ -118,7 +119,7 @@ impl Socket {
     }
 
     /// Sends a Close frame: nothing more will be sent.
-    pub(crate) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(crate) fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         if !std::mem::replace(&mut self.finished, true) && !self.closed {
             let frame = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::from_static("") };
             self.start_send(Message::Close(Some(frame)))?;
@@ -127,7 +128,7 @@ impl Socket {
     }
 
     /// The closing handshake, and the orderly end of what is below. The server is the one to close TCP first (section 7.1.1).
-    pub(crate) fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    pub(crate) fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         // Whatever fails here, receiving says why.
         let _ = ready!(self.poll_finish(context));
         while let Some(received) = ready!(Pin::new(&mut self.stream).poll_next(context)) {

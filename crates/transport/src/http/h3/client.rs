@@ -7,10 +7,9 @@ use crate::http::body::{Received, Unsent};
 use crate::http::request::{Length, Requests};
 use crate::quic::endpoint::{self, Connected};
 use crate::runtime::tasks::Tasks;
-use crate::{
-    Call, Connection, Outcome, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError,
-};
+use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
+use crosswind_ledger::Position;
 use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
 use h3_quinn::{OpenStreams, RecvStream, SendStream};

@@ -12,7 +12,7 @@ use super::request::Requests;
 use crate::error::failed;
 use crate::quic::endpoint::{client_endpoint, connect, server_endpoint};
 use crate::runtime::driver::within;
-use crate::{Call, Carrier, Connection, Features, Listener, Resumption, Settings, Transport};
+use crate::{Call, Carrier, Connecting, Connection, Features, Listener, Resumption, Settings, Transport};
 use client::Client;
 use server::Server;
 use std::net::SocketAddr;
@@ -46,12 +46,7 @@ impl Transport for Http3 {
         Call::done(listen())
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(async move {
             let requests = Requests::new(settings, server, true, false)?;
             let endpoint = client_endpoint(server, settings)?;

@@ -10,9 +10,8 @@ use crate::http::request::{Length, Requests};
 use crate::runtime::tasks::Tasks;
 use crate::settings::Http2Windows;
 use crate::tcp::nonblocking::SocketHandle;
-use crate::{
-    Call, Connection, Outcome, Phases, Position, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError,
-};
+use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use crosswind_ledger::Position;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};

@@ -15,7 +15,7 @@ use super::request::Requests;
 use crate::runtime::driver::within;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
-use crate::{Call, Connection, Features, Listener, Outcome, Phases, Settings, Transport, TransportError};
+use crate::{Call, Connecting, Connection, Features, Listener, Outcome, Phases, Settings, Transport, TransportError};
 use client::{Client, Established};
 use recording::{End, Recording};
 use server::Server;
@@ -104,12 +104,7 @@ impl Transport for Http {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>> {
+    fn connect<'a>(&'a self, server: SocketAddr, settings: &'a Settings, timeout: Duration) -> Connecting<'a> {
         Call::new(within(timeout, "cannot connect", async move {
             let client = self.start_client(server, settings).await?;
             Ok(Box::new(client) as Box<dyn Connection>)

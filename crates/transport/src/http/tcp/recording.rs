@@ -2,9 +2,8 @@
 //! handed something.
 
 use super::Version;
-use crate::Position;
 use crosswind_host::Clock;
-use crosswind_ledger::{HttpEnd, HttpRecorder};
+use crosswind_ledger::{HttpEnd, HttpRecorder, Position};
 use crosswind_units::Instant;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
