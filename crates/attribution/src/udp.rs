@@ -60,7 +60,8 @@ impl<'a> Datagrams<'a> {
             let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
             let at = sent.entered;
             let [own, other] = [&self.ways[side as usize], &self.ways[side.opposite() as usize]];
-            let arrived = other.last_arrival(at);
+            // On a path that takes no time, what was sent at this moment is no cause.
+            let arrived = other.last_arrival_of_earlier(at);
             let before = own.before(sent);
             let here = Place::sender(side);
             step = match (before, arrived) {
@@ -106,6 +107,11 @@ impl<'a> Way<'a> {
 
     fn last_arrival(&self, until: Instant) -> Option<(Instant, &'a PacketRecord)> {
         self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)].last().copied()
+    }
+
+    fn last_arrival_of_earlier(&self, until: Instant) -> Option<(Instant, &'a PacketRecord)> {
+        let arrived = &self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)];
+        arrived.iter().rev().find(|(_, packet)| packet.entered < until).copied()
     }
 
     fn before(&self, packet: &PacketRecord) -> Option<&'a PacketRecord> {

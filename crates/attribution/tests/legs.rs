@@ -447,6 +447,21 @@ fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
     assert_eq!(asked(true), [sent.clone(), sent.clone(), sent]);
 }
 
+#[test]
+fn datagrams_that_cross_on_a_path_that_takes_no_time_are_not_each_others_cause() {
+    let mut wire = Wire::default();
+    let datagram = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
+    for (us, side, arrives) in
+        [(0, Side::Forward, false), (300, Side::Forward, true), (300, Side::Reverse, true), (310, Side::Forward, true)]
+    {
+        wire.add(side, us, arrives, datagram);
+        let packet = wire.packets.last_mut().unwrap();
+        (packet.due, packet.spent) = (packet.entered, TimeSpent::default());
+        packet.left = packet.left.map(|_| packet.entered);
+    }
+    assert_eq!(spent(&wire.packets, 0), [[(Part::DatagramLoss, 300), (Part::ClientHost, 10)]]);
+}
+
 /// A connection that loses its first segment of two, and then waits for its window: as its capture has it from the packet `first` on.
 fn captured_from(first: usize) -> Vec<Flow> {
     let mut wire = Wire::default();
