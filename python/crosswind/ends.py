@@ -1,7 +1,7 @@
 """Which programs are the client and the server of a cell, and on which clock, by its JSON (docs/cell-protocol.md)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 EMULATOR = "tun"
 """The `path.backend` of cells whose packets pass through the emulator, which keeps records of them."""
@@ -11,10 +11,18 @@ NETWORK = "network"
 
 _ENDS = ("client", "server")
 
+Place: TypeAlias = tuple[str | int, ...]
+"""Where something is in a cell: `("flows", 0, "workload", "client")`."""
+
 
 def runs_programs(cell: Mapping[str, Any]) -> bool:
     """Whether a cell has the workload `program`, whose client and server do not follow the peer protocol."""
     return bool(_workload(cell).get("kind") == "program")
+
+
+def has_programs(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell runs programs that no peer is: as its workload, or as a flow beside it."""
+    return runs_programs(cell) or any(runs_programs(flow) for flow in cell.get("flows", ()))
 
 
 def is_virtual(cell: Mapping[str, Any]) -> bool:
@@ -30,11 +38,17 @@ def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:
     return {end: str(workload[end]["name"]) for end in _ENDS if workload.get(end)}
 
 
-def commands_of(cell: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The argument lists of its programs or its peers, by end."""
-    workload = _workload(cell)
-    given = {end: workload[end] for end in _ENDS if workload.get(end)}
-    return {end: list(value if runs_programs(cell) else value["command"]) for end, value in given.items()}
+def commands_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
+    """The argument lists of its programs and its peers, by their place in it."""
+    commands: dict[Place, list[str]] = {}
+    flows: list[tuple[Place, Mapping[str, Any]]] = [
+        (("flows", number, "workload"), flow["workload"]) for number, flow in enumerate(cell.get("flows", ()))
+    ]
+    for place, workload in [(("workload",), _workload(cell)), *flows]:
+        for end in filter(workload.get, _ENDS):
+            is_program = workload.get("kind") == "program"
+            commands[(*place, end)] = list(workload[end] if is_program else workload[end]["command"])
+    return commands
 
 
 def _workload(cell: Mapping[str, Any]) -> Mapping[str, Any]:

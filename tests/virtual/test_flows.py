@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from conftest import requires
 from crosswind.analysis.flow_counts import INTERVAL_NS, jain
 from linux.lab import Object, ms
 from virtual.lab import VirtualCells, VirtualRun
@@ -141,6 +142,30 @@ def test_beside_a_program_a_flow_has_a_congestion_control_of_its_own(cells: Virt
     )
     assert (ran.directory / "client.out").read_text(encoding="utf-8") == "bbr\n"
     assert ran.result["flows"][0]["client_socket"]["congestion_control"] == "reno"
+
+
+def test_programs_run_beside_a_workload_until_their_flow_ends(cells: VirtualCells) -> None:
+    iperf3 = requires("iperf3")
+    server = [iperf3, "-s", "-p", "{port}"]
+    client = [iperf3, "-c", "{server}", "-p", "{port}", "-t", "60"]
+    ran = cells.run(
+        {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 50, "messages": 200},
+        forward=FAIR_LINK,
+        reverse=LINK,
+        flows=[
+            beside("iperf3", {"kind": "program", "client": client, "server": server}, stop_ns=s(3)),
+            beside("unheard", {"kind": "program", "client": [*client, "-B", "203.0.113.1"], "server": server}),
+        ],
+    )
+    stopped, unheard = ran.result["flows"]
+    assert (stopped["unfinished"], stopped["samples"]["rows"]) == (1, 0)
+    assert stopped["ended_ns"] == pytest.approx(s(3), abs=100_000)
+    assert "the client has terminated" in ran.text("flow-1/client.err")
+    assert delivered(ran)[1] > 2_500_000
+    assert (unheard["samples"]["rows"], unheard["samples"]["ok"]) == (1, 0)
+    assert [(warning["name"], warning["text"][:24]) for warning in ran.result["warnings"]] == [
+        ("flow_failed", "the flow unheard failed:")
+    ]
 
 
 @pytest.mark.parametrize("transport", ["tcp", "quic", "websocket", "http2"])

@@ -4,7 +4,7 @@ use crate::demand::Demand;
 use crate::flows::ports;
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
-use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement, netem};
+use crosswind_host::{Backend, ClientStreams, Family, HostClock, HostConfig, Placement, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
@@ -13,7 +13,7 @@ use crosswind_units::Seed;
 use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// The only schema that this version reads.
@@ -29,6 +29,8 @@ const MIN_MTU: u32 = 576;
 const MIN_MTU_IPV6: u32 = 1280;
 /// RFC 9000, section 14.1: the first datagrams have 1200 bytes, and with them go headers of UDP and IPv4. IPv6 always has room.
 const MIN_MTU_QUIC: u32 = 1200 + 8 + 20;
+/// What a guest's emulator is late by at most, where many packets leave at once: each reads the clock, which takes a nanosecond.
+const DELAY_ERROR_OF_GUESTS_NS: u64 = 100_000;
 /// What the length field of an IP packet holds.
 const MAX_MTU: u32 = 65_535;
 
@@ -163,6 +165,15 @@ impl Output {
     }
 }
 
+/// The budget. In virtual time, where a packet leaves within nanoseconds, a default for machines would hide what is wrong.
+fn read_budget(given: &Map<String, Value>, clock: HostClock) -> Result<Budget, SettingError> {
+    let mut budget = Budget::from_object(given).map_err(|error| error.within("budget"))?;
+    if clock == HostClock::Virtual && !given.contains_key("delay_error_p99_ns") {
+        budget.delay_error_p99_ns = DELAY_ERROR_OF_GUESTS_NS;
+    }
+    Ok(budget)
+}
+
 const fn default_seed() -> u64 {
     1
 }
@@ -218,11 +229,11 @@ impl Cell {
             schema: own.schema,
             id: own.id,
             seed: own.seed,
+            budget: read_budget(&budget, hosts.clock)?,
             host: hosts,
             workload,
             flows: Flow::read_all(flows, &path.facts(), own.deadline_ns)?,
             output: read_section("output", &output)?,
-            budget: Budget::from_object(&budget).map_err(|error| error.within("budget"))?,
             placement: read_lists("placement", placement)?,
             path,
             heartbeat_ns: own.heartbeat_ns,
@@ -248,7 +259,8 @@ impl Cell {
     }
 
     fn has_programs(&self) -> bool {
-        self.workload.connections().is_none() || self.workload.peers().any()
+        let flows = self.flows.iter().map(|flow| &flow.workload);
+        self.workload.peers().any() || flows.chain([&self.workload]).any(|workload| workload.connections().is_none())
     }
 
     fn has_congestion_control_of_hosts(&self, flow: &Flow) -> bool {

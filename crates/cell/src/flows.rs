@@ -2,14 +2,17 @@
 
 use crate::result::SampleCounts;
 use crate::{Cell, CellError};
-use crosswind_host::{HostConfig, Testbed, Threads};
+use crosswind_host::{HostConfig, HostError, Testbed, Threads};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::{Settings, SocketReadback};
 use crosswind_units::{Duration, Instant, Seed};
-use crosswind_workload::{Context, Ending, Measured, PathFacts, Progress, Sample, TrafficPattern, WorkloadConfig};
+use crosswind_workload::{
+    Context, Ending, Measured, PathFacts, Progress, Sample, TrafficPattern, Warning, WorkloadConfig,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
 /// What the server of the first flow listens on; those of the others follow.
@@ -117,12 +120,16 @@ impl Flow {
             return Err(SettingError::new("workload", "has a peer, which runs only as the workload of a cell", hint));
         }
         if workload.connections().is_none() {
-            let hint = "give a kind of workload that has a transport";
-            return Err(SettingError::new(
-                "workload.kind",
-                "is program, which runs only as the workload of a cell",
-                hint,
-            ));
+            if congestion_control.is_some() {
+                let hint =
+                    "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
+                return Err(SettingError::new(
+                    "congestion_control",
+                    "is set, and a flow of programs has that of the hosts",
+                    hint,
+                ));
+            }
+            check_programs(&workload).map_err(|error| error.within("workload"))?;
         }
         Ok(Self { name, count, start_ns, spread_ns, stop_ns, congestion_control, workload })
     }
@@ -132,6 +139,28 @@ impl Flow {
         let hosts = HostConfig { congestion_control: self.congestion_control.clone(), ..HostConfig::default() };
         self.spread_ns > 0 || self.workload.is_random() || hosts.is_random()
     }
+}
+
+/// Refuses programs beside a workload whose packets could not be told from those of others, and files that nobody brings back.
+fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
+    if workload.setting("port").is_some_and(Value::is_number) {
+        let hint = "leave it out: {port} in the commands is the flow's own";
+        return Err(SettingError::new("port", "is set, and each flow has one of its own", hint));
+    }
+    for end in ["client", "server"] {
+        let arguments =
+            || workload.setting(end).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        if !arguments().any(|argument| argument.contains("{port}")) {
+            let hint =
+                "both commands of a flow have {port} in them, because its packets are told apart by the server's port";
+            return Err(SettingError::new(end, "has no {port}", hint));
+        }
+        if arguments().any(|argument| argument.contains("{output}")) {
+            let hint = "only programs that are the workload of a cell have files that come back";
+            return Err(SettingError::new(end, "has {output}, and runs beside a workload", hint));
+        }
+    }
+    Ok(())
 }
 
 /// Where a workload says nothing else, it goes on for as long as its flow does.
@@ -195,6 +224,15 @@ pub struct Ran {
     pub samples: Vec<Sample>,
 }
 
+impl Ran {
+    /// Why it did nothing that it should, if so.
+    pub fn failure(&self) -> Option<Warning> {
+        let samples = &self.report.samples;
+        let error = samples.outcomes.first().filter(|_| samples.ok == 0)?.first_error.clone()?;
+        Some(Warning::FlowFailed { flow: self.report.name.clone(), error })
+    }
+}
+
 /// What flows run on.
 pub struct Ground<'a> {
     pub cell: &'a Cell,
@@ -237,6 +275,18 @@ impl Ground<'_> {
         Running { flows }
     }
 
+    /// Where programs of a flow write what they print.
+    fn output_of(&self, flow: &Flow, number: u16) -> Result<Option<PathBuf>, CellError> {
+        let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.workload.connections().is_none())
+        else {
+            return Ok(None);
+        };
+        let own = directory.join(format!("flow-{number}"));
+        let failed = |cause| HostError::new(format!("cannot make {}", own.display()), cause);
+        std::fs::create_dir(&own).map_err(failed)?;
+        Ok(Some(own))
+    }
+
     fn run(&self, flow: &Flow, number: u16, ending: &Ending, settings: Settings) -> Result<Ran, CellError> {
         let clock = self.testbed.clock;
         let at = |ns| self.zero + Duration::from_nanos(ns);
@@ -244,6 +294,7 @@ impl Ground<'_> {
         let progress = Progress::default();
         let mut measured = Measured::default();
         let mut began = None;
+        let output = self.output_of(flow, number)?;
         let chance = Seed(self.cell.seed).child("flows").word(number.into());
         let start_ns = flow.start_ns + chance % (flow.spread_ns + 1);
         if ending.wait_until(clock, at(start_ns)) {
@@ -256,7 +307,9 @@ impl Ground<'_> {
                         }
                     });
                 }
-                let context = Context::new(self.testbed, settings, &progress, self.threads).with_ending(ending, port);
+                let context = Context::new(self.testbed, settings, &progress, self.threads)
+                    .with_output(output.as_deref())
+                    .with_ending(ending, port);
                 let measured = flow.workload.run(&context);
                 // Whoever waits for its end need not wait any longer.
                 ending.end(clock.now());

@@ -250,6 +250,24 @@ impl Programs {
         Ok(())
     }
 
+    /// What asks a program to end (SIGTERM), from any thread.
+    pub fn stopper(&self, program: ProgramId) -> Result<impl Fn() + Send + use<>> {
+        let failed = |cause| HostError::new("cannot have a program stopped", cause);
+        let descriptor = descriptor_of(&self.started[program.0]).map_err(failed)?;
+        Ok(move || {
+            // SAFETY: a system call that takes numbers, and no information about the signal. An error means that it has ended.
+            let _ = unsafe {
+                libc::syscall(
+                    libc::SYS_pidfd_send_signal,
+                    descriptor.as_raw_fd(),
+                    libc::SIGTERM,
+                    std::ptr::null::<()>(),
+                    0,
+                )
+            };
+        })
+    }
+
     /// How a program ended, if it has.
     pub fn try_wait(&mut self, program: ProgramId) -> Result<Option<ExitStatus>> {
         self.started[program.0].try_wait().map_err(|e| HostError::new("cannot wait for a program", e))

@@ -16,7 +16,7 @@ const MAX_DELAY_ERROR_NS: u64 = 86_400_000_000_000;
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("varies" = false))]
 pub struct Budget {
-    /// Limit of the 99th percentile of packet lateness.
+    /// Limit of the 99th percentile of packet lateness; in virtual time 100 µs by default.
     #[schemars(range(min = MIN_DELAY_ERROR_NS, max = MAX_DELAY_ERROR_NS))]
     pub delay_error_p99_ns: u64,
     /// Largest share of time that the emulator may wait for a CPU.

@@ -134,6 +134,11 @@ impl<'a> Context<'a> {
         self
     }
 
+    /// Where the server of a flow listens, beside another workload.
+    pub(crate) fn port_of_flow(&self) -> Option<u16> {
+        self.ending.and(self.port)
+    }
+
     /// Whether its clients are to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.ending.is_some_and(|ending| ending.at().is_some())

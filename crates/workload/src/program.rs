@@ -11,7 +11,7 @@ use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
 use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Run, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
-use crosswind_host::program::ProgramId;
+use crosswind_host::program::{ProgramId, Programs};
 use crosswind_host::{ErrorKind, HostError};
 use crosswind_settings::SettingError;
 use crosswind_transport::{Carrier, Features, Outcome};
@@ -122,6 +122,9 @@ impl Run for Program {
         left_out.extend(returned.bring()?);
         let Facts { sample, client, server_ended, unnamed } =
             measured.map_err(|stopped| stopped.into_error(context))?;
+        if context.is_over() && !client.is_done() {
+            return Ok(Measured { unfinished: 1, ..Measured::default() });
+        }
         let (outcome, status) = (sample.outcome, client.status());
         let mut measured =
             Measured { samples: vec![sample], program: Some(ProgramEnd::from(status)), ..Measured::default() };
@@ -166,6 +169,10 @@ impl ClientEnd {
             Self::ByItself(status) | Self::AtItsTimeout(status) => status,
         }
     }
+
+    fn is_done(self) -> bool {
+        matches!(self, Self::ByItself(status) if status.success())
+    }
 }
 
 /// Why there is nothing to measure.
@@ -207,7 +214,10 @@ impl Program {
         sample.sent = Some(context.clock().now());
         let client = ends.start("client", &all_filled_in(&self.client))?;
         let programs = ends.running()?;
-        let ended = programs.wait(client, Duration::from_nanos(self.timeout_ns))?;
+        if let Some(ending) = context.ending {
+            ending.watch(Box::new(programs.stopper(client)?));
+        }
+        let ended = self.wait_for(client, programs, context)?;
         let now = context.clock().now();
         // What the server did before it was asked to end.
         let server_ended = server.map(|server| programs.try_wait(server)).transpose()?.flatten();
@@ -232,6 +242,29 @@ impl Program {
         Ok(Facts { sample, client, server_ended, unnamed })
     }
 
+    /// How the client ended by itself, or by SIGTERM with its flow; none of one that has to be ended.
+    fn wait_for(
+        &self,
+        client: ProgramId,
+        programs: &mut Programs,
+        context: &Context<'_>,
+    ) -> Result<Option<ExitStatus>, HostError> {
+        let deadline = Instant::now() + Duration::from_nanos(self.timeout_ns);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let limit = if context.ending.is_some() { left.min(GRACE) } else { left };
+            let ended = programs.wait(client, limit)?;
+            if ended.is_some() || limit == left || context.is_over() {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// The port of the server: a flow has one of its own.
+    fn port(&self, context: &Context<'_>) -> Option<u16> {
+        context.port_of_flow().or(self.port)
+    }
+
     /// Starts the server, and waits until it listens, or, where its port is not known, until it is likely to.
     fn start_server(
         &self,
@@ -241,13 +274,13 @@ impl Program {
     ) -> Result<ProgramId, Stopped> {
         let server = ends.start("server", arguments)?;
         let programs = ends.running()?;
-        let Some(port) = self.port else {
+        let Some(port) = self.port(context) else {
             check_running(programs.wait(server, HEAD_START)?)?;
             return Ok(server);
         };
         let deadline = Instant::now() + LISTEN_LIMIT;
         let is_open = || Ok(is_open(&[Carrier::Tcp, Carrier::Udp], port));
-        while !context.testbed.server.run(is_open)? {
+        while !context.testbed.server.run(is_open)? && !context.is_over() {
             let ended = programs.wait(server, LOOK_INTERVAL)?;
             check_running(ended)?;
             if ended.is_some() {
@@ -277,7 +310,7 @@ impl Program {
     fn filled_in(&self, text: &str, context: &Context<'_>, returned: &ReturnedFiles) -> String {
         let testbed = context.testbed;
         let (server, client) = (testbed.server_address.to_string(), testbed.client_address.to_string());
-        let port = self.port.map_or_else(|| "{port}".into(), |port| port.to_string());
+        let port = self.port(context).map_or_else(|| "{port}".into(), |port| port.to_string());
         let words = [("{server}", server.as_str()), ("{address}", &server), ("{client}", &client), ("{port}", &port)];
         let filled = words.into_iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));
         filled.replace(OUTPUT_WORD, &returned.place())

@@ -79,6 +79,11 @@ impl WorkloadConfig {
         &self.peers
     }
 
+    /// One of its settings, with its default filled in.
+    pub fn setting(&self, name: &str) -> Option<&Value> {
+        self.settings.get(name)
+    }
+
     /// Its settings as a peer is told them.
     pub fn settings_for_peers(&self) -> Map<String, Value> {
         let own = |(name, _): &(&String, &Value)| !Peers::names().contains(&name.as_str());

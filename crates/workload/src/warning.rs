@@ -73,6 +73,11 @@ pub enum Warning {
         more: usize,
     },
     DirectoryUnreadable(String),
+    /// No exchange of a flow beside the workload did what it should.
+    FlowFailed {
+        flow: String,
+        error: String,
+    },
     /// What a peer itself warns of.
     Peer(String),
 }
@@ -190,6 +195,7 @@ impl Warning {
                 format!("programs do not find the hosts by the names server and client: {reason}"),
                 Some("use {address} for the server's address"),
             ),
+            Self::FlowFailed { flow, error } => ("flow_failed", format!("the flow {flow} failed: {error}"), None),
             Self::ServerEnded(how) => ("server_ended", how.clone(), None),
             Self::OutputShortened { end, file, left_out_bytes } => (
                 "output_shortened",

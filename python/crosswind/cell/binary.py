@@ -1,5 +1,6 @@
 """The program `crosswind-cell`: where it is, and what placeholders in argument lists stand for on this machine."""
 
+import copy
 import difflib
 import json
 import os
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosswind.ends import commands_of, runs_programs
+from crosswind.ends import commands_of
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
@@ -91,13 +92,19 @@ def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[
 
 def with_ports(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
-    workload = cell.get("workload") or {}
     known = placeholders(binary)
-    filled: dict[str, Any] = {}
-    for end, command in commands_of(cell).items():
+    commands = commands_of(cell)
+    if not commands:
+        return cell
+    filled = copy.deepcopy(dict(cell))
+    for place, command in commands.items():
+        workload: Any = filled
+        for step in place[:-1]:
+            workload = workload[step]
         words = [_replaced(argument, known) for argument in command]
-        filled[end] = words if runs_programs(cell) else {**workload[end], "command": words}
-    return {**cell, "workload": {**workload, **filled}} if filled else cell
+        end = place[-1]
+        workload[end] = words if workload["kind"] == "program" else {**workload[end], "command": words}
+    return filled
 
 
 def _replaced(argument: str, known: Mapping[str, str]) -> str:

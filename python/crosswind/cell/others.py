@@ -28,23 +28,25 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
 
 def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     """Why the argument lists of a cell's programs cannot be meant, if so."""
-    for end, command in commands_of(cell).items():
-        has_port = bool(cell["workload"].get("port"))
-        misspelt = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell), has_port=has_port)
+    for place, command in commands_of(cell).items():
+        is_flow = len(place) > 2
+        of_peer = not is_flow and not runs_programs(cell)
+        has_port = is_flow or bool(cell["workload"].get("port"))
+        misspelt = misspelt_placeholder(command, binary, of_peer=of_peer, has_port=has_port)
         if misspelt is not None:
             word, meant = misspelt
+            key = ".".join(map(str, place))
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
-            return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is not a placeholder", hint)
+            return Refusal(key, f"{key} has {word}, which is not a placeholder", hint)
     return None
 
 
 def _not_found(cell: Mapping[str, Any]) -> Refusal | None:
-    """Why a cell of the workload `program` is refused: one of its programs is not on this machine."""
-    if not runs_programs(cell):
-        return None
-    for end, command in commands_of(cell).items():
-        if (obstacle := unrunnable(command[0])) is not None:
-            return Refusal(f"workload.{end}", obstacle.problem, obstacle.hint)
+    """Why a cell of the workload `program`, or with such a flow, is refused: a program is not on this machine."""
+    for place, command in commands_of(cell).items():
+        is_program = len(place) > 2 or runs_programs(cell)
+        if is_program and (obstacle := unrunnable(command[0])) is not None:
+            return Refusal(".".join(map(str, place)), obstacle.problem, obstacle.hint)
     return None
 
 

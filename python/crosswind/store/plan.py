@@ -16,7 +16,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, Self, overload
 
-from crosswind.ends import EMULATOR, NETWORK, is_virtual, peers_of, runs_programs
+from crosswind.ends import EMULATOR, NETWORK, has_programs, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.path_effect import PathEffect
 from crosswind.regular_files import read_regular
@@ -79,6 +79,11 @@ class PlannedCell:
     def runs_programs(self) -> bool:
         """Whether it runs programs that somebody else wrote."""
         return runs_programs(self.parameters)
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether it runs some, as its workload or as a flow beside it."""
+        return has_programs(self.parameters)
 
     @property
     def peers(self) -> dict[str, str]:

@@ -219,6 +219,13 @@ Keys of hops, changes and flows are not listed, and found by their names.
 """
 
 _FLOW_KEYS = {
+    **{
+        key.study: Setting(f"workload.{key.study}", type_of([key]), _help(key))
+        for workload in catalog().workloads.values()
+        if not workload.transports
+        for key in workload.keys
+        if SETTINGS[f"workload.{key.study}"].type.is_peer
+    },
     **{name: setting for setting in SETTINGS.values() if (name := setting.name) and _is_of_flows(setting)},
     **{setting.name: setting for setting in _settings(FLOW, catalog().flows.keys) if setting.name != "name"},
 }
@@ -228,8 +235,8 @@ VALUE_TYPES: Mapping[str, ValueType] = _Kinds()
 
 
 def kinds_of_flow() -> list[str]:
-    """The kinds of workload that run beside another: those that have a transport, which programs have not."""
-    return [kind for kind, workload in catalog().workloads.items() if workload.transports]
+    """The kinds of workload that run beside another."""
+    return list(catalog().workloads)
 
 
 def flow_settings() -> tuple[Setting, ...]:

@@ -79,12 +79,18 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
     """A flow as an option of a command line has it: a kind of workload, and options."""
     kind, *words = _words(text, label)
     if kind and kind not in kinds_of_flow():
-        message = f"{label}: {shown(kind)} does not run beside a workload"
-        hint = f'one of {", ".join(kinds_of_flow())} does, as in --beside "transfer --transport tcp --start 2s"'
+        message = f"{label}: {shown(kind)} is no kind of workload"
+        hint = (
+            f"it is one of {', '.join(kinds_of_flow())}; programs are a flow as in "
+            """--beside 'program --server "iperf3 -s -p {port}" -- iperf3 -c {server} -p {port}'"""
+        )
         raise StudyError(message, hint=hint)
     table: dict[str, Any] = {"kind": kind}
     at = 0
     while at < len(words):
+        if words[at] == "--" and kind == "program":
+            table["client"] = words[at + 1 :]
+            break
         option, equals, value = words[at].partition("=")
         if not option.startswith("--") or (not equals and at + 1 == len(words)):
             hint = 'as in --beside "transfer --transport tcp --start 2s"'

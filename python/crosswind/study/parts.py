@@ -35,6 +35,10 @@ from crosswind.units import UnitError
 
 MAX_CELLS = 100_000
 
+_PROGRAMS_OF_FLOW = (
+    'write client = ["iperf3", "-c", "{server}", "-p", "{port}"] and server = ["iperf3", "-s", "-p", "{port}"]'
+)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -177,12 +181,18 @@ def _check_flows(part: Part) -> None:
             if level.text not in kinds_of_flow():
                 message = f"the flow {flow.rpartition('.')[2]} is a {level.text}, which does not run beside a workload"
                 raise CellError(part.locations[f"{flow}.kind"], message, f"one of {', '.join(kinds_of_flow())} does")
-        takes = workload_keys(kind.levels[0].text).keys() | of_flow | {"kind"}
+        keys = workload_keys(kind.levels[0].text)
+        takes = keys.keys() | of_flow | {"kind"}
         for key in part.settings:
             if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
                 message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
-                listed = sorted(takes - {"kind", "client", "server"})
+                peers = {name for name, key in keys.items() if key.type is KeyType.PEER}
+                listed = sorted(takes - {"kind"} - peers)
                 raise CellError(part.locations[key], message, f"it takes {', '.join(listed)}")
+        for end in ("client", "server"):
+            if "client" in keys and keys["client"].type is not KeyType.PEER and f"{flow}.{end}" not in part.settings:
+                message = f"the flow {flow.rpartition('.')[2]} has no {end}"
+                raise CellError(part.location_of(f"{flow}.kind"), message, _PROGRAMS_OF_FLOW)
         _refuse_wrong_values(part, flow, kind.levels[0].text)
 
 
