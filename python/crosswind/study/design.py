@@ -88,8 +88,9 @@ class Study:
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
         """A study of a TOML text; `file` is named in errors. The quick variant is checked too. Raises: StudyError."""
         file = file or name
+        read = read_toml(text, file)
         origin = Origin.of_text(file, text)
-        document = _with_networks_read(read_toml(text, file), origin, Path(file).parent)
+        document = _with_networks_read(read, origin, Path(file).parent)
         origin = replace(origin, declared=document)
         study = cls.from_document(document, name=name, origin=origin)
         if study.table.quick:
