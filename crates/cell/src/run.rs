@@ -82,8 +82,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let ended = testbed.finish()?;
     let all_traffic = counters.read();
     let written = files.finish()?;
-    measured.warnings.extend(cell.foreseen());
-    measured.warnings.extend(flows.iter().filter_map(Ran::failure));
+    measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
     measured.warnings.extend(warnings(&ended, &written));
     measured.warnings.extend(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)));
     measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
