@@ -13,6 +13,7 @@ mod links;
 mod part;
 mod quic;
 mod tcp;
+mod tcp_half;
 mod trail;
 mod udp;
 mod unanswered;

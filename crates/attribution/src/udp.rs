@@ -105,13 +105,16 @@ impl<'a> Way<'a> {
         Self { sent, arrived }
     }
 
+    fn arrived_by(&self, until: Instant) -> &[(Instant, &'a PacketRecord)] {
+        &self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)]
+    }
+
     fn last_arrival(&self, until: Instant) -> Option<(Instant, &'a PacketRecord)> {
-        self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)].last().copied()
+        self.arrived_by(until).last().copied()
     }
 
     fn last_arrival_of_earlier(&self, until: Instant) -> Option<(Instant, &'a PacketRecord)> {
-        let arrived = &self.arrived[..self.arrived.partition_point(|&(at, _)| at <= until)];
-        arrived.iter().rev().find(|(_, packet)| packet.entered < until).copied()
+        self.arrived_by(until).iter().rev().find(|(_, packet)| packet.entered < until).copied()
     }
 
     fn before(&self, packet: &PacketRecord) -> Option<&'a PacketRecord> {

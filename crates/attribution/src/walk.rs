@@ -7,7 +7,8 @@
 //! here both hosts and the path are known, so that they are told for every wait.
 
 use crate::links::Links;
-use crate::tcp::{Connection, Half, INITIAL_WINDOW, SHORTEST_IDLE};
+use crate::tcp::{Connection, INITIAL_WINDOW};
+use crate::tcp_half::{Half, SHORTEST_IDLE, Segment};
 use crate::trail::{Piece, Place, Trail};
 use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
@@ -429,7 +430,7 @@ fn reach(half: &Half<'_>, hosts: Hosts) -> Vec<u32> {
     let mut most: VecDeque<(Instant, u64)> = VecDeque::new();
     let (mut recovered, mut initial, mut acks) = (0, initial, half.acks.iter().peekable());
     let mut acknowledged = 0;
-    let of = |segment: &crate::tcp::Segment<'_>| {
+    let of = |segment: &Segment<'_>| {
         let at = segment.packet.entered;
         while let Some(ack) = acks.next_if(|ack| ack.arrived <= at) {
             acknowledged = ack.acknowledged;

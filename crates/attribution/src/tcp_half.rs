@@ -1,0 +1,241 @@
+//! What one host of a TCP connection sent to the other: segments, acknowledgements, and what they say together.
+
+use crate::Hosts;
+use crate::bytes::ByteStream;
+use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+
+/// What Linux adds at least to a round trip for its retransmission timer, after which it takes a connection to be idle.
+pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
+
+/// What one host sent to the other.
+#[derive(Default)]
+pub struct Half<'a> {
+    /// Segments with data, in the order of entering the path.
+    pub sends: Vec<Segment<'a>>,
+    pub bytes: ByteStream,
+    /// Segments that arrived, in that order.
+    pub arrivals: Vec<u32>,
+    /// Acknowledgements as they arrived at the sender.
+    pub acks: Vec<Ack<'a>>,
+    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    pub before_idle: Vec<(u32, u64)>,
+    pub shortest_round_trip: Option<Duration>,
+    pub largest_segment: u64,
+    pub sack: bool,
+    /// Whether both SYNs are known. Without them nobody knows how windows are scaled, nor what was in flight before.
+    pub begun: bool,
+}
+
+pub struct Segment<'a> {
+    pub packet: &'a PacketRecord,
+    pub start: u64,
+    pub end: u64,
+    /// How far bytes had been sent before it.
+    pub after: u64,
+}
+
+impl Segment<'_> {
+    /// When it arrived; none if it was lost or damaged.
+    pub fn arrived(&self) -> Option<Instant> {
+        arrived(self.packet)
+    }
+}
+
+pub struct Ack<'a> {
+    pub packet: &'a PacketRecord,
+    pub arrived: Instant,
+    /// Bytes that are acknowledged, by it and all before it.
+    pub acknowledged: u64,
+    /// Up to where the receiver takes bytes.
+    pub edge: u64,
+}
+
+impl Ack<'_> {
+    /// Whether it says what has arrived beyond a gap.
+    pub const fn has_sack(&self) -> bool {
+        self.packet.headers.options.has_sack
+    }
+}
+
+/// When a packet arrived, if the host could use it.
+fn arrived(packet: &PacketRecord) -> Option<Instant> {
+    packet.left.filter(|_| packet.flipped_bit.is_none())
+}
+
+/// The position of the first sequence number that is known of a connection that began before: more may follow that are smaller.
+const SOMEWHERE: u64 = 1 << 32;
+
+/// Sequence numbers, modulo 2^32 (RFC 9293, 3.4), as positions that only grow.
+#[derive(Clone, Copy, Default)]
+struct Positions {
+    /// A sequence number and its position.
+    known: Option<(u32, u64)>,
+}
+
+impl Positions {
+    fn of(&mut self, sequence: u32) -> u64 {
+        let (number, position) = *self.known.get_or_insert((sequence, 0));
+        let distance = i64::from(sequence.wrapping_sub(number).cast_signed());
+        let found = position.saturating_add_signed(distance);
+        if found > position {
+            self.known = Some((sequence, found));
+        }
+        found
+    }
+}
+
+impl<'a> Half<'a> {
+    pub fn new(
+        packets: &[&'a PacketRecord],
+        side: Side,
+        own: Option<Headers>,
+        other: Option<Headers>,
+        hosts: Hosts,
+    ) -> Self {
+        let mut half = Self::default();
+        let mut positions = Positions::default();
+        if let Some(own) = own {
+            positions.of(own.sequence.wrapping_add(1));
+        } else {
+            let first = |it: &&PacketRecord| {
+                let headers = &it.headers;
+                let acknowledges = headers.flags & TCP_ACK != 0;
+                let known = if it.side == side { headers.sequence } else { headers.acknowledgement };
+                (it.side == side || acknowledges).then_some(known)
+            };
+            positions.known = packets.iter().find_map(first).map(|sequence| (sequence, SOMEWHERE));
+        }
+        half.begun = own.is_some() && other.is_some();
+        let said = [own, other].map(|syn| syn.map(|it| it.options).unwrap_or_default());
+        half.sack = said.iter().all(|options| options.sack_permitted);
+        half.add_segments(packets, side, positions);
+        half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
+        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
+        let Self { bytes, arrivals, sends, .. } = &mut half;
+        arrivals.sort_unstable_by_key(|&send| (sends[send as usize].arrived(), send));
+        bytes.follow_receiver(arrivals.iter().filter_map(|&send| {
+            let at = sends[send as usize].arrived()?;
+            let Segment { start, end, .. } = sends[send as usize];
+            Some((at, send as usize, start..end))
+        }));
+        // Windows are scaled only where both ends said so (RFC 7323, 2.2).
+        let shift = said[0].window_shift.and(said[1].window_shift).unwrap_or(0);
+        half.add_acks(packets, side, positions, shift);
+        half.shortest_round_trip = half.find_shortest_round_trip(hosts.promptness);
+        half.before_idle = half.follow_idle_times();
+        half
+    }
+
+    fn add_segments(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions) {
+        let of_side = packets.iter().filter(|it| it.side == side && it.headers.payload_bytes > 0);
+        for &packet in of_side {
+            // A copy is another chance to arrive.
+            if packet.copy > 0 {
+                if let (Some(send), Some(at)) = (self.send_of(packet), arrived(packet)) {
+                    let sent = &mut self.sends[send];
+                    if sent.arrived().is_none_or(|before| at < before) {
+                        sent.packet = packet;
+                    }
+                }
+                continue;
+            }
+            let start = positions.of(packet.headers.sequence);
+            let end = start + u64::from(packet.headers.payload_bytes);
+            let send = self.sends.len();
+            if send == 0 {
+                self.bytes.begin(start);
+            }
+            self.sends.push(Segment { packet, start, end, after: self.bytes.sent() });
+            self.bytes.add(send, start..end);
+        }
+    }
+
+    fn add_acks(&mut self, packets: &[&'a PacketRecord], side: Side, mut positions: Positions, shift: u8) {
+        let mut acks: Vec<(Instant, &PacketRecord)> = packets
+            .iter()
+            .filter(|it| it.side != side && it.headers.flags & TCP_ACK != 0)
+            .filter_map(|&it| Some((arrived(it)?, it)))
+            .collect();
+        acks.sort_by_key(|&(at, packet)| (at, packet.index));
+        let (mut acknowledged, mut edge) = (0, 0);
+        for (arrived, packet) in acks {
+            let headers = &packet.headers;
+            let shift = if headers.flags & TCP_SYN == 0 { shift.min(14) } else { 0 };
+            let position = positions.of(headers.acknowledgement);
+            acknowledged = acknowledged.max(position);
+            edge = edge.max(position + (u64::from(headers.window) << shift));
+            self.acks.push(Ack { packet, arrived, acknowledged, edge });
+        }
+    }
+
+    pub fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
+        self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
+    }
+
+    /// The segment that had arrived last by `until`, and when.
+    pub fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
+        let arrived = |send: u32| self.sends[send as usize].arrived();
+        let position = self.arrivals.partition_point(|&send| arrived(send) <= Some(until));
+        let &send = self.arrivals[..position].last()?;
+        Some((arrived(send)?, send as usize))
+    }
+
+    /// The acknowledgements that had arrived by `at`.
+    pub fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
+        &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
+    }
+
+    /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
+    fn find_shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
+        let of_ack = |ack: &Ack<'_>| {
+            let (at, send) = self.last_arrival(ack.packet.entered)?;
+            let prompt = ack.packet.entered.saturating_since(at) <= promptness;
+            prompt.then(|| ack.arrived.saturating_since(self.sends[send].packet.entered))
+        };
+        self.acks.iter().filter_map(of_ack).min()
+    }
+
+    /// The shortest that its retransmission timer may be.
+    pub fn shortest_timeout(&self) -> Duration {
+        SHORTEST_IDLE + self.shortest_round_trip.unwrap_or(Duration::ZERO)
+    }
+
+    /// Whether as much as with `send` was in flight before the connection was last idle.
+    pub fn was_larger_before_idle(&self, send: usize) -> bool {
+        let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
+        let before = self.before_idle[..until].last();
+        before.is_some_and(|&(_, most)| most >= self.in_flight(&self.sends[send]))
+    }
+
+    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    fn follow_idle_times(&self) -> Vec<(u32, u64)> {
+        let (mut most, mut before_idle) = (0, Vec::new());
+        let mut last: Option<Instant> = None;
+        let idle = self.shortest_timeout();
+        for (sent, send) in self.sends.iter().zip(0..) {
+            let at = sent.packet.entered;
+            let acknowledged = self.acks_until(at).last().map_or(0, |ack| ack.acknowledged);
+            let paused = last.is_some_and(|last| at.saturating_since(last) > idle);
+            if paused && acknowledged >= sent.after {
+                before_idle.push((send, most));
+            }
+            (last, most) = (Some(at), most.max(sent.end.saturating_sub(acknowledged)));
+        }
+        before_idle
+    }
+
+    /// What was in flight during the wait that ended with `send`, if it was all that had been written: the last segment before says
+    /// so, for a write that finds the buffer full pushes what it has written.
+    pub fn in_flight_as_written(&self, send: usize, promptness: Duration) -> Option<u64> {
+        let at = self.sends[send].packet.entered;
+        let mut earlier = self.sends[..send].iter().rev();
+        let before = earlier.find(|it| it.start >= it.after && at.saturating_since(it.packet.entered) > promptness)?;
+        (before.packet.headers.flags & TCP_PSH != 0).then(|| self.in_flight(before))
+    }
+
+    pub fn in_flight(&self, sent: &Segment<'_>) -> u64 {
+        sent.end.saturating_sub(self.acks_until(sent.packet.entered).last().map_or(0, |ack| ack.acknowledged))
+    }
+}
