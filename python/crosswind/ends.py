@@ -22,7 +22,7 @@ def runs_programs(cell: Mapping[str, Any]) -> bool:
 
 def has_programs(cell: Mapping[str, Any]) -> bool:
     """Whether a cell runs programs that no peer is: as its workload, or as a flow beside it."""
-    return runs_programs(cell) or any(runs_programs(flow) for flow in cell.get("flows", ()))
+    return bool(programs_of(cell))
 
 
 def is_virtual(cell: Mapping[str, Any]) -> bool:
@@ -39,16 +39,22 @@ def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:
 
 
 def commands_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
-    """The argument lists of its programs and its peers, by their place in it."""
-    commands: dict[Place, list[str]] = {}
-    flows: list[tuple[Place, Mapping[str, Any]]] = [
-        (("flows", number, "workload"), flow["workload"]) for number, flow in enumerate(cell.get("flows", ()))
-    ]
-    for place, workload in [(("workload",), _workload(cell)), *flows]:
-        for end in filter(workload.get, _ENDS):
-            is_program = workload.get("kind") == "program"
-            commands[(*place, end)] = list(workload[end] if is_program else workload[end]["command"])
-    return commands
+    """The argument lists of the programs and the peers of a cell. Keys: where each stands in it."""
+    peers: dict[Place, list[str]] = {("workload", end): list(_workload(cell)[end]["command"]) for end in peers_of(cell)}
+    return {**peers, **programs_of(cell)}
+
+
+def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
+    """Those of programs that are no peers: the workload's, and those of flows beside it."""
+    owners: list[tuple[Place, Mapping[str, Any]]] = [((), cell)]
+    owners += [(("flows", number), flow) for number, flow in enumerate(cell.get("flows", ()))]
+    return {
+        (*place, "workload", end): list(_workload(owner)[end])
+        for place, owner in owners
+        if runs_programs(owner)
+        for end in _ENDS
+        if _workload(owner).get(end)
+    }
 
 
 def _workload(cell: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -293,7 +293,7 @@ impl Cell {
             self.check_network()?;
         }
         self.check_mtu()?;
-        let port = self.workload.settings_for_peers().get("port").and_then(Value::as_u64);
+        let port = self.workload.setting("port").and_then(Value::as_u64);
         if port.is_some_and(|port| ports(self).into_iter().any(|own| u64::from(own) == port)) {
             let problem = "is that of a flow beside the program, whose servers listen on 7001 and the ports above it";
             return refuse("workload.port", problem, "take another port");

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswind.cell.binary import misspelt_placeholder
 from crosswind.cell.refusal import Refusal
-from crosswind.ends import commands_of, peers_of, runs_programs
+from crosswind.ends import commands_of, peers_of, programs_of
 from crosswind.peers.registry import PEERS, Obstacle
 
 
@@ -28,11 +28,11 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
 
 def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     """Why the argument lists of a cell's programs cannot be meant, if so."""
+    programs = programs_of(cell)
     for place, command in commands_of(cell).items():
-        is_flow = len(place) > 2
-        of_peer = not is_flow and not runs_programs(cell)
-        has_port = is_flow or bool(cell["workload"].get("port"))
-        misspelt = misspelt_placeholder(command, binary, of_peer=of_peer, has_port=has_port)
+        # A flow always has a port.
+        has_port = place[0] == "flows" or bool(cell["workload"].get("port"))
+        misspelt = misspelt_placeholder(command, binary, of_peer=place not in programs, has_port=has_port)
         if misspelt is not None:
             word, meant = misspelt
             key = ".".join(map(str, place))
@@ -43,9 +43,8 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
 
 def _not_found(cell: Mapping[str, Any]) -> Refusal | None:
     """Why a cell of the workload `program`, or with such a flow, is refused: a program is not on this machine."""
-    for place, command in commands_of(cell).items():
-        is_program = len(place) > 2 or runs_programs(cell)
-        if is_program and (obstacle := unrunnable(command[0])) is not None:
+    for place, command in programs_of(cell).items():
+        if (obstacle := unrunnable(command[0])) is not None:
             return Refusal(".".join(map(str, place)), obstacle.problem, obstacle.hint)
     return None
 

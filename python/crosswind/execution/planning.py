@@ -220,7 +220,7 @@ def missing_levels(
     finding: Declared, cells: Sequence[Cell], declared: Iterable[Declared], declared_cells: Sequence[Cell]
 ) -> list[str]:
     """As "path.delay 50ms", in the order of the study as it was declared. Args: declared: its findings."""
-    first = next((column for column in declared if column.table == finding.table), None)
+    first = next((other for other in declared if other.table == finding.table), None)
     about = _about(finding, cells)
     if first is None or not about:
         return []

@@ -189,8 +189,9 @@ def _check_flows(part: Part) -> None:
                 peers = {name for name, key in keys.items() if key.type is KeyType.PEER}
                 listed = sorted(takes - {"kind"} - peers)
                 raise CellError(part.locations[key], message, f"it takes {', '.join(listed)}")
-        for end in ("client", "server"):
-            if "client" in keys and keys["client"].type is not KeyType.PEER and f"{flow}.{end}" not in part.settings:
+        ends = () if catalog().workloads[kind.levels[0].text].transports else ("client", "server")
+        for end in ends:
+            if f"{flow}.{end}" not in part.settings:
                 message = f"the flow {flow.rpartition('.')[2]} has no {end}"
                 raise CellError(part.location_of(f"{flow}.kind"), message, _PROGRAMS_OF_FLOW)
         _refuse_wrong_values(part, flow, kind.levels[0].text)
