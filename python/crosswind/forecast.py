@@ -300,7 +300,7 @@ def _forecast(
 
 
 def _paced_packets_per_s(flow: Traffic, mtu_bytes: int) -> float:
-    """What a flow at a rate of its own sends, both ways; 0 of others."""
+    """Packets/s, in both directions together, of a flow that sends messages at a rate; 0 for other flows."""
     sizes = (flow.size_bytes or 0,) * 2 if flow.pattern == "streams" else (flow.request_bytes, flow.reply_bytes)
     packets = sum(max(1, math.ceil(size / (mtu_bytes - HEADER_BYTES))) for size in sizes)
     return (flow.rate_per_s or 0.0) * flow.streams * packets

@@ -1,4 +1,4 @@
-"""docs/path-oracles.md: a row for every key of the path, and tests that exist."""
+"""docs/path-oracles.md has a row for every key of the path, and the tests that it names exist."""
 
 import re
 from pathlib import Path

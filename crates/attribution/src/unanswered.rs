@@ -83,7 +83,7 @@ pub fn extend(flows: &mut [Flow], packets: &[PacketRecord], end: Instant) {
 }
 
 impl Flow {
-    /// What tells that another flow asks the same.
+    /// Flows with the same value are taken for the same question: asked by the same host, at the same port, in as many bytes.
     fn question(&self) -> (Side, u16, u64) {
         let server = if self.opened == Side::Forward { self.server_port } else { self.client_port };
         let sent = self.sent[self.opened as usize];

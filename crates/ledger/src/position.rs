@@ -12,11 +12,11 @@ pub enum Position {
     },
     /// On a stream of QUIC or HTTP/2; over HTTP/1.1 an exchange, the first of a connection being 1.
     Stream {
-        /// Which.
+        /// The number of the stream or the exchange.
         stream: u64,
-        /// How many bytes of the stream were before it; none where its size says so.
+        /// How many bytes the stream had before the message; none where only the size of the message is known.
         start: Option<u64>,
-        /// How many bytes the stream has up to its end; none where the message is all that the stream has.
+        /// How many bytes the stream has up to the end of the message; none where the message is the whole stream.
         end: Option<u64>,
     },
     /// A datagram of QUIC: how many this end has sent before it.

@@ -116,7 +116,7 @@ impl Change {
         of_side && !self.rows.is_empty()
     }
 
-    /// The keys that it ever sets in one direction.
+    /// The keys that the change sets in one direction, at any time.
     pub(crate) fn names(&self, side: Side) -> impl Iterator<Item = &String> {
         let of_trace = self.rows.first().filter(|_| self.has_trace(side)).map(|row| row.values.keys());
         self.side(side).keys().chain(of_trace.into_iter().flatten())
@@ -141,7 +141,7 @@ impl Change {
         (course, rows.collect())
     }
 
-    /// Whether a packet ever has a shorter delay in one direction because of it than one before; `base` is what there is without it.
+    /// Whether the change makes the delay shorter at any time, in one direction. `base`: the settings without the change.
     pub(crate) fn shortens_delay(&self, side: Side, base: &DirectionConfig) -> bool {
         let base = base.delay.delay.as_nanos();
         let (course, rows) = self.course(side, 0);

@@ -25,16 +25,18 @@ _ROWS = 40
     "--cell", type=click.IntRange(0), metavar="N", help="Explain cell N alone, as `crosswind show` counts them."
 )
 @click.option(
-    "--repetition", type=click.IntRange(0), metavar="N", help="Explain repetition N of each cell alone, from 0."
+    "--repetition", type=click.IntRange(0), metavar="N", help="Explain only repetition N of each cell; the first is 0."
 )
 @click.option(
     "--slowest",
     type=click.IntRange(1, 200),
     metavar="N",
-    help=f"Explain the N slowest exchanges, or longest connections. Default: {_SLOWEST}.",
+    help=f"Explain the N slowest exchanges or the N longest connections. Default: {_SLOWEST}.",
 )
-@click.option("--message", type=click.IntRange(0), metavar="N", help="Explain exchange N of a cell, from 0.")
-@click.option("--connection", type=click.IntRange(0), metavar="N", help="Explain connection N of a program, from 0.")
+@click.option("--message", type=click.IntRange(0), metavar="N", help="Explain exchange N of a cell; the first is 0.")
+@click.option(
+    "--connection", type=click.IntRange(0), metavar="N", help="Explain connection N of a program; the first is 0."
+)
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an HTML page instead."
 )

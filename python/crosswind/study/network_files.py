@@ -32,7 +32,7 @@ FILES_SCHEMA: tuple[dict[str, Any], ...] = (
         "minProperties": 1,
     },
 )
-"""The JSON Schema of a value, as a text and as a table."""
+"""The JSON Schemas of the two forms of a value: a text and a table."""
 _EXAMPLE = 'network = { trace = "bus.csv" }, or { up = "a.up", down = "a.down" }'
 _WHOLE = re.compile(r"[0-9]+")
 _LONGEST_LINE = 100_000

@@ -54,7 +54,7 @@ _OWN_SCHEMA = {
 
 
 class NetworkFileError(ValueError):
-    """What a network cannot be, and where in its file that stands."""
+    """Why a network in a file is refused. `location`: the place in the file."""
 
     def __init__(self, location: Location, message: str, hint: str | None) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class NetworkFileError(ValueError):
 
 
 def network_type(names: ValueType) -> ValueType:
-    """The type of `path.network`: a name, recordings, or a network of one's own. Args: names: the type of names."""
+    """The type of `path.network`: a name, recordings, or the user's own network. Args: names: the type of a name."""
 
     def parse(raw: object) -> str | NetworkFiles | OwnNetwork:
         raw = expanded(raw, Path())
@@ -140,7 +140,7 @@ def _replaced(value: Any, location: Location, by: object) -> Any:
 
 
 def hop_names_of(raw: object) -> tuple[str, ...]:
-    """The hops of a network as a document has it; none where it is nothing that can be read."""
+    """The names of the hops of a network in a document. A value that is no network has none."""
     if isinstance(raw, str):
         return NETWORKS[raw].hop_names if raw in NETWORKS else ()
     path = raw.get("path") if isinstance(raw, Mapping) else None
@@ -244,7 +244,7 @@ def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, 
 
 
 def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Location) -> dict[str, Any]:
-    """The sources of a network, and behind them those of its file, of the keys of which its own say nothing."""
+    """The sources of a network: its own, then those of the file for keys that its own do not name."""
     own, of_file = (
         _tables(each.get("source", []), place) for each, place in ((table, (*at, "source")), (document, ("source",)))
     )

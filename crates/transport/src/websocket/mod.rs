@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::Message;
 /// What runs over TLS (ALPN): the upgrade is HTTP's.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-/// WebSocket over TCP, or over TLS.
+/// WebSocket, over TCP (ws) or TLS (wss).
 pub struct WebSocket {
     name: &'static str,
     summary: &'static str,
