@@ -1,5 +1,7 @@
 """What a cell says of exchanges that succeeded, and of programs."""
 
+from pathlib import Path
+
 import pytest
 
 from linux.lab import KEPT_BYTES, Lab, Object, assert_shortened, left_out_warning
@@ -46,14 +48,23 @@ def test_a_run_of_the_client_is_one_exchange_and_says_how_it_ended(
         assert 0 < sample["received_ns"] - sample["sent_ns"] <= result["elapsed_ns"]
 
 
-def test_the_message_has_the_last_words_of_both_programs(lab: Lab) -> None:
-    server = ["sh", "-c", "sleep 0.3; echo address in use >&2; exit 4"]
-    client = ["sh", "-c", "sleep 0.5; echo no answer >&2; exit 3"]
-    result = lab.run({"kind": "program", "client": client, "server": server}).result
+def once_the_server_ended(script: str, directory: Path) -> Object:
+    """A workload whose server fails once its client is there. The client runs `script` once the server has ended."""
+    begun, held = directory / "begun", directory / "held"
+    hold = f"exec 9> {held}; flock 9; echo held >&9"
+    fails = f"{hold}; until [ -e {begun} ]; do sleep 0.01; done; echo address in use >&2; exit 4"
+    # A process lets go of its files just before it has ended.
+    waits = f"touch {begun}; until [ -s {held} ]; do sleep 0.01; done; flock {held} sleep 0.1; {script}"
+    return {"kind": "program", "client": ["sh", "-c", waits], "server": ["sh", "-c", fails]}
+
+
+def test_the_message_has_the_last_words_of_both_programs(lab: Lab, tmp_path: Path) -> None:
+    result = lab.run(once_the_server_ended("echo no answer >&2; exit 3", tmp_path)).result
     assert result["samples"]["outcomes"][0]["first_error"] == (
         "the client program ended with exit status 3: no answer; "
         "the server program had ended before the client, with exit status 4: address in use"
     )
+    client = ["sh", "-c", "echo no answer >&2; exit 3"]
     talking = ["sh", "-c", "echo listening; exec sleep 100"]
     result = lab.run({"kind": "program", "client": client, "server": talking}).result
     assert result["samples"]["outcomes"][0]["first_error"] == (
@@ -61,9 +72,8 @@ def test_the_message_has_the_last_words_of_both_programs(lab: Lab) -> None:
     )
 
 
-def test_a_server_that_fails_while_the_client_succeeds_is_a_warning(lab: Lab) -> None:
-    server = ["sh", "-c", "sleep 0.3; echo address in use >&2; exit 4"]
-    result = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": server}).result
+def test_a_server_that_fails_while_the_client_succeeds_is_a_warning(lab: Lab, tmp_path: Path) -> None:
+    result = lab.run(once_the_server_ended("exit 0", tmp_path)).result
     assert result["samples"]["ok"] == 1
     said = "the server program had ended before the client, with exit status 4: address in use"
     assert result["warnings"] == [{"name": "server_ended", "text": said, "hint": None}]
