@@ -1,6 +1,7 @@
 """What a guest's last lines say of its end, and its state of why it will never end."""
 
 import io
+import itertools
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -96,11 +97,30 @@ def test_what_the_cell_does_itself_counts_for_no_timeout(name: str) -> None:
     assert given_up(workload, lambda s: GuestState(200_000 * s, 9_000 * s, name, 1)) is None
 
 
-def given_up(workload: dict[str, Any], state: Callable[[int], GuestState]) -> tuple[int, str] | None:
-    """After how many seconds a guest is given up, and why; None when it is not in 100. Args: state: by the second."""
+def test_a_guest_that_waits_for_a_processor_is_given_so_much_longer() -> None:
+    # 1.5 s pass before anybody looks at what it gets: 1.5 + 0.4 * 72 seconds.
+    assert given_up({"kind": "program"}, lambda _: GuestState(0, 0, "spin", 1), share=0.4) == (
+        73,
+        f"{COMPUTES}: {STOOD_STILL} 30 s",
+    )
+
+
+def given_up(
+    workload: dict[str, Any], state: Callable[[int], GuestState], share: float | None = None
+) -> tuple[int, str] | None:
+    """After how many seconds a guest is given up, and why; None when it is not in 100.
+
+    Args: state: by the second. share: of a processor, which it gets; None for one that is not runnable.
+    """
     begun = time.monotonic()
-    states = map(state, range(1, 101))
-    made = SimpleNamespace(pid=1, output=io.BytesIO(), errors=io.BytesIO(), state=lambda: next(states))
+    states, seconds = map(state, range(1, 101)), itertools.count()
+    made = SimpleNamespace(
+        pid=1,
+        output=io.BytesIO(),
+        errors=io.BytesIO(),
+        state=lambda: next(states),
+        processor_s=lambda: None if share is None else share * next(seconds),
+    )
     template: Any = SimpleNamespace(start=lambda _request, cpu: made)
     guest = InGuest(template, {"workload": workload}, b"{}", None)
     for second in range(1, 101):

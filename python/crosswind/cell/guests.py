@@ -125,6 +125,22 @@ class Guest:
         virtual_ns, calls, _, call, name = _STATE.unpack_from(self._state)
         return GuestState(max(0, virtual_ns - _AGE_NS), calls, name.rstrip(b"\0").decode(errors="replace"), call)
 
+    def processor_s(self) -> float | None:
+        """The processor time that its processes have had; None when none of them could use more."""
+        ticks, runnable = 0, False
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                # The name before them, in parentheses, may hold anything.
+                fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue  # It has ended meanwhile.
+            if int(fields[3]) == self.pid:  # the session
+                ticks += sum(
+                    map(int, fields[11:15])
+                )  # in user mode and in the kernel, also of children that have ended
+                runnable = runnable or fields[0] == "R"
+        return ticks / os.sysconf("SC_CLK_TCK") if runnable else None
+
     def kill(self) -> None:
         """Ends it and everything in it, now."""
         with contextlib.suppress(ProcessLookupError):

@@ -20,7 +20,8 @@ from crosswind.ends import commands_of
 from crosswind.errors import EngineError
 
 STUCK_S = 30.0
-"""So long may virtual time stand still while a guest computes. Starting a browser takes less."""
+"""So long may virtual time stand still while a guest computes, not counting what it waits for a processor. Starting a
+browser takes less."""
 
 LEAST_STUCK_S = 1.0
 """A program may compute for as long as its timeout, and at least so long: an interpreter takes some tenths to start."""
@@ -191,7 +192,8 @@ class InGuest:
         self._status: int | None = None
         self._timeout_s = _timeout_s(cell)
         self._last = self._moved_to = self._waited_to = GuestState(0, 0, "", 0)
-        self._moved = self._waited = time.monotonic()
+        self._moved = self._waited = self._looked = time.monotonic()
+        self._processor_s: float | None = None
         self._dumped = False
         self._last_words = ""
         self._interference: str | None = None
@@ -252,12 +254,24 @@ class InGuest:
         forwards = calls > 0 and state.process == _EMULATOR
         if cell_works or forwards or state.virtual_ns - last.virtual_ns > _CALL_NS * calls:
             self._waited, self._waited_to = now, state
+        self._leave_out_starvation(now)
         stood_s, worked_s = now - self._moved, now - self._waited
         if stood_s < min(STUCK_S, self._timeout_s) and worked_s < self._timeout_s:
             return None
         moved_ns = state.virtual_ns - self._waited_to.virtual_ns
         moved = "stood still for" if moved_ns < 1_000_000 else f"moved by {moved_ns / 1e9:.3f} s in"
         return f"{_in_words(state, calls)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
+
+    def _leave_out_starvation(self, now: float) -> None:
+        """Counts what the guest has waited for a processor since the last look as no time."""
+        before_s, looked = self._processor_s, self._looked
+        # Looking at all processes of the machine is left to the rare case.
+        slow = now - min(self._moved, self._waited) >= LEAST_STUCK_S
+        self._processor_s, self._looked = self._guest.processor_s() if slow else None, now
+        if before_s is not None and self._processor_s is not None:
+            starved_s = max(0.0, now - looked - (self._processor_s - before_s))
+            self._moved += starved_s
+            self._waited += starved_s
 
     def allowed_s(self, deadline_s: float) -> float:
         """Much longer: a busy second of virtual time takes several of the machine's."""
