@@ -1,5 +1,6 @@
 """Several flows on one path: exact shares, exact books, beginnings and ends; and studies that say which flows run."""
 
+import sys
 from typing import Any
 
 import polars as pl
@@ -166,6 +167,31 @@ def test_programs_run_beside_a_workload_until_their_flow_ends(cells: VirtualCell
     assert [(warning["name"], warning["text"][:24]) for warning in ran.result["warnings"]] == [
         ("flow_failed", "the flow unheard failed:")
     ]
+
+
+def test_programs_that_poll_and_threads_that_end_delay_no_packet(cells: VirtualCells) -> None:
+    """Two pollers wait for each other's turn. Each thread of the server that ends waits in the kernel for another."""
+    iperf3 = requires("iperf3")
+    pollers = {
+        "kind": "program",
+        "client": [iperf3, "-c", "{server}", "-p", "{port}", "-t", "60", "-b", "2M"],
+        "server": [iperf3, "-s", "-p", "{port}"],
+    }
+    ran = cells.run(
+        {
+            "kind": "program",
+            "client": [requires("curl"), "-s", "-o", "/dev/null", *["http://{server}:8000/"] * 20],
+            "server": [sys.executable, "-m", "http.server", "8000"],
+            "port": 8000,
+        },
+        forward=LINK,
+        reverse=LINK,
+        flows=[beside("pollers", pollers, count=2, stop_ns=s(1)), beside("upload", upload(), stop_ns=s(1))],
+    )
+    assert ran.result["program"] == {"exit_code": 0, "signal": None}
+    packets = ran.packets()
+    assert packets.height > 400
+    assert packets.select(pl.col("out_ns") - pl.col("due_ns")).max().item() <= 1000
 
 
 @pytest.mark.parametrize("transport", ["tcp", "quic", "websocket", "http2"])

@@ -29,6 +29,11 @@ enum {
 	/* Of the time that a loop has lasted, as its next call's price: it notices its own clock's end late by less than 1 %. */
 	PRICE_SHARE = 128,
 
+	/* A loop in the kernel that lets others run so often, in one system call, waits for one of them. */
+	TURNS = 1000,
+	/* One that is about to wait, in one of these ways, may wake up before its time: it looks again whether it has to wait. */
+	MAY_WAKE_EARLY = TASK_NORMAL | TASK_WAKEKILL | TASK_NOLOAD | TASK_FREEZABLE,
+
 	/* A call reads the clock a few times, which takes 1 ns each: no time that has passed. */
 	NS_A_CALL = 4,
 	/* A process has one by its number. It loses it to another that has the same one, and then begins anew. */
@@ -179,8 +184,12 @@ int um_wake_payers(void)
 			wake_up_process(payer->task);
 			woken = 1;
 		}
-		payer->time_has_moved = true;
 	}
+	/* Else two of them would wake each other for ever. */
+	if (woken)
+		return woken;
+	list_for_each_entry(payer, &payers, list)
+		payer->time_has_moved = true;
 	return woken;
 }
 
@@ -236,4 +245,33 @@ int um_after_call(int syscall, unsigned long ret)
 		account->since_unpaid = 0;
 	}
 	return 1;
+}
+
+/*
+ * In the kernel too a loop may wait for another task: it calls cond_resched() until that one is done, and relies on the tick to end its
+ * turn. It pays as a loop of calls does, ever more, because what it waits for may be a time.
+ */
+void um_let_others_run(void)
+{
+	static struct task_struct *last;
+	static unsigned long switches;
+	static unsigned long long syscalls;
+	static unsigned int turns;
+	static unsigned long long paid;
+
+	if (time_travel_mode != TT_MODE_INFCPU || system_state < SYSTEM_SCHEDULING || irqs_disabled())
+		return;
+	if (last != current || switches != current->nvcsw + current->nivcsw || syscalls != um_guest_state->syscalls) {
+		last = current;
+		syscalls = um_guest_state->syscalls;
+		turns = 0;
+		paid = 0;
+	}
+	if (++turns >= TURNS && !(READ_ONCE(current->__state) & ~MAY_WAKE_EARLY)) {
+		turns = 0;
+		paid++;
+		sleep_for(min_t(unsigned long long, paid * LEAST_PRICE_NS, MOST_PRICE_NS));
+	}
+	/* What it slept for here is part of the loop. */
+	switches = current->nvcsw + current->nivcsw;
 }

@@ -32,6 +32,7 @@ void um_vdso_stop_clock(void);
 void um_before_call(int syscall);
 int um_after_call(int syscall, unsigned long ret);
 int um_wake_payers(void);
+void um_let_others_run(void);
 
 /* fs/hostfs: the one directory of the host that may be mounted for writing. */
 extern char um_hostfs_writable[];
