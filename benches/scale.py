@@ -24,6 +24,7 @@ import polars as pl
 from common import CROSSWIND, show
 
 from crosswind.store.directory import Store
+from crosswind.store.kept import Sums
 from crosswind.store.manifest import Status
 from crosswind.store.partitions import PACKED_AT_ONCE, RESULTS, packed_text, write_partition
 from crosswind.store.plan import PlannedCell
@@ -97,6 +98,7 @@ def made_up(source: Path, directory: Path, cells: int, repetitions: int, *, numb
                 manifest.id,
                 [planned.key for planned in own],
                 {name: repeated(name, table, own, draw) for name, table in tables.items()} | results(template, own),
+                Sums.of(replace(template, planned=planned) for planned in own),
             )
         store.set_status(Status.DONE)
     return store.directory

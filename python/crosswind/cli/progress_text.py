@@ -14,7 +14,7 @@ from crosswind.execution.tally import CellUnderWay, Tally
 from crosswind.precision import CellPrecision
 from crosswind.record import output_of_program
 from crosswind.report.text.format import count_of, quantity, without_middle
-from crosswind.store.plan import PlannedCell
+from crosswind.store.plan import PlannedCell, kinds_of
 
 
 def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
@@ -35,7 +35,7 @@ def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
 
 def levels_of(plan: Sequence[PlannedCell]) -> dict[int, str]:
     """The levels of each cell in words."""
-    return {planned.cell: levels_text(planned.levels) for planned in plan}
+    return {planned.cell: levels_text(planned.levels) for planned in kinds_of(plan)}
 
 
 def narrowness(state: CellPrecision) -> float:

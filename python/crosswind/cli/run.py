@@ -187,14 +187,13 @@ def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path
 def _kept(run: "StoredRun") -> str:
     """What parts, packets and captures take: "parts 1.2 MB, 0.3 s; packets 12 MB, 2.1 s"."""
     from crosswind.report.text.format import bytes_text, quantity
-    from crosswind.store.kept import kept_by
+    from crosswind.store.kept import KINDS
 
-    kept = [
-        ", ".join(
-            [f"{part.kind} {bytes_text(part.size_bytes)}", *([quantity(part.time_ns, "ns")] * (part.time_ns > 0))]
-        )
-        for part in kept_by(run.iter_results())
-    ]
+    sums = run.sums()
+    kept = []
+    for kind in (kind for kind in KINDS if kind in sums.sizes):
+        time_ns = sums.times_ns.get(kind, 0)
+        kept.append(", ".join([f"{kind} {bytes_text(sums.sizes[kind])}", *([quantity(time_ns, "ns")] * (time_ns > 0))]))
     without = [] if run.manifest.options.spent else ["no parts (--no-parts)"]
     return "; ".join([*kept, *without]) or "samples alone"
 

@@ -13,6 +13,7 @@ are packed in `partitions.py`. Tables are imported when they are read.
 import shutil
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from crosswind.damage import Damage
 from crosswind.errors import StoreError
 from crosswind.store.checksums import Checksum, DamagedFileError, open_checked
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
+from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
 from crosswind.store.partition_index import PARTITIONS, names_in, partition_names
@@ -163,10 +165,11 @@ class Store:
             shutil.rmtree(part)
         if self.manifest.precision is not None:
             drop_unlisted(self.directory, self._plan_checksum)
-        for key in self.packed():
+        cells = self.directory / "cells"
+        for key in names_in(cells) & self.packed().keys():
             # A session died before it had removed what it had packed.
-            if (place := self.directory / "cells" / key).is_dir():
-                shutil.rmtree(place)
+            if (cells / key).is_dir():
+                shutil.rmtree(cells / key)
         from crosswind.store.partitions import batches, is_packable, pack
 
         checked = self.check()
@@ -246,6 +249,14 @@ class Store:
             except DamagedFileError:
                 continue
         yield from self._results_in_directories()[0].values()
+
+    def sums(self) -> Sums:
+        """What the undamaged repetitions were, in sum. Raises: StoreError."""
+        parts = [Sums.of(self._results_in_directories()[0].values())]
+        for partition in self.partitions():
+            with suppress(DamagedFileError):
+                parts.append(partition.sums(self.plan))
+        return Sums.total(parts)
 
     def _results_in_directories(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
         results, damaged = {}, []

@@ -1,12 +1,14 @@
-"""What a run keeps beside its samples, by kind, and what that takes: bytes on the disk, and time.
+"""What repetitions were, in sum: how many are valid, and what they keep beside their samples, in bytes and in time.
 
 The time is that of a repetition's end, by the machine's clock: working parts out, and writing tables. While a cell
 runs, a thread of its own writes its packets; what that takes is not known.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any, Self
 
 from crosswind.store.result import RepetitionResult
 
@@ -25,29 +27,68 @@ _FILES = {
 KINDS = (PARTS, PACKETS, CAPTURES)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What one kind takes of a run. Attributes: time_ns: after the measurement; 0 of captures, which take none then."""
-
-    kind: str
-    size_bytes: int
-    time_ns: int
-
-
 def kind_of(file: str) -> str | None:
     """The kind that a file of a repetition belongs to; None for those that every run has."""
     path = PurePath(file)
     return CAPTURES if path.suffix == ".pcapng" else _FILES.get(path.stem) if len(path.parts) == 1 else None
 
 
-def kept_by(results: Iterable[RepetitionResult]) -> list[Kept]:
-    """What each kind that they have takes of some repetitions."""
-    sizes: dict[str, int] = {}
-    times: dict[str, int] = {}
-    for result in results:
-        for name, checksum in result.files.items():
-            if (kind := kind_of(name)) is not None:
-                sizes[kind] = sizes.get(kind, 0) + checksum.size_bytes
-        for kind, time_ns in result.keeping_ns.items():
-            times[kind] = times.get(kind, 0) + time_ns
-    return [Kept(kind, sizes[kind], times.get(kind, 0)) for kind in KINDS if kind in sizes]
+@dataclass(frozen=True)
+class Sums:
+    """What some repetitions were, in sum. A partition has that of its own in its index.
+
+    Attributes: valid: how many. cells: theirs. succeeded: cells of which an exchange succeeded. sizes: bytes of what is
+        kept, by kind. times_ns: what they take after the measurement, by kind; captures take none then.
+    """
+
+    valid: int = 0
+    cells: frozenset[int] = frozenset()
+    succeeded: frozenset[int] = frozenset()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    times_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Iterable[RepetitionResult]) -> Self:
+        """Of these repetitions."""
+        valid, cells, succeeded = 0, set(), set()
+        sizes, times = Counter[str](), Counter[str]()
+        for result in results:
+            valid += result.valid
+            cells.add(result.planned.cell)
+            if result.succeeded:
+                succeeded.add(result.planned.cell)
+            for name, checksum in result.files.items():
+                if (kind := kind_of(name)) is not None:
+                    sizes[kind] += checksum.size_bytes
+            times.update(result.keeping_ns)
+        return cls(valid, frozenset(cells), frozenset(succeeded), sizes, times)
+
+    @classmethod
+    def total(cls, parts: Iterable["Sums"]) -> Self:
+        """Of all repetitions of these."""
+        valid, cells, succeeded = 0, set[int](), set[int]()
+        sizes, times = Counter[str](), Counter[str]()
+        for part in parts:
+            valid += part.valid
+            cells |= part.cells
+            succeeded |= part.succeeded
+            sizes.update(part.sizes)
+            times.update(part.times_ns)
+        return cls(valid, frozenset(cells), frozenset(succeeded), sizes, times)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object as it is stored."""
+        return {
+            "valid": self.valid,
+            "cells": sorted(self.cells),
+            "succeeded": sorted(self.succeeded),
+            "sizes": dict(self.sizes),
+            "times_ns": dict(self.times_ns),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The object that was stored. Raises: KeyError, TypeError where it lacks something."""
+        return cls(
+            data["valid"], frozenset(data["cells"]), frozenset(data["succeeded"]), data["sizes"], data["times_ns"]
+        )

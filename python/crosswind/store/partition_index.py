@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosswind.store.checksums import Checksum, damaged_file
 from crosswind.store.files import ATTEMPT
@@ -18,11 +19,16 @@ _NAME = re.compile(r"\d{5,}")
 
 @dataclass(frozen=True)
 class PartitionIndex:
-    """One of them. Attributes: keys: of its repetitions, in the order of its tables. files: beside its index."""
+    """One of them.
+
+    Attributes: keys: of its repetitions, in the order of its tables. files: beside its index. stored_sums: of its
+        repetitions (crosswind.store.kept.Sums); None where an earlier version wrote it.
+    """
 
     directory: Path
     keys: Sequence[str]
     files: Mapping[str, Checksum]
+    stored_sums: Mapping[str, Any] | None
 
 
 def partition_names(run: Path) -> list[str]:
@@ -56,4 +62,4 @@ def read_index(run: Path, name: str, run_id: str) -> PartitionIndex:
     if data["run"] != run_id:
         raise damaged_file(path, "is the index of another run")
     files = {name: Checksum.from_json(checksum) for name, checksum in data["files"].items()}
-    return PartitionIndex(path.parent, tuple(data["keys"]), files)
+    return PartitionIndex(path.parent, tuple(data["keys"]), files, data.get("sums"))

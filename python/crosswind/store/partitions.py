@@ -21,6 +21,7 @@ import polars as pl
 from crosswind.record import empty_table, whole_table
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, DamagedFileError, checked_bytes, damaged_file
 from crosswind.store.files import sync_path, sync_tree, write_sealed
+from crosswind.store.kept import Sums
 from crosswind.store.partition_index import (
     INDEX,
     PARTITION_SCHEMA,
@@ -77,6 +78,15 @@ class Partition(PartitionIndex):
                 result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self)
             yield result
 
+    def sums(self, plan: StoredPlan) -> Sums:
+        """What its repetitions were, in sum. Raises: DamagedFileError where their results have changed since."""
+        if self.stored_sums is None:
+            return Sums.of(self.results(plan))
+        for error in self.damaged_files([RESULTS]):
+            raise error
+        with refusals(self.directory / INDEX):
+            return Sums.from_json(self.stored_sums)
+
     def damaged_files(self, names: Iterable[str] | None = None) -> Iterator[DamagedFileError]:
         """Which of its files, or of some of them, are not what was written."""
         for name, checksum in self.files.items():
@@ -116,7 +126,7 @@ def read_partition(run: Path, name: str, run_id: str) -> Partition:
     """A partition of a run. Raises: DamagedFileError; UnreadableFileError where it is of another schema."""
     with refusals(run / PARTITIONS / name / INDEX):
         index = read_index(run, name, run_id)
-    return Partition(index.directory, index.keys, index.files)
+    return Partition(index.directory, index.keys, index.files, index.stored_sums)
 
 
 def is_packable(result: RepetitionResult) -> bool:
@@ -158,7 +168,7 @@ def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> None:
         },
         schema_overrides=dict.fromkeys(_OWN, pl.UInt32),
     )
-    write_partition(run, run_id, [result.key for result in results], tables)
+    write_partition(run, run_id, [result.key for result in results], tables, Sums.of(results))
     for result in results:
         shutil.rmtree(run / "cells" / result.key)
 
@@ -168,7 +178,9 @@ def packed_text(result: RepetitionResult) -> str:
     return json.dumps(result.packed_json(), separators=(",", ":"), ensure_ascii=False)
 
 
-def write_partition(run: Path, run_id: str, keys: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> None:
+def write_partition(
+    run: Path, run_id: str, keys: Sequence[str], tables: Mapping[str, pl.DataFrame], sums: Sums
+) -> None:
     """Writes a partition under another name, syncs it, and renames it. Raises: OSError."""
     numbers = [int(name) for name in partition_names(run)]
     place = run / PARTITIONS / f"{max(numbers, default=-1) + 1:05d}"
@@ -178,7 +190,8 @@ def write_partition(run: Path, run_id: str, keys: Sequence[str], tables: Mapping
     for name, table in tables.items():
         table.write_parquet(part / name, compression="zstd")
     files = {name: Checksum.of(part / name).as_json() for name in tables}
-    write_sealed(part / INDEX, {"schema": PARTITION_SCHEMA, "run": run_id, "keys": list(keys), "files": files})
+    index = {"schema": PARTITION_SCHEMA, "run": run_id, "keys": list(keys), "files": files, "sums": sums.as_json()}
+    write_sealed(part / INDEX, index)
     sync_tree(part)
     part.rename(place)
     sync_path(place.parent)

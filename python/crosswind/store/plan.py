@@ -189,6 +189,11 @@ class StoredPlan(Sequence[PlannedCell]):
             self.repetitions += [repetition] * len(cells)
 
 
+def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
+    """What the cells of a plan are. One that was read has so many without a look at its repetitions."""
+    return plan.kinds if isinstance(plan, StoredPlan) else plan
+
+
 def _repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, int, int]) -> PlannedCell:
     repetition, number, seed = block
     identity = {name: value for name, value in (("id", key), ("seed", seed)) if name in kind.parameters}

@@ -8,6 +8,7 @@ import polars as pl
 from crosswind.errors import StoreError
 from crosswind.record import CellRun, RunRecord
 from crosswind.store.directory import Store
+from crosswind.store.kept import Sums
 from crosswind.store.manifest import Manifest, Status
 from crosswind.store.record import cell_run, packets_of, record_of
 from crosswind.store.result import RepetitionResult
@@ -50,13 +51,12 @@ class StoredRun:
     @property
     def valid(self) -> bool:
         """Whether every repetition of the plan was run and is valid, and in every cell some exchange succeeded."""
-        cells, succeeded, valid = set(), set(), 0
-        for result in self._store.iter_results():
-            cells.add(result.planned.cell)
-            valid += result.valid
-            if result.succeeded:
-                succeeded.add(result.planned.cell)
-        return valid == self.planned and cells == succeeded
+        sums = self.sums()
+        return sums.valid == self.planned and sums.cells == sums.succeeded
+
+    def sums(self) -> Sums:
+        """What its repetitions were, in sum. Raises: StoreError."""
+        return self._store.sums()
 
     def results(self) -> dict[str, RepetitionResult]:
         """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""

@@ -39,7 +39,7 @@ class LocalWorker(Worker):
         processors = len(self._processors.usable)
         self._admission = Admission(real, processors=processors, jobs=jobs)
         self._note_earlier_sessions(real)
-        budget = WaitingBudget.strictest(planned.budget for planned in store.plan if self.takes(planned))
+        budget = WaitingBudget.strictest(planned.budget for planned in store.plan.kinds if self.takes(planned))
         self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(real), jobs=jobs)
         self._next_start = 0.0
 
