@@ -1,7 +1,6 @@
 """Mean and trimmed mean of a metric, with the intervals that repetitions support."""
 
 import math
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from crosswind.stats.design import (
     mean_shortage,
     trimmed_mean_shortage,
 )
-from crosswind.stats.estimate import Estimate, TooFewSamples, refused, without_interval
+from crosswind.stats.estimate import Array, Estimate, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, Linearised, limits, lower_limit, mean_of, method_of
 from crosswind.stats.repetitions import Repetitions
 
@@ -52,8 +51,7 @@ def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
     mean_of(units)
     cut = math.floor(share * n)
     low, high = ordered[min(cut, ordered.size - 1)], ordered[min(n - cut, ordered.size) - 1]
-    kept = ordered[cut : min(n - cut, ordered.size)]
-    value = float(kept.mean()) if kept.size else float(high)
+    value = _trimmed(ordered, n, share)
     winsorised = np.clip(units.values, low, high)
     sums = np.bincount(units.member, weights=winsorised - value, minlength=units.count)
     sums += units.censored * (high - value)
@@ -82,11 +80,16 @@ def trimmed_mean_interval(units: Repetitions, *, unit: str, design: Design = LIG
 
 def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
     """The smallest and the largest trimmed mean of a unit; None with a single unit that has values."""
-    ends = []
-    for key in units.keys:
-        with suppress(TooFewSamples):
-            ends.append(trimmed_mean_of(units.chosen([key])).value)
+    ends = [_trimmed(np.sort(values), values.size + held, TRIMMED) for values, held in units.of_units() if values.size]
     return (min(ends), max(ends)) if len(ends) > 1 else None
+
+
+def _trimmed(ordered: Array, n: int, share: float) -> float:
+    """The trimmed mean of n exchanges, of which those without a value are the largest."""
+    cut = math.floor(share * n)
+    end = min(n - cut, ordered.size)
+    kept = ordered[cut:end]
+    return float(kept.mean()) if kept.size else float(ordered[end - 1])
 
 
 def _with_limits(linearised: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:

@@ -5,7 +5,7 @@ exchanges of a connection share its timers, connections of a repetition share it
 So every interval and every test rests on how repetitions differ, not on how many messages they have.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -130,11 +130,14 @@ class Repetitions:
         """The q-quantile of each unit (Hyndman & Fan type 7), of all its exchanges; infinite where it is censored."""
         if q not in self._quantiles:
             self._quantiles[q] = np.array([
-                _quantile(self.values[start:end], int(held), q)
-                for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False)
-                if end > start or held
+                _quantile(values, held, q) for values, held in self.of_units() if values.size or held
             ])  # fmt: skip
         return self._quantiles[q]
+
+    def of_units(self) -> Iterator[tuple[Array, int]]:
+        """Of each unit its values, and how many of its exchanges are censored."""
+        for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False):
+            yield self.values[start:end], int(held)
 
     @cached_property
     def _quantiles(self) -> dict[float, Array]:

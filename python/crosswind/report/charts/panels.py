@@ -79,8 +79,8 @@ def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: in
     Args: sizes: of each cell's bar, by the cell's index. A bar has no logarithmic axis: beyond LOG_SPREAD it vanishes.
     """
     chosen = panel_factors([cell.levels for cell in cells], most)
-    counts = {key: len({cell.levels.get(key) for cell in cells}) for cell in cells for key in cell.levels}
-    varied = [key for key, number_of in counts.items() if number_of > 1]
+    keys = dict.fromkeys(key for cell in cells for key in cell.levels)
+    varied = [key for key in keys if len({cell.levels.get(key) for cell in cells}) > 1]
 
     def worst(factors: tuple[str, ...]) -> float:
         panels: dict[tuple[str | None, ...], list[float]] = {}
