@@ -62,14 +62,17 @@ def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
     What the time of each was spent on stands beside it, null where that is not known. Those of multiplex have
     `extra_ns` and `blocked` besides.
     """
-    heights = [run.samples.height for run in used]
     setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
-    rows = pl.concat([run.samples for run in used], rechunk=False).with_columns(
-        pl.Series("run", np.repeat(np.arange(len(used)), heights)), setup_ns=setup
-    )
-    spent = pl.concat([run.spent.with_columns(run=pl.lit(at, pl.Int64)) for at, run in enumerate(used)])
+    rows = _numbered([run.samples for run in used]).with_columns(setup_ns=setup)
+    spent = _numbered([run.spent for run in used])
     rows = rows.join(spent, on=["run", "exchange"], how="left", maintain_order="left")
     return with_recovery(rows, settings.number("timeout_ns") or 0.0) if settings.kind == "multiplex" else rows
+
+
+def _numbered(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all tables, numbered by `run`."""
+    numbers = np.repeat(np.arange(len(tables)), [table.height for table in tables])
+    return pl.concat(tables, rechunk=False).with_columns(pl.Series("run", numbers))
 
 
 def _value(metric: Metric) -> pl.Expr:

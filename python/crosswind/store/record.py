@@ -104,8 +104,10 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
 
 def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
     """What the time of its exchanges was spent on. Raises: DamagedFileError."""
-    # Of a part that an earlier version did not know, no exchange had any.
-    spent = store.table(result, SPENT, SPENT_SCHEMA).fill_null(0)
+    spent = store.table(result, SPENT, SPENT_SCHEMA)
+    if any(column.null_count() for column in spent.iter_columns()):
+        # Of a part that an earlier version did not know, no exchange had any.
+        spent = spent.fill_null(0)
     if CONNECTIONS not in result.files:
         return spent
     # It computes with numpy, which is not to be imported before the first cell has run.
