@@ -7,9 +7,11 @@ from typing import Any
 import polars as pl
 
 from cell_events import FINISHED
+from crosswind.analysis.cells import collect
 from crosswind.analysis.result import CellResult
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
+from crosswind.findings.judged import Context
 from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
 from effects import effect_of
 
@@ -189,3 +191,8 @@ def record(*cells: CellRun, planned: int | None = None, **changes: Any) -> RunRe
 def texts(cell: CellResult) -> list[str]:
     """What a cell warns of."""
     return [warning.text for warning in cell.warnings]
+
+
+def context_of(made: RunRecord) -> Context:
+    """What findings of a run are made from, without the estimates that its report has beside them."""
+    return Context(made, collect(made), [], 0.95, {})

@@ -1,6 +1,9 @@
 """Studies as texts, for tests."""
 
+from functools import cache
+
 from crosswind.study.design import Study
+from crosswind.study.files import load_study
 
 ECHO = '[workload]\nkind = "echo"\n'
 ISSUE_EXAMPLE = """
@@ -90,3 +93,9 @@ FACTORS = '[path]\nloss = ["0%", "5%"]\nrate = ["1000kbit", "2mbit"]\n' + ECHO +
 def study(text: str) -> Study:
     """The study of a file called my.toml."""
     return Study.from_toml(text, name="my", file="my.toml")
+
+
+@cache
+def shipped(name: str) -> Study:
+    """A study that comes with Crosswind. Many tests look at each, and reading one takes a tenth of a second."""
+    return load_study(name)

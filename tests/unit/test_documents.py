@@ -13,7 +13,8 @@ from crosswind.findings.check.declare import CheckTable
 from crosswind.findings.published.declare import Published
 from crosswind.findings.question.declare import QuestionTable
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies, load_study
+from crosswind.study.files import builtin_studies
+from study_texts import shipped
 
 NAMES = [name for name, _ in builtin_studies()]
 
@@ -105,7 +106,7 @@ def checks_of(study: Study) -> list[CheckTable]:
 
 def test_the_errors_of_the_documents_are_decided_by_rule_or_said() -> None:
     missing = [
-        error for error, kind, name, text in ERRORS if not any(text in said for said in said_by(load_study(name), kind))
+        error for error, kind, name, text in ERRORS if not any(text in said for said in said_by(shipped(name), kind))
     ]
     assert missing == []
     assert len(ERRORS) == 49
@@ -175,7 +176,7 @@ def places_of(document: str, source: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_source_names_a_document_and_a_place_that_it_has(name: str) -> None:
-    asked = presentation(load_study(name))["asked"]
+    asked = presentation(shipped(name))["asked"]
     for source in [each["source"] for kind in ("question", "check", "published") for each in asked[kind]]:
         if not source:
             continue
@@ -187,13 +188,13 @@ def test_every_source_names_a_document_and_a_place_that_it_has(name: str) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_all_statements_of_a_document_are_one_family(name: str) -> None:
     """They are corrected for each other by what stands before the comma."""
-    for statement in statements_of(load_study(name)):
+    for statement in statements_of(shipped(name)):
         assert str(statement.source).partition(",")[0] in PRINTED
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_published_number_is_printed_at_the_place_that_it_names(name: str) -> None:
-    for row in load_study(name).findings["published"]:
+    for row in shipped(name).findings["published"]:
         assert isinstance(row, Published)
         if row.inferred:
             continue
@@ -208,7 +209,7 @@ def test_a_published_number_is_printed_at_the_place_that_it_names(name: str) -> 
 def test_what_a_check_is_given_is_printed_in_the_document_or_is_no_number_of_it(name: str) -> None:
     # Of formulas: sizes of segments and packets, losses as fractions, rates in bit/s, and numbers of an experiment.
     ours = {1448, 1500, 5000, 0.1, 0.15, 0.2, 94e6, 2, 1, 8, 1000}
-    for check in checks_of(load_study(name)):
+    for check in checks_of(shipped(name)):
         document = document_of(check.source)
         assert document is not None
         printed = {number for place in PRINTED[document].values() for number in place} | ours
@@ -231,7 +232,7 @@ _NO_NUMBER = re.compile(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_number_in_a_source_is_printed_at_its_place(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     for source in (str(table.source) for table in (*statements_of(study), *checks_of(study))):
         document = document_of(source)
         printed = {1.0} if document is None else {
@@ -245,7 +246,7 @@ def test_a_number_in_a_source_is_printed_at_its_place(name: str) -> None:
 
 
 def test_the_ratios_of_table_2_are_from_the_least_to_the_most_of_its_cells() -> None:
-    table = presentation(load_study("thesis"))["asked"]["published"]
+    table = presentation(shipped("thesis"))["asked"]["published"]
     rows = {tuple(row["levels"].values())[1:]: row["mean"] for row in table}
     ratios = {
         loss: [rows["socketio-webtransport", loss, size] / rows["socketio-websocket", loss, size]
@@ -256,7 +257,7 @@ def test_the_ratios_of_table_2_are_from_the_least_to_the_most_of_its_cells() -> 
     low, high = min(ratios["10%"]), max(ratios["10%"])
     said = f"table 2 has {low:.3f} to {high:.3f} times at 10 %, {min(every):.3f} to {max(every):.3f} at all losses"
     for name in ("thesis", "message-size"):
-        assert any(said in str(statement.source) for statement in statements_of(load_study(name)))
+        assert any(said in str(statement.source) for statement in statements_of(shipped(name)))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_the_ratios_of_table_2_are_from_the_least_to_the_most_of_its_cells() -> 
 def test_a_range_is_as_tight_as_its_sentence(
     name: str, says: str, inside: tuple[float, ...], outside: tuple[float, ...]
 ) -> None:
-    asked = presentation(load_study(name))["asked"]["question"]
+    asked = presentation(shipped(name))["asked"]["question"]
     (statement,) = [each for each in asked if each["source"] and says in each["asks"]]
     assert all(statement["low"] <= number <= statement["high"] for number in inside)
     assert not any(statement["low"] <= number <= statement["high"] for number in outside)
@@ -287,7 +288,7 @@ _SHARES = {"a tenth": 0.1, "a fifth": 0.2, "a quarter": 0.25}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_range_of_a_quantity_is_what_its_sentence_allows(name: str) -> None:
-    for statement in statements_of(load_study(name)):
+    for statement in statements_of(shipped(name)):
         says = str(statement.says)
         found = _WITHIN.search(says)
         if found is None or statement.model or statement.yes or statement.scale not in (None, "difference", "slope"):

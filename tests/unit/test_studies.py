@@ -23,9 +23,10 @@ from crosswind.models import unknown_models
 from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies, load_study
+from crosswind.study.files import builtin_studies
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.plan import Plan
+from study_texts import shipped
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name, _ in builtin_studies()]
@@ -62,7 +63,7 @@ def published_in(study: Study) -> tuple[Published, ...]:
 
 
 def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
-    return {tuple(p.levels[key] for key in keys): p.mean for p in published_in(load_study(name))}
+    return {tuple(p.levels[key] for key in keys): p.mean for p in published_in(shipped(name))}
 
 
 def questions_of(study: Study, *, of_documents: bool = False) -> list[dict[str, Any]]:
@@ -106,7 +107,7 @@ def test_the_built_in_studies() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     quick = checked(study.quick())
     if quick[0].parameters["host"]["clock"] == "virtual":
         # The study says so itself. Each run keeps one processor busy.
@@ -120,20 +121,20 @@ def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_variant_is_smaller(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     assert len(Plan.of(study.quick())) < len(Plan.of(study))
     assert duration_ns(first_look(study, clock="real")[0]) < duration_ns(study)
 
 
 def test_the_quick_start_leaves_room_for_slow_machines() -> None:
-    assert duration_ns(load_study("quickstart")) / 4 < 20 * SECOND_NS
+    assert duration_ns(shipped("quickstart")) / 4 < 20 * SECOND_NS
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
-    cells, quick = list(load_study(name).cells()), load_study(name).quick()
+    cells, quick = list(shipped(name).cells()), shipped(name).quick()
     quick_parts = {cell.part for cell in quick.cells()}
-    for figure in published_in(load_study(name)):
+    for figure in published_in(shipped(name)):
         assert any(figure.matches(cell) for cell in cells), figure
     for figure in published_in(quick):
         is_left_out = any(text not in quick.factors.get(key, (text,)) for key, text in figure.levels.items())
@@ -145,7 +146,7 @@ def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     cells = list(study.cells())
     for drawn in (*study.findings["figure"], *study.findings["fit"]):
         assert isinstance(drawn, FigureDeclaration | FitDeclaration)
@@ -161,7 +162,7 @@ def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_statement_is_about_cells_of_the_whole_study(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     cells = list(study.cells())
     for statement in questions_of(study, of_documents=True):
         own = [cell for cell in cells if cell.index in statement["cells"]]
@@ -173,7 +174,7 @@ def test_every_statement_is_about_cells_of_the_whole_study(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> None:
-    study = load_study(name)
+    study = shipped(name)
     cells = list(study.cells())
     for question in questions_of(study):
         factor, own = question["factor"], [cell for cell in cells if cell.index in question["cells"]]
@@ -191,7 +192,7 @@ def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> 
 
 
 def test_transfer_time_is_the_whole_of_table_1() -> None:
-    study = load_study("transfer-time")
+    study = shipped("transfer-time")
     assert study.factors == {
         "part": ("5k", "15k", "64k", "256k", "1m", "20m", "20m-delay"),
         "path.delay": ("0ms", "15ms", "50ms"),
@@ -212,7 +213,7 @@ def test_transfer_time_is_the_whole_of_table_1() -> None:
 
 
 def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
-    study = load_study("transfer-time")
+    study = shipped("transfer-time")
     for whole in checked(study):
         if workload_of(whole)["size_bytes"] <= 1_000_000 and losses(whole) != (0, 0):
             design = design_of(METRICS["transfer_time"], CellSettings.of(whole.parameters, whole.effect))
@@ -221,7 +222,7 @@ def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
 
 
 def test_published_times_of_transfers_under_loss() -> None:
-    study = load_study("transfer-time")
+    study = shipped("transfer-time")
     keys = ("path.delay", "path.rate", "workload.size")
     numbers = published_in(study)
     tables = [figure for figure in numbers if " table IV " in figure.source or " table V " in figure.source]
@@ -255,9 +256,9 @@ def test_published_times_of_transfers_under_loss() -> None:
 
 
 def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
-    fitted = [whole.cell for whole in checked(load_study("transfer-time"))]
+    fitted = [whole.cell for whole in checked(shipped("transfer-time"))]
     known = {key: {cell.settings[key].text for cell in fitted} for key in ("path.rate", "workload.size")}
-    for whole in checked(load_study("transfer-time-held-out")):
+    for whole in checked(shipped("transfer-time-held-out")):
         cell = whole.cell
         new = {key for key, texts in known.items() if cell.settings[key].text not in texts}
         both = {"path.rate", "workload.size"}
@@ -268,7 +269,7 @@ def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
 
 def test_no_cell_with_loss_is_both_fitted_and_held_out() -> None:
     def paths(name: str) -> set[str]:
-        cells = [whole.cell for whole in checked(load_study(name))]
+        cells = [whole.cell for whole in checked(shipped(name))]
         return {
             str(
                 dict(
@@ -284,7 +285,7 @@ def test_no_cell_with_loss_is_both_fitted_and_held_out() -> None:
 
 
 def test_published_times_of_latency_by_link() -> None:
-    figures = published_in(load_study("latency-by-link"))
+    figures = published_in(shipped("latency-by-link"))
     connections = [figure for figure in figures if figure.levels["workload.transport"] != "udp"]
     keys = ("workload.transport", "path.delay")
     found = {tuple(figure.levels[key] for key in keys): (figure.mean, figure.sd, figure.ci) for figure in connections}
@@ -314,7 +315,7 @@ def test_published_times_of_latency_by_link() -> None:
 
 def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
     """The slopes and ratios in words are those of the published numbers."""
-    figures = [figure for figure in published_in(load_study("latency-by-link")) if figure.metric == "total"]
+    figures = [figure for figure in published_in(shipped("latency-by-link")) if figure.metric == "total"]
     means = {
         name: [figure.mean for figure in figures if figure.levels["workload.transport"] == name]
         for name in ("tcp", "http1", "https1")
@@ -327,7 +328,7 @@ def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
 
 
 def test_latency_by_link_has_new_and_kept_connections() -> None:
-    cells = checked(load_study("latency-by-link"))
+    cells = checked(shipped("latency-by-link"))
     kept = Counter((cell.cell.part, workload_of(cell)["connection"]) for cell in cells)
     assert kept == {
         ("connections", "new"): 36, ("connections", "kept"): 36, ("lossy", "kept"): 2, ("resumed", "new"): 16,
@@ -351,7 +352,7 @@ def test_published_times_of_message_size_are_table_2() -> None:
         for levels, means in table.items()
         for size, mean in zip(("1", "50", "100", "1000"), means, strict=True)
     }
-    study = load_study("message-size")
+    study = shipped("message-size")
     assert {figure.levels["part"] for figure in published_in(study)} == {"one-packet"}
     for cell in checked(study):
         forward, reverse = losses(cell)
@@ -376,7 +377,7 @@ def test_published_times_of_message_size_are_table_2() -> None:
 def test_the_thesis_as_run_has_its_browser_its_server_and_its_table() -> None:
     keys = ("workload.transport", "path.loss", "workload.size")
     assert published("thesis", *keys) == published("message-size", *keys)
-    study = load_study("thesis")
+    study = shipped("thesis")
     as_run = [cell for cell in checked(study) if cell.cell.part == "as-run"]
     assert len(as_run) == len(published_in(study)) == 24
     for cell in as_run:
@@ -387,7 +388,7 @@ def test_the_thesis_as_run_has_its_browser_its_server_and_its_table() -> None:
 
 
 def test_the_thesis_compares_transports_between_the_same_ends() -> None:
-    ends = [cell.levels for cell in load_study("thesis").cells() if cell.part == "ends"]
+    ends = [cell.levels for cell in shipped("thesis").cells() if cell.part == "ends"]
     keys = ("workload.client", "workload.server", "path.loss", "workload.transport")
     pairs = [(client, server) for client in ("native", "deno", "chromium") for server in ("native", "deno")]
     assert {tuple(levels[key] for key in keys) for levels in ends} == {
@@ -396,7 +397,7 @@ def test_the_thesis_compares_transports_between_the_same_ends() -> None:
 
 
 def test_what_message_size_says_of_delays_is_the_binomial() -> None:
-    study = load_study("message-size")
+    study = shipped("message-size")
     questions = questions_of(study)
     same = [question for question in questions if question["yes"] == "same"]
     said = " ".join((*study.notes, *(question["note"] for question in questions)))
@@ -425,7 +426,7 @@ def test_pages_are_those_of_the_report() -> None:
     assert published("page-load", "path.delay", "path.loss") == {
         ("15ms", "0%"): 0.468, ("15ms", "2%"): 0.979, ("15ms", "5%"): 1.778,
     }  # fmt: skip
-    for cell in checked(load_study("page-load")):
+    for cell in checked(shipped("page-load")):
         workload = workload_of(cell)
         assert sum(workload[size] for size in ("html_bytes", "scripts_bytes", "images_bytes")) == 636_000
         assert workload["connections"] == (6 if workload["transport"] == "https1" else 1)
@@ -435,7 +436,7 @@ def test_pages_are_those_of_the_report() -> None:
 
 
 def test_multiplexing_and_its_transports() -> None:
-    study = load_study("multiplexing")
+    study = shipped("multiplexing")
     assert study.factors["path.loss"] == ("0%", "5%", "15%")
     assert set(study.factors["workload.transport"]) == {
         "websocket", "webtransport", "http2", "http3", "quic", "socketio-websocket", "socketio-webtransport",
@@ -444,7 +445,7 @@ def test_multiplexing_and_its_transports() -> None:
 
 
 def test_websocket_or_http_on_the_articles_networks() -> None:
-    study = load_study("websocket-or-http")
+    study = shipped("websocket-or-http")
     assert study.factors["path.network"] == ("localhost", "lan", "wan", "hsdpa+")
     assert study.factors["workload.connection"] == ("new", "kept")
     assert study.factors["workload.direction"] == ("upload", "download")
@@ -458,7 +459,7 @@ def test_websocket_or_http_on_the_articles_networks() -> None:
 
 
 def test_client_profile_is_profiled_without_an_emulator() -> None:
-    study = load_study("client-profile")
+    study = shipped("client-profile")
     assert study.profile
     assert {cell.parameters["path"]["backend"] for cell in checked(study)} == {"direct"}
     assert set(study.factors["workload.transport"]) == {"websocket", "wss", "http1", "https1", "webtransport"}
@@ -470,7 +471,7 @@ def test_client_profile_is_profiled_without_an_emulator() -> None:
 
 
 def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
-    cells = checked(load_study("client-profile").quick())
+    cells = checked(shipped("client-profile").quick())
     programs = {cell.cell.part: workload_of(cell) for cell in cells}
     today, by_byte = programs["websocket-client"], programs["websocket-client-by-byte"]
     assert today["server"] == by_byte["server"]
@@ -480,12 +481,12 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
     assert today["server"][0] == "{cell}"
     served = json.loads(today["server"][2].replace("{server}", "10.0.0.2"))
     assert served == {"transport": "websocket", "address": "10.0.0.2:8080", "stay": True}
-    (figure,) = presentation(load_study("client-profile"))["asked"]["published"][1:]
+    (figure,) = presentation(shipped("client-profile"))["asked"]["published"][1:]
     assert figure["functions"] == {"mask": 4.48, "send": 0.027, "format": 0.011, "array.tobytes": 0.01}
 
 
 def test_mathis_impairs_the_forward_direction_only() -> None:
-    whole = checked(load_study("mathis"))
+    whole = checked(shipped("mathis"))
     tests = [cell for cell in whole if cell.cell.part == "tests"]
     sweep = [cell for cell in whole if cell.cell.part == "sweep"]
     assert (len(tests), len(sweep)) == (12, 24)
@@ -494,13 +495,13 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     assert {losses(cell)[1] for cell in sweep} == {0}
     assert (min(losses(cell)[0] for cell in sweep), max(losses(cell)[0] for cell in sweep)) == (0.0001, 0.2)
     assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
-    figure = published_in(load_study("mathis"))[0]
+    figure = published_in(shipped("mathis"))[0]
     assert sum(figure.matches(cell.cell) for cell in whole) == 3
     assert figure.mean * figure.scale == 94_000_000
 
 
 def test_queue_size_has_table_6_and_its_last_row_beside_the_queue_that_it_was() -> None:
-    study = load_study("queue-size")
+    study = shipped("queue-size")
     rows = [figure for figure in published_in(study) if not figure.inferred]
     assert {(figure.levels["path.queue"], figure.levels["path.delay"]): figure.mean for figure in rows} == {
         ("1p", "15ms"): 15.86, ("10p", "15ms"): 2.66, ("50p", "15ms"): 1.146,
@@ -525,20 +526,20 @@ def test_bandwidth_or_delay_has_tables_4_and_5_for_either_window() -> None:
         for size in ("15kB", "256kB", "1MB")
     ]
     assert figures == dict(zip(levels, table_4 + table_5, strict=True))
-    study = load_study("bandwidth-or-delay")
+    study = shipped("bandwidth-or-delay")
     cells = list(study.cells())
     assert all(sum(figure.matches(cell) for cell in cells) == 2 for figure in published_in(study))
 
 
 def test_no_queue_can_drop_in_transfers_without_loss() -> None:
-    for cell in checked(load_study("bandwidth-or-delay")):
+    for cell in checked(shipped("bandwidth-or-delay")):
         queue = cell.parameters["path"]["reverse"]["queue"]
         # The whole transfer fits into the queue, so it cannot overflow.
         assert queue["packets"] * 1448 >= workload_of(cell)["size_bytes"]
 
 
 def test_outages_begin_while_every_part_is_busy_and_only_transports_give_up() -> None:
-    for cell in checked(load_study("outage")):
+    for cell in checked(shipped("outage")):
         path, workload = cell.parameters["path"], workload_of(cell)
         (change,) = path["changes"]
         if cell.cell.part == "quiet":
@@ -574,7 +575,7 @@ def test_the_reference_lists_every_key() -> None:
 
 
 def test_a_document_s_own_question_comes_first() -> None:
-    first = {name: questions_of(load_study(name))[0] for name in NAMES}
+    first = {name: questions_of(shipped(name))[0] for name in NAMES}
     asked = {
         name: (first[name]["metric"], first[name]["factor"], [level["level"] for level in first[name]["compare"]])
         for name in ("thesis", "message-size", "latency-by-link", "mathis", "transfer-time", "page-load")
