@@ -72,46 +72,28 @@ with_parts!(parts);
 
 impl Part {
     /// Time at the host that sends in the direction of `side`.
-    pub const fn sender(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::ClientHost,
-            Side::Reverse => Self::ServerHost,
-        }
+    pub fn sender(side: Side) -> Self {
+        side.pick(Self::ClientHost, Self::ServerHost)
     }
 
     /// Time at the host that receives from the direction of `side`.
-    pub const fn receiver(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::ServerHost,
-            Side::Reverse => Self::ClientHost,
-        }
+    pub fn receiver(side: Side) -> Self {
+        side.pick(Self::ServerHost, Self::ClientHost)
     }
 
-    pub(crate) const fn propagation(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::PropagationForward,
-            Side::Reverse => Self::PropagationReverse,
-        }
+    pub(crate) fn propagation(side: Side) -> Self {
+        side.pick(Self::PropagationForward, Self::PropagationReverse)
     }
 
-    pub(crate) const fn serialisation(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::SerialisationForward,
-            Side::Reverse => Self::SerialisationReverse,
-        }
+    pub(crate) fn serialisation(side: Side) -> Self {
+        side.pick(Self::SerialisationForward, Self::SerialisationReverse)
     }
 
-    pub(crate) const fn queueing(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::QueueingForward,
-            Side::Reverse => Self::QueueingReverse,
-        }
+    pub(crate) fn queueing(side: Side) -> Self {
+        side.pick(Self::QueueingForward, Self::QueueingReverse)
     }
 
-    pub(crate) const fn jitter(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::JitterForward,
-            Side::Reverse => Self::JitterReverse,
-        }
+    pub(crate) fn jitter(side: Side) -> Self {
+        side.pick(Self::JitterForward, Self::JitterReverse)
     }
 }

@@ -171,11 +171,8 @@ impl<'a> QuicConnection<'a> {
         stream.completion_of(stream.sent()).map(|done| done.at).filter(|&at| at <= before)
     }
 
-    const fn back(&self, side: Side) -> &Half<'a> {
-        match side {
-            Side::Forward => &self.reverse,
-            Side::Reverse => &self.forward,
-        }
+    fn back(&self, side: Side) -> &Half<'a> {
+        side.pick(&self.reverse, &self.forward)
     }
 }
 

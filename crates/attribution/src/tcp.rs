@@ -91,11 +91,8 @@ impl<'a> Connection<'a> {
     }
 
     /// What the host that sends in the direction of `side` sent.
-    pub const fn half(&self, side: Side) -> &Half<'a> {
-        match side {
-            Side::Forward => &self.forward,
-            Side::Reverse => &self.reverse,
-        }
+    pub fn half(&self, side: Side) -> &Half<'a> {
+        side.pick(&self.forward, &self.reverse)
     }
 
     /// Names the time of a leg.

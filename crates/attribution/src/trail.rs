@@ -53,19 +53,13 @@ impl Place {
     }
 
     /// The host that sends in the direction of `side`.
-    pub const fn sender(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::Client,
-            Side::Reverse => Self::Server,
-        }
+    pub fn sender(side: Side) -> Self {
+        side.pick(Self::Client, Self::Server)
     }
 
     /// The host that receives from the direction of `side`.
-    pub const fn receiver(side: Side) -> Self {
-        match side {
-            Side::Forward => Self::Server,
-            Side::Reverse => Self::Client,
-        }
+    pub fn receiver(side: Side) -> Self {
+        side.pick(Self::Server, Self::Client)
     }
 }
 

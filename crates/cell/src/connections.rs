@@ -26,7 +26,7 @@ const fn sent(row: &ConnectionRow, side: Side) -> crosswind_attribution::Sent {
 }
 
 /// The host that sends in the direction of `side`.
-const fn host(side: Side) -> &'static str {
+fn host(side: Side) -> &'static str {
     crosswind_attribution::Place::sender(side).name()
 }
 

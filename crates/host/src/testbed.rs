@@ -274,11 +274,8 @@ impl Testbed {
     }
 
     /// The namespace that sends packets in the direction of `side`.
-    pub const fn namespace(&self, side: Side) -> &Namespace {
-        match side {
-            Side::Forward => &self.client,
-            Side::Reverse => &self.server,
-        }
+    pub fn namespace(&self, side: Side) -> &Namespace {
+        side.pick(&self.client, &self.server)
     }
 }
 

@@ -218,10 +218,7 @@ impl Ledger {
     }
 
     fn side(&mut self, side: Side) -> &mut Counts {
-        match side {
-            Side::Forward => &mut self.forward,
-            Side::Reverse => &mut self.reverse,
-        }
+        side.pick(&mut self.forward, &mut self.reverse)
     }
 }
 
@@ -378,16 +375,10 @@ impl Endpoints {
     }
 
     fn sender_name(&self) -> &'static str {
-        match self.side {
-            Side::Forward => "the client's device",
-            Side::Reverse => "the server's device",
-        }
+        self.side.pick("the client's device", "the server's device")
     }
 
     fn receiver_name(&self) -> &'static str {
-        match self.side {
-            Side::Forward => "the server's device",
-            Side::Reverse => "the client's device",
-        }
+        self.side.pick("the server's device", "the client's device")
     }
 }

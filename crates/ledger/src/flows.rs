@@ -75,10 +75,7 @@ impl FlowCounter {
 
     /// Counts a packet whose end is known.
     pub fn count(&mut self, record: &PacketRecord) {
-        let server_port = match record.side {
-            Side::Forward => record.headers.destination_port,
-            Side::Reverse => record.headers.source_port,
-        };
+        let server_port = record.side.pick(record.headers.destination_port, record.headers.source_port);
         let has_ports = matches!(record.headers.protocol, TCP | UDP);
         let beside = || self.ports.iter().position(|&port| port == server_port).map_or(0, |flow| flow as u16 + 1);
         let flow = has_ports.then(beside);

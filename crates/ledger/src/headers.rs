@@ -150,11 +150,8 @@ impl Headers {
     }
 
     /// The client's port, of a packet in the direction of `side`.
-    pub const fn client_port(&self, side: Side) -> u16 {
-        match side {
-            Side::Forward => self.source_port,
-            Side::Reverse => self.destination_port,
-        }
+    pub fn client_port(&self, side: Side) -> u16 {
+        side.pick(self.source_port, self.destination_port)
     }
 
     /// The last eight bytes of a datagram's payload, by which whoever sent it knows it again; 0 of one that is shorter. Of TCP it

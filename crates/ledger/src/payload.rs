@@ -57,10 +57,7 @@ impl PayloadClock {
     }
 
     fn slot(&self, side: Side, client_port: u16) -> &Slot {
-        let row = match side {
-            Side::Forward => 0,
-            Side::Reverse => PORTS,
-        };
+        let row = side.pick(0, PORTS);
         &self.slots[row + usize::from(client_port)]
     }
 }

@@ -89,19 +89,13 @@ impl Recorder {
 
     /// Records that `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it on entry.
     pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
-        let sender = match side {
-            Side::Forward => Host::Client,
-            Side::Reverse => Host::Server,
-        };
+        let sender = side.pick(Host::Client, Host::Server);
         self.capture(sender, at, packet, CaptureEventKind::Sent(dropped));
     }
 
     /// Records that `side`'s receiver received `packet` at `at`.
     pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
-        let receiver = match side {
-            Side::Forward => Host::Server,
-            Side::Reverse => Host::Client,
-        };
+        let receiver = side.pick(Host::Server, Host::Client);
         self.capture(receiver, at, packet, CaptureEventKind::Received);
     }
 

@@ -268,10 +268,7 @@ fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters
     let mut queued = [0, 0];
     let mut devices = [DeviceCounters::default(); 2];
     for &(side, fate, bytes) in packets {
-        let (sender, receiver) = match side {
-            Side::Forward => (0, 1),
-            Side::Reverse => (1, 0),
-        };
+        let (sender, receiver) = side.pick((0, 1), (1, 0));
         if matches!(fate, Fate::RingFull) {
             devices[sender].dropped_sending += 1;
             continue;

@@ -94,11 +94,8 @@ pub enum Directions {
 
 impl Change {
     /// What is different in one direction.
-    pub const fn side(&self, side: Side) -> &Map<String, Value> {
-        match side {
-            Side::Forward => &self.forward,
-            Side::Reverse => &self.reverse,
-        }
+    pub fn side(&self, side: Side) -> &Map<String, Value> {
+        side.pick(&self.forward, &self.reverse)
     }
 
     /// Whether it is of the hop of that name.

@@ -47,19 +47,13 @@ impl Default for PathConfig {
 
 impl Hop {
     /// What it does in one direction.
-    pub const fn side(&self, side: Side) -> &DirectionConfig {
-        match side {
-            Side::Forward => &self.forward,
-            Side::Reverse => &self.reverse,
-        }
+    pub fn side(&self, side: Side) -> &DirectionConfig {
+        side.pick(&self.forward, &self.reverse)
     }
 
     /// The same, to be changed.
-    pub const fn side_mut(&mut self, side: Side) -> &mut DirectionConfig {
-        match side {
-            Side::Forward => &mut self.forward,
-            Side::Reverse => &mut self.reverse,
-        }
+    pub fn side_mut(&mut self, side: Side) -> &mut DirectionConfig {
+        side.pick(&mut self.forward, &mut self.reverse)
     }
 }
 

@@ -21,19 +21,22 @@ impl Side {
 
     /// The other one.
     #[must_use]
-    pub const fn opposite(self) -> Self {
+    pub fn opposite(self) -> Self {
+        self.pick(Self::Reverse, Self::Forward)
+    }
+
+    /// What belongs to this direction, of what belongs to either.
+    #[must_use]
+    pub fn pick<T>(self, forward: T, reverse: T) -> T {
         match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
+            Self::Forward => forward,
+            Self::Reverse => reverse,
         }
     }
 
     /// The name, as stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Reverse => "reverse",
-        }
+    pub fn name(self) -> &'static str {
+        self.pick("forward", "reverse")
     }
 }
 
@@ -248,10 +251,7 @@ impl Path {
         [&self.forward, &self.reverse].map(|direction| direction.queued() as u64)
     }
 
-    const fn side_mut(&mut self, side: Side) -> &mut Direction {
-        match side {
-            Side::Forward => &mut self.forward,
-            Side::Reverse => &mut self.reverse,
-        }
+    fn side_mut(&mut self, side: Side) -> &mut Direction {
+        side.pick(&mut self.forward, &mut self.reverse)
     }
 }

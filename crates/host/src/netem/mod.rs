@@ -219,19 +219,13 @@ impl Built {
 
     /// The stage that a namespace does to one direction.
     fn stage(&self, side: Side, place: usize) -> Option<Stage> {
-        let number = match side {
-            Side::Forward => place,
-            Side::Reverse => self.namespaces.len() - 1 - place,
-        };
+        let number = side.pick(place, self.namespaces.len() - 1 - place);
         self.plan().side(side).get(number).cloned()
     }
 
     /// Where a stage is: in which namespace, on which device.
-    const fn place(&self, side: Side, number: usize) -> (usize, &'static str) {
-        match side {
-            Side::Forward => (number, TO_SERVER),
-            Side::Reverse => (self.namespaces.len() - 1 - number, TO_CLIENT),
-        }
+    fn place(&self, side: Side, number: usize) -> (usize, &'static str) {
+        side.pick((number, TO_SERVER), (self.namespaces.len() - 1 - number, TO_CLIENT))
     }
 }
 

@@ -148,18 +148,12 @@ impl Plan {
 
     /// The stages of one direction, in the order in which packets pass them.
     pub fn side(&self, side: Side) -> &[Stage] {
-        match side {
-            Side::Forward => &self.forward,
-            Side::Reverse => &self.reverse,
-        }
+        side.pick(&self.forward, &self.reverse)
     }
 
     /// The same, to be changed.
-    pub const fn side_mut(&mut self, side: Side) -> &mut Vec<Stage> {
-        match side {
-            Side::Forward => &mut self.forward,
-            Side::Reverse => &mut self.reverse,
-        }
+    pub fn side_mut(&mut self, side: Side) -> &mut Vec<Stage> {
+        side.pick(&mut self.forward, &mut self.reverse)
     }
 
     /// How many hops the path has.
