@@ -600,6 +600,10 @@ def test_a_run_ends_with_how_many_times_as_fast_one_level_is() -> None:
 def test_what_is_the_same_every_time_is_as_fast_in_the_last_line() -> None:
     equal = last_line(asked(), *(cell(at, 10, level, spread=0) for at, level in enumerate("ab")))
     assert equal == "b is as fast as a (in all 10 repetitions)"
+    few = last_line(asked(), *(cell(at, 10, level, spread=0, repetitions=5) for at, level in enumerate("ab")))
+    assert few == (
+        "b is as fast as a (in all 5 repetitions), but this run is inconclusive; --repetitions 6 would decide"
+    )
 
 
 def test_a_last_line_says_what_would_decide() -> None:

@@ -19,6 +19,8 @@ _OF_MACHINE = ("sysctls.", "machine.congestion_control")
 _LONG_NAME = 24  # characters of a name that may be broken into lines
 _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
 """What stands behind a number: its interval, or what there is in its place, and their unit."""
+_OPTION = re.compile(r"--[a-z][a-z-]*( \d+)?")
+"""An option of the command line, which a browser would break behind its first hyphen."""
 _OTHER_PLACES = ("contents", "specs")
 """Names of places on a page that are no sections."""
 _LINKS = '<th scope="col" class="word">leads to</th>'
@@ -173,7 +175,8 @@ def _banner(said: Sentence) -> str:
 def _said(sentence_of: Sentence) -> str:
     """A sentence whose verdict, before its colon, is set apart."""
     verdict_text, colon, why = sentence_of.text.partition(":")
-    return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{escaped(why)}</p>"
+    why = _OPTION.sub(r'<span class="option">\g<0></span>', escaped(why))
+    return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{why}</p>"
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:

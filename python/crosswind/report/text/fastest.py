@@ -47,8 +47,9 @@ def _line(answer: Answer, case: AnswerCase) -> str:
     numbers, _, every = times.removesuffix(")").partition(" (")
     if all(float(number) == 1 for number in re.findall(r"[\d.]+", numbers)):
         shown = ", ".join(filter(None, ["" if speed.value == 1 else f"{numbers} times", every]))
-        return f"{at}{names[0]} is {exactly}as fast as {names[1]}{f' ({shown})' if shown else ''}"
-    said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
+        said = f"{at}{names[0]} is {exactly}as fast as {names[1]}{f' ({shown})' if shown else ''}"
+    else:
+        said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
     return said + (_open(case) if case.verdict == "cannot tell" else "")
 
 
