@@ -27,6 +27,7 @@ FASTEST_BPS = 2_000_000_000  # an unlimited link
 CPU_PER_PACKET_NS, QUIC_PACKET_CPU_NS, HANDSHAKE_CPU_NS = 12_000, 15_000, 700_000
 AWAKE_NS = 60_000  # for so long a packet keeps the emulator awake; packets that come meanwhile share that time
 CONNECTION_PACKETS = 8  # handshake, closing, and early ACKs; each further round trip of a set-up has two more
+BACKGROUND_SHARE = 0.1  # of a packet: nobody reads, writes or receives one of background traffic
 DELAYED_ACK_NS = 40_000_000  # a message that comes later does not carry the ACK of the one before
 HEADER_BYTES, SECURE_BYTES, HTTP_BYTES = 52, 3_000, 100
 LARGEST_LOAD = 2.0  # the emulator has one processor, and its hosts hardly fill another
@@ -52,7 +53,7 @@ MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
 
 def _link_ns(way: DirectionEffect, size_bytes: float, packets: float) -> float:
     """How long packets of this total size occupy the link."""
-    return (size_bytes + way.frame_bytes * packets) * 8e9 / min(way.rate_bps or FASTEST_BPS, FASTEST_BPS)
+    return (size_bytes + way.frame_bytes * packets) * 8e9 / min(way.free_bps or FASTEST_BPS, FASTEST_BPS)
 
 
 @dataclass(frozen=True)
@@ -260,11 +261,13 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     processors_ns = trips * EXCHANGE_NS + sum(
         time_ns for (way, _), time_ns in zip(ways, links_ns, strict=True) if way.rate_bps is None
     )
+    background = wall_ns / 1e9 * (there.background_packets_per_s + back.background_packets_per_s)
     return _forecast(
         surroundings,
         wall_ns,
         on_the_way,
         sum(sizes) + HEADER_BYTES * on_the_way,
+        background=background,
         cpu_ns=(QUIC_PACKET_CPU_NS * on_the_way if quic else 0)
         + (HANDSHAKE_CPU_NS * needs.opened if transport.secure else 0),
         flat_out=processors_ns > HEAVY * wall_ns,
@@ -279,6 +282,7 @@ def _forecast(
     packets: float,
     size_bytes: float,
     *,
+    background: float = 0.0,
     cpu_ns: float,
     flat_out: bool,
     undelayed: bool = False,
@@ -286,7 +290,7 @@ def _forecast(
     peers = surroundings.peers
     duration_ns = round(SETUP_NS + wall_ns + len(peers) * PEER_START_NS)
     awake_ns = packets * AWAKE_NS
-    cpu_ns += SETUP_CPU_NS + packets * CPU_PER_PACKET_NS + len(peers) * PEER_CPU_NS
+    cpu_ns += SETUP_CPU_NS + (packets + BACKGROUND_SHARE * background) * CPU_PER_PACKET_NS + len(peers) * PEER_CPU_NS
     cpu_ns += wall_ns * awake_ns / (wall_ns + awake_ns) if awake_ns else 0.0
     load = min(LARGEST_LOAD, cpu_ns / duration_ns)
     return Forecast(
@@ -294,7 +298,7 @@ def _forecast(
         packets=round(packets),
         bytes=round(size_bytes),
         load=max(1.0, load) if flat_out else load,
-        virtual_ns=virtual_wall_ns(round(packets), peers),
+        virtual_ns=virtual_wall_ns(round(packets + BACKGROUND_SHARE * background), peers),
         undelayed=undelayed or bool(peers),
     )
 

@@ -27,6 +27,7 @@ class DirectionEffect:
         rate_bps: None is unlimited. frame_bytes: added to each packet on the link.
         queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
         mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
+        background_bps: background traffic that enters it, in the mean. background_packets_per_s: its packets.
         random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
         manages_queue: whether the queue drops or marks packets before it is full. bursts: whether the link sends
         bursts faster than at its rate.
@@ -42,12 +43,19 @@ class DirectionEffect:
     loss_memory_ns: int | None = None
     queue: Mapping[str, int] | None = None
     mtu_bytes: int | None = None
+    background_bps: float = 0.0
+    background_packets_per_s: float = 0.0
     random_delay: bool = False
     reorders: bool = False
     manages_queue: bool = False
     bursts: bool = False
     changes: bool = False
     outage_ns: int = 0
+
+    @property
+    def free_bps(self) -> float | None:
+        """What background traffic leaves of the rate, but at least a hundredth; None is unlimited."""
+        return None if self.rate_bps is None else max(self.rate_bps - self.background_bps, 0.01 * self.rate_bps)
 
     @property
     def is_clustered(self) -> bool:

@@ -4,6 +4,7 @@ use crate::Cell;
 use crosswind_host::{Family, MtuProbing};
 use crosswind_path::Side;
 use crosswind_transport::Carrier;
+use crosswind_units::BitRate;
 use crosswind_workload::{TrafficPattern, Warning, WorkloadConfig};
 
 /// Bytes of headers: RFC 791, 8200, 9293 with timestamps, and 768.
@@ -18,7 +19,18 @@ impl Cell {
         let flows = self.flows.iter().filter(|flow| flow.count > 0).map(|flow| (Some(&flow.name), &flow.workload));
         let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
         let of_side = |side| senders.iter().filter_map(move |(flow, workload)| self.black_hole(side, *flow, workload));
-        Side::BOTH.into_iter().flat_map(of_side).collect()
+        Side::BOTH.into_iter().flat_map(of_side).chain(self.background()).collect()
+    }
+
+    /// Background traffic that fills a link by itself, or that meets none.
+    fn background(&self) -> impl Iterator<Item = Warning> {
+        let hops = self.path.directions.hops.iter();
+        let of_hops = hops.flat_map(|hop| Side::BOTH.map(|side| (side, hop.name.clone(), hop.side(side).effect())));
+        of_hops.filter_map(|(side, hop, effect)| {
+            let (rate_bps, link_bps) = (effect.background_bps, effect.rate.map(BitRate::as_bps));
+            let fits = link_bps.is_some_and(|link_bps| rate_bps < link_bps as f64);
+            (rate_bps > 0.0 && !fits).then(|| Warning::Background { side: side.name(), hop, rate_bps, link_bps })
+        })
     }
 
     /// Packets that vanish for their size, where their sender never learns of it.

@@ -16,6 +16,7 @@ mod own_drops;
 pub mod peer;
 mod pieces;
 mod processor_time;
+mod recorded_packets;
 mod result;
 mod run;
 mod sections;

@@ -1,5 +1,6 @@
 //! Reading a JSON object section by section, so that every error names its key.
 
+use crate::recorded_packets::recorded_packets;
 use crosswind_settings::{Key, KeyType, SettingError};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -62,14 +63,22 @@ pub fn read_lists<T: DeserializeOwned>(name: &str, section: Map<String, Value>) 
     })
 }
 
-/// Puts the numbers of a file in the place of each series that is one: `{"file": "rates.txt"}`. Space separates them.
+/// Puts the numbers of a file in the place of each series that is one: `{"file": "rates.txt"}`. Space separates them. Of a capture they are
+/// the times and sizes of its packets.
 fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
     for key in keys.iter().filter(|key| key.key_type == KeyType::Series) {
         let Some(file) = section.get(&key.name).and_then(|value| value.as_object()?.get("file")?.as_str()) else {
             continue;
         };
         let refused = |problem: String| SettingError::new(&key.name, problem, "give a text file of numbers");
-        let text = fs::read_to_string(file).map_err(|error| refused(format!("cannot be read from {file}: {error}")))?;
+        let unreadable = |problem: String| refused(format!("cannot be read from {file}: {problem}"));
+        let bytes = fs::read(file).map_err(|error| unreadable(error.to_string()))?;
+        if let Some(packets) = recorded_packets(&bytes) {
+            let packets = packets.map_err(|problem| refused(format!("{problem}, as a capture: {file}")))?;
+            section.insert(key.name.clone(), packets.into());
+            continue;
+        }
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text".to_owned()))?;
         let mut numbers = Vec::new();
         for (line, content) in (1..).zip(text.lines()) {
             for word in content.split_whitespace() {

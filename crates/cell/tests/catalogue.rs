@@ -40,6 +40,8 @@ loss: loss loss_burst loss_bad_ns loss_good_ns loss_enter loss_leave loss_in_bad
 loss_p23 loss_p14 lose lose_every loss_sequence bit_error_rate
 duplicate: duplicate
 corrupt: corrupt
+background: background_rate_bps background_arrivals background_size_bytes background_flows background_on_ns background_off_ns \
+background_trace background_once background_ecn
 link: rate_bps queue count link_overhead_bytes link_mpu_bytes link_cells burst_bytes peak_rate_bps discipline queue_marks \
 queue_target_ns queue_interval_ns queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns \
 dualpi2_coupling dualpi2_step_ns cake_tins cake_isolation red_min_bytes red_max_bytes red_probability red_weight

@@ -14,7 +14,7 @@
 //! with its sender in the emulator's place.
 
 use crate::{DropCause, Dropped};
-use crosswind_path::Side;
+use crosswind_path::{Cause, Side};
 use crosswind_units::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,6 +38,31 @@ pub struct DeviceCounters {
     pub dropped_receiving: u64,
 }
 
+/// What became of background traffic in one direction, which no host has sent or gets. It is in no other count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BackgroundReport {
+    /// Packets that entered the links.
+    #[serde(rename = "in")]
+    pub entered: u64,
+    /// Packets that the links have carried.
+    pub carried: u64,
+    /// Their bytes on the IP layer.
+    pub carried_bytes: u64,
+    /// Packets that were dropped, by cause.
+    #[schemars(with = "BTreeMap<String, u64>")]
+    pub dropped: Dropped,
+    /// Of those carried, the ones with a mark of the path (ECN).
+    pub marked: u64,
+    /// Packets that were still in the path at the end.
+    pub queued: u64,
+}
+
+impl BackgroundReport {
+    const fn is_none(&self) -> bool {
+        self.entered == 0
+    }
+}
+
 /// What one hop did to the packets of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HopReport {
@@ -46,6 +71,17 @@ pub struct HopReport {
     pub dropped: Dropped,
     /// Packets that it marked (ECN).
     pub marked: u64,
+    /// Packets of background traffic that its link carried.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub background_carried: u64,
+    /// Packets of background traffic that it dropped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub background_dropped: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What the kernel's queueing disciplines did to the packets of one direction.
@@ -112,6 +148,9 @@ pub struct DirectionReport {
     pub corrupted: u64,
     /// ICMP messages that the sending host got from the path itself, about packets that were too large. They are in no other count.
     pub icmp: u64,
+    /// Background traffic, where there is any. It is in no other count.
+    #[serde(skip_serializing_if = "BackgroundReport::is_none")]
+    pub background: BackgroundReport,
 }
 
 /// What the emulator saw in one direction.
@@ -127,6 +166,7 @@ struct Counts {
     hops: Vec<HopReport>,
     /// To the sending host.
     icmp: Icmp,
+    background: BackgroundReport,
 }
 
 /// ICMP messages that the path itself has written to a device.
@@ -182,6 +222,33 @@ impl Ledger {
         if let Some(hop) = self.side(side).hops.get_mut(usize::from(hop)) {
             hop.marked += 1;
         }
+    }
+
+    /// A packet of background traffic has left the path behind the link of `hop`, with a mark or without.
+    pub fn handle_background(&mut self, side: Side, hop: u8, bytes: Bytes, marked: bool) {
+        let counts = self.side(side);
+        counts.background.carried += 1;
+        counts.background.carried_bytes += bytes.0;
+        counts.background.marked += u64::from(marked);
+        if let Some(hop) = counts.hops.get_mut(usize::from(hop)) {
+            hop.background_carried += 1;
+        }
+    }
+
+    /// A packet of background traffic was dropped in `hop`.
+    pub fn handle_background_drop(&mut self, side: Side, cause: Cause, hop: u8) {
+        let counts = self.side(side);
+        counts.background.dropped.add(DropCause::Path(cause), 1);
+        if let Some(hop) = counts.hops.get_mut(usize::from(hop)) {
+            hop.background_dropped += 1;
+        }
+    }
+
+    /// So many packets of background traffic have entered the path in all. Those that have not left it are in it.
+    pub fn handle_background_sent(&mut self, side: Side, packets: u64) {
+        let background = &mut self.side(side).background;
+        background.entered = packets;
+        background.queued = packets.saturating_sub(background.carried + background.dropped.total());
     }
 
     /// An ICMP message was written to the sender's device, which has `taken` it or not.
@@ -283,6 +350,7 @@ impl LedgerReport {
                 delivered_bytes: bytes(receiver.received_bytes, receiver.received, other.icmp_bytes),
                 corrupted: 0,
                 icmp: passed.icmp,
+                background: BackgroundReport::default(),
             }
         };
         let ways = [direction(client, server, &forward, &reverse), direction(server, client, &reverse, &forward)];
@@ -345,6 +413,7 @@ impl Endpoints {
             delivered_bytes: self.receiver.received_bytes,
             corrupted: counts.corrupted,
             icmp: counts.icmp.taken,
+            background: counts.background.clone(),
         }
     }
 
@@ -364,6 +433,9 @@ impl Endpoints {
         expect_equal(taken, written, format!("the path delivered {written} packets, {receiver} received {taken}"));
         let (taken, written) = (self.receiver.received_bytes, counts.delivered_bytes);
         expect_equal(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
+        let background = &counts.background;
+        let (sent, left) = (background.entered, background.carried + background.dropped.total() + background.queued);
+        expect_equal(sent, left, format!("{sent} packets of background traffic went in, {left} are accounted for"));
         let left = counts.deliveries + counts.dropped.total() + queued;
         let entered = counts.arrivals + counts.duplicated;
         let copies = copies(counts.duplicated);

@@ -27,7 +27,7 @@ mod stream;
 mod table;
 
 pub use capture::{Capture, CaptureOptions};
-pub use conservation::{DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
+pub use conservation::{BackgroundReport, DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
 pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{

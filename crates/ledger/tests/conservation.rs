@@ -183,7 +183,7 @@ fn what_disciplines_dropped_and_hold_is_what_one_device_sent_and_the_other_did_n
     dropped.add(LOSS, 1);
     dropped.add(QUEUE, 1);
     let passed = |queued| {
-        let hops = vec![HopReport { dropped: dropped.clone(), marked: 0 }];
+        let hops = vec![HopReport { dropped: dropped.clone(), ..HopReport::default() }];
         let hole = Passed { hops, queued, ..Passed::default() };
         [hole, Passed::default()]
     };

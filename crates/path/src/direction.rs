@@ -4,7 +4,7 @@ use crate::{Arrival, Cause, CompiledStage, Departure, DirectionConfig, Element, 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use crosswind_units::{Instant, Seed};
+use crosswind_units::{Duration, Instant, Seed};
 
 /// The direction in which a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,10 @@ pub struct Direction {
     #[allow(clippy::vec_box)] // it is the boxes that are used again
     spare: Vec<Box<Packet>>,
     next_index: u64,
+    /// Packets of background traffic that have left the stages.
+    background_left: u64,
+    /// When packets were last moved.
+    pumped: Instant,
     origin: Option<Instant>,
 }
 
@@ -76,6 +80,9 @@ enum How {
     Duplicated,
 }
 
+/// How late background traffic is moved where nothing waits for it: so much of it is moved at once.
+const IDLE: Duration = Duration::from_millis(10);
+
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl Direction {
@@ -97,8 +104,13 @@ impl Direction {
         Self::of_stages(stages.into_iter().filter_map(made).collect())
     }
 
-    const fn of_stages(stages: Vec<Stage>) -> Self {
-        Self { stages, due: NEVER, out: VecDeque::new(), spare: Vec::new(), next_index: 0, origin: None }
+    fn of_stages(mut stages: Vec<Stage>) -> Self {
+        for stage in &mut stages {
+            stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
+        }
+        let due = stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
+        let (out, spare, pumped) = (VecDeque::new(), Vec::new(), Instant::ZERO);
+        Self { stages, due, out, spare, next_index: 0, background_left: 0, pumped, origin: None }
     }
 
     /// Lets time begin at `origin`, unless it has begun.
@@ -135,17 +147,37 @@ impl Direction {
         })
     }
 
-    /// When `poll_packet` will next have something, if nothing arrives before.
+    /// When `poll_packet` will next have something, if nothing arrives before. As long as there is nothing inside but background traffic,
+    /// it may have had something for a while.
     pub fn next_wakeup(&self) -> Option<Instant> {
         let origin = self.origin?;
-        let next = self.out.front().map_or(self.due, |out| out.packet.at);
+        let mut next = self.out.front().map_or(self.due, |out| out.packet.at);
+        if next < NEVER && self.background() > 0 && self.queued() == 0 {
+            next = next.max(self.pumped + IDLE);
+        }
         (next < NEVER).then(|| origin + (next - Instant::ZERO))
     }
 
-    /// Packets inside.
+    /// Packets of hosts inside.
     pub fn queued(&self) -> usize {
-        let out = self.out.iter().filter(|out| !matches!(out.how, How::Duplicated)).count();
-        out + self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>()
+        let is_of_host = |out: &&Out| !out.packet.is_background && !matches!(out.how, How::Duplicated);
+        let all = self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>();
+        let of_background = (self.background() - self.background_left) as usize;
+        self.out.iter().filter(is_of_host).count() + all - of_background
+    }
+
+    /// Packets of background traffic that have been sent so far.
+    pub fn background(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.element.background()).sum()
+    }
+
+    /// Ends all background traffic, but for the packets inside.
+    pub fn end_background(&mut self) {
+        for stage in &mut self.stages {
+            stage.element.end_background();
+            stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
+        }
+        self.due = self.stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
     }
 
     /// `now` on the clock of the elements.
@@ -155,6 +187,7 @@ impl Direction {
 
     /// Moves packets down the chain, out of the stages that have some by `now`. A single pass is enough, because packets only go forwards.
     fn pump(&mut self, now: Instant) {
+        self.pumped = now;
         if self.due > now {
             return;
         }
@@ -170,8 +203,12 @@ impl Direction {
                     "element {number} does not say what it did with the time"
                 );
                 match leaving {
-                    Leaving::Forwarded(packet) => self.pass(number + 1, packet),
-                    Leaving::Dropped(packet, cause) => self.out.push_back(Out { packet, how: How::Dropped(cause) }),
+                    Leaving::Forwarded(mut packet) => {
+                        // Packets of its own begin in the element.
+                        packet.hop = self.stages[number].hop;
+                        self.pass(number + 1, packet);
+                    }
+                    Leaving::Dropped(packet, cause) => self.leave(packet, How::Dropped(cause)),
                 }
             }
             let stage = &mut self.stages[number];
@@ -184,17 +221,20 @@ impl Direction {
     fn pass(&mut self, number: usize, mut packet: Box<Packet>) {
         for number in number..self.stages.len() {
             let stage = &mut self.stages[number];
+            if packet.is_background && (packet.hop != stage.hop || !stage.element.carries_background()) {
+                break;
+            }
             packet.hop = stage.hop;
             match stage.element.judge_packet(&mut packet) {
                 Outcome::Passes => {}
                 Outcome::Duplicates => {
                     let copy = packet.copied();
                     let [notice, copy] = [self.boxed(copy), self.boxed(copy)];
-                    self.out.push_back(Out { packet: notice, how: How::Duplicated });
+                    self.leave(notice, How::Duplicated);
                     self.pass(number + 1, packet);
                     return self.pass(number + 1, copy);
                 }
-                Outcome::Drops(cause) => return self.out.push_back(Out { packet, how: How::Dropped(cause) }),
+                Outcome::Drops(cause) => return self.leave(packet, How::Dropped(cause)),
                 Outcome::Stays => {
                     stage.element.handle_packet(packet);
                     stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
@@ -203,7 +243,12 @@ impl Direction {
                 }
             }
         }
-        self.out.push_back(Out { packet, how: How::Forwarded });
+        self.leave(packet, How::Forwarded);
+    }
+
+    fn leave(&mut self, packet: Box<Packet>, how: How) {
+        self.background_left += u64::from(packet.is_background);
+        self.out.push_back(Out { packet, how });
     }
 
     fn boxed(&mut self, packet: Packet) -> Box<Packet> {
@@ -246,9 +291,20 @@ impl Path {
         self.forward.next_wakeup().into_iter().chain(self.reverse.next_wakeup()).min()
     }
 
-    /// Packets inside: forward, reverse.
+    /// Packets of hosts inside: forward, reverse.
     pub fn queued(&self) -> [u64; 2] {
         [&self.forward, &self.reverse].map(|direction| direction.queued() as u64)
+    }
+
+    /// Packets of background traffic that have been sent so far: forward, reverse.
+    pub fn background(&self) -> [u64; 2] {
+        [&self.forward, &self.reverse].map(Direction::background)
+    }
+
+    /// Ends all background traffic, but for the packets inside.
+    pub fn end_background(&mut self) {
+        self.forward.end_background();
+        self.reverse.end_background();
     }
 
     fn side_mut(&mut self, side: Side) -> &mut Direction {

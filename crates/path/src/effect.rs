@@ -35,6 +35,12 @@ pub struct Effect {
     pub queue: Option<QueueLimit>,
     /// The largest packet that passes; none where that is what the hosts' devices take.
     pub mtu_bytes: Option<u32>,
+    /// Background traffic that enters it, in the mean; 0 where there is none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub background_bps: f64,
+    /// Its packets.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub background_packets_per_s: f64,
     /// Whether it delays packets at random.
     pub random_delay: bool,
     /// Whether a packet may leave before one that entered earlier, also where settings change.
@@ -49,6 +55,12 @@ pub struct Effect {
     #[serde(rename = "outage_ns")]
     #[schemars(with = "u64")]
     pub outage: Duration,
+}
+
+#[cfg(feature = "settings")]
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 impl Effect {
@@ -69,6 +81,8 @@ impl Effect {
             loss_memory: self.memory_with(&next),
             queue,
             mtu_bytes: self.mtu_bytes.into_iter().chain(next.mtu_bytes).min(),
+            background_bps: self.background_bps + next.background_bps,
+            background_packets_per_s: self.background_packets_per_s + next.background_packets_per_s,
             random_delay: self.random_delay || next.random_delay,
             reorders: self.reorders || next.reorders,
             manages_queue: self.manages_queue || next.manages_queue,

@@ -84,6 +84,8 @@ pub struct Packet {
     pub told_mtu: Option<u32>,
     /// Whether it left by a light delivery, so that it passes a link with a trace on which nothing waits.
     pub is_light: bool,
+    /// Whether it is of background traffic, which no host has sent or gets. Its index is its position there.
+    pub is_background: bool,
     /// What the time from `entered` to `at` was spent on.
     pub spent: TimeSpent,
 }
@@ -108,6 +110,9 @@ impl TimeSpent {
     }
 }
 
+/// Above the number of any copy.
+const BACKGROUND: u64 = 1 << 16;
+
 impl Packet {
     /// A packet that enters the path at `now`.
     pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
@@ -130,6 +135,7 @@ impl Packet {
             hop: 0,
             told_mtu: None,
             is_light: false,
+            is_background: false,
             spent,
         }
     }
@@ -141,9 +147,12 @@ impl Packet {
         Self { copy: self.copy | 1 << self.hop, ..self }
     }
 
-    /// The word of `seed` that decides about it: that of its index; of a copy, one of its own.
+    /// The word of `seed` that decides about it: that of its index; of a copy or a packet of background traffic, one of its own.
     pub const fn word(&self, seed: Seed) -> u64 {
         let word = seed.word(self.index);
+        if self.is_background {
+            return Seed(word).word(BACKGROUND);
+        }
         if self.copy == 0 { word } else { Seed(word).word(self.copy as u64) }
     }
 
@@ -279,5 +288,18 @@ pub trait Element: Send {
     /// Packets inside.
     fn queued(&self) -> usize {
         0
+    }
+
+    /// Packets of background traffic that it has sent so far.
+    fn background(&self) -> u64 {
+        0
+    }
+
+    /// Sends no packet of its own any more.
+    fn end_background(&mut self) {}
+
+    /// Whether packets of background traffic go through it, and not only up to it.
+    fn carries_background(&self) -> bool {
+        true
     }
 }

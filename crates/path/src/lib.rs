@@ -18,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod background;
 #[cfg(feature = "settings")]
 mod change;
 mod compiled;

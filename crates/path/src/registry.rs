@@ -7,6 +7,7 @@ elements! {
     loss: crate::loss::LossSettings,
     duplicate: crate::duplicate::DuplicateSettings,
     corrupt: crate::corrupt::CorruptSettings,
+    background: crate::background::BackgroundSettings,
     link: crate::link::LinkSettings,
     slots: crate::slots::SlotSettings,
     light_deliveries: crate::light_deliveries::LightDeliverySettings,

@@ -20,13 +20,14 @@ pub struct World {
     unsent: BTreeMap<(Instant, u64), Arrival>,
     sent: u64,
     duplicated: u64,
+    background: Vec<(Packet, Fate)>,
     now: Instant,
 }
 
 impl World {
     /// A world at time zero, around `direction`.
     pub fn new(direction: Direction) -> Self {
-        Self { direction, unsent: BTreeMap::new(), sent: 0, duplicated: 0, now: Instant::ZERO }
+        Self { direction, unsent: BTreeMap::new(), sent: 0, duplicated: 0, background: Vec::new(), now: Instant::ZERO }
     }
 
     /// Lets a packet of `size` bytes enter at `time`. Packets of the same time enter in the order of the calls.
@@ -47,17 +48,26 @@ impl World {
         self.sent += 1;
     }
 
-    /// Runs until the next packet leaves, delivered or dropped; `None` when nothing is left.
+    /// Runs until the next packet leaves, delivered or dropped; `None` when nothing is left but background traffic.
     pub fn next_fate(&mut self) -> Option<(Packet, Fate)> {
         loop {
-            match self.direction.poll_packet(self.now) {
-                Some(Departure::Forwarded(packet)) => return Some((packet, Fate::Delivered(packet.at))),
-                Some(Departure::Dropped(packet, cause)) => return Some((packet, Fate::Dropped(packet.at, cause))),
-                Some(Departure::Duplicated(_)) => {
-                    self.duplicated += 1;
-                    continue;
+            if let Some(departure) = self.direction.poll_packet(self.now) {
+                let (packet, fate) = match departure {
+                    Departure::Forwarded(packet) => (packet, Fate::Delivered(packet.at)),
+                    Departure::Dropped(packet, cause) => (packet, Fate::Dropped(packet.at, cause)),
+                    Departure::Duplicated(_) => {
+                        self.duplicated += 1;
+                        continue;
+                    }
+                };
+                if !packet.is_background {
+                    return Some((packet, fate));
                 }
-                None => {}
+                self.background.push((packet, fate));
+                continue;
+            }
+            if self.unsent.is_empty() && self.direction.queued() == 0 {
+                return None;
             }
             let arrival = self.unsent.first_key_value().map(|((time, _), _)| *time);
             let wakeup = self.direction.next_wakeup();
@@ -92,6 +102,11 @@ impl World {
     /// Copies made so far.
     pub const fn duplicated(&self) -> u64 {
         self.duplicated
+    }
+
+    /// The packets of background traffic that have left so far, in the order of leaving.
+    pub fn background(&self) -> &[(Packet, Fate)] {
+        &self.background
     }
 
     /// Packets inside now.

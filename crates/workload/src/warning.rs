@@ -20,6 +20,13 @@ pub enum Warning {
         datagrams: bool,
         flow: Option<String>,
     },
+    /// Background traffic has all that a link of a hop carries, or more, or there is no link. `side`: the direction.
+    Background {
+        side: &'static str,
+        hop: String,
+        rate_bps: f64,
+        link_bps: Option<u64>,
+    },
     /// Of the changes of netem's settings, how many the kernel had late, and by how much at most.
     ChangesLate {
         late: usize,
@@ -105,6 +112,24 @@ impl Warning {
                 ),
                 Some("a larger receive buffer (host.receive_buffer), or fewer messages at a time"),
             ),
+            Self::Background { side, hop, rate_bps, link_bps } => {
+                let way = if *side == "forward" { "client to server" } else { "server to client" };
+                let of_hop = if hop.is_empty() { String::new() } else { format!(" of hop {hop}") };
+                let mbit = |bps: f64| format!("{:.6} Mbit/s", bps / 1e6).replace(".000000", "");
+                let (name, what, hint) = match link_bps {
+                    Some(link) => (
+                        "background_fills_link",
+                        format!(", and the link carries {}: its queue is always full", mbit(*link as f64)),
+                        "less of it (background_rate), unless an overloaded link is what you study",
+                    ),
+                    None => (
+                        "background_meets_no_link",
+                        ", and there is no link with a rate: it delays nothing".to_owned(),
+                        "give the link a rate (rate), or leave the background traffic out",
+                    ),
+                };
+                (name, format!("background traffic{of_hop} from {way} is {}{what}", mbit(*rate_bps)), Some(hint))
+            }
             Self::BlackHole { side, mtu_bytes, datagrams, flow } => {
                 let way = if *side == "forward" { "client to server" } else { "server to client" };
                 let of_flow = flow.as_ref().map_or_else(String::new, |name| format!(" of the flow {name}"));

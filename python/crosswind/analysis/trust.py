@@ -1,11 +1,11 @@
 """Whether to trust a cell: why it is not valid, its warnings, its failures by cause, its ledger and its fidelity."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
 from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Interval, Ledger
-from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount, added_up
+from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up
 from crosswind.ends import peers_of
 from crosswind.record import CellRun, output_of_program
 from crosswind.stats import Share, share_interval
@@ -184,9 +184,28 @@ def _by_cause(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {cause: sum(dropped.get(cause, 0) for dropped in counts) for cause in causes}
 
 
+_OF_HOP = ("marked", "background_carried", "background_dropped")
+
+
+def _background(counts: Sequence[BackgroundLedger]) -> dict[str, Any] | None:
+    if not counts:
+        return None
+    return {
+        "in": sum(count.in_ for count in counts),
+        "dropped": _by_cause([count.dropped for count in counts]),
+        **{name: sum(getattr(count, name) for count in counts) for name in _OF_BACKGROUND},
+    }
+
+
+_OF_BACKGROUND = ("carried", "carried_bytes", "marked", "queued")
+
+
 def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:
     hops = [
-        {"dropped": _by_cause([hop.dropped for hop in of]), "marked": sum(hop.marked for hop in of)}
+        {
+            "dropped": _by_cause([hop.dropped for hop in of]),
+            **{name: sum(getattr(hop, name) for hop in of) for name in _OF_HOP},
+        }
         for of in zip(*(ledger.hops for ledger in ledgers), strict=True)
     ]
     return DirectionPackets.model_validate({
@@ -200,4 +219,5 @@ def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:
         "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
         "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),
         "corrupted": sum(ledger.corrupted for ledger in ledgers),
+        "background": _background([ledger.background for ledger in ledgers if ledger.background]),
     })  # fmt: skip

@@ -103,6 +103,19 @@ class HopLedger(ProtocolObject):
 
     dropped: dict[str, int]
     marked: int
+    background_carried: int = 0
+    background_dropped: int = 0
+
+
+class BackgroundLedger(ProtocolObject):
+    """Packets of background traffic, which no host sent or got: in = carried + dropped (by cause) + queued."""
+
+    in_: int = Field(alias="in")
+    carried: int
+    carried_bytes: int
+    dropped: dict[str, int]
+    marked: int
+    queued: int
 
 
 class DirectionLedger(ProtocolObject):
@@ -110,6 +123,7 @@ class DirectionLedger(ProtocolObject):
 
     `corrupted`: of those delivered, the ones with a flipped bit. `marked`: with a mark of the path (ECN).
     `icmp`: messages about packets that were too large. `hops`: of a path with several, the client's first.
+    `background` is in no other count; None where there is none.
     """
 
     in_: int = Field(alias="in")
@@ -123,6 +137,7 @@ class DirectionLedger(ProtocolObject):
     delivered_bytes: int
     corrupted: int
     icmp: int
+    background: BackgroundLedger | None = None
 
 
 class Ledger(ProtocolObject):

@@ -94,6 +94,7 @@ def _beyond_models(cell: Situation) -> list[str]:
         *(["losses depend on each other, and the model takes them to be independent"] if cell.clustered else []),
         *(["delays differ at random, and the model takes them to be the same"] if cell.random_delay else []),
         *(["the path changes over time, and the model takes it to stay as it is"] if cell.changes else []),
+        *(["background traffic takes a share of the link, and the model has all of it"] if cell.background else []),
         *(
             ["the queue may drop or mark packets before it is full, and the model waits until then"]
             if cell.manages_queue

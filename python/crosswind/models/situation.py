@@ -36,6 +36,7 @@ class Situation:
         packets faster than at its rate.
         clustered: whether losses depend on each other. random_delay: whether delays differ at random.
         reorders: whether packets overtake each other. changes: whether the path is another at other times.
+        background: whether there is background traffic.
         mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
         window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
         notes: where a value is not the cell's own.
@@ -58,6 +59,7 @@ class Situation:
     random_delay: bool
     reorders: bool
     changes: bool
+    background: bool
     mss_bytes: int
     packet_bytes: int
     min_rto_s: float
@@ -125,6 +127,7 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
         random_delay=data.random_delay or back.random_delay,
         reorders=data.reorders or back.reorders,
         changes=data.changes or back.changes,
+        background=data.background_bps + back.background_bps > 0,
         mss_bytes=mss,
         packet_bytes=mtu + data.frame_bytes,
         min_rto_s=host["min_rto_ns"] / 1e9,

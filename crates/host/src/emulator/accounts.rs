@@ -4,7 +4,7 @@ use super::{Punctuality, TrafficCounters};
 use crosswind_ledger::{
     DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, TCP_SYN, TimeHistogram, Verdict,
 };
-use crosswind_path::{Packet, Side};
+use crosswind_path::{Departure, Packet, Side};
 use crosswind_units::{Bytes, Instant};
 use std::sync::Arc;
 
@@ -106,6 +106,20 @@ impl Accounts {
     pub fn handle_drop(&mut self, side: Side, packet: &Packet, headers: Headers, cause: DropCause) {
         self.ledger.handle_drop(side, cause, packet.hop);
         self.record(side, packet, headers, None, Verdict::Dropped(cause));
+    }
+
+    /// A packet of background traffic has left the path, or was dropped.
+    pub fn handle_background(&mut self, side: Side, departure: &Departure) {
+        let packet = departure.packet();
+        match departure {
+            Departure::Dropped(_, cause) => self.ledger.handle_background_drop(side, *cause, packet.hop),
+            _ => self.ledger.handle_background(side, packet.hop, packet.size, packet.marked_in.is_some()),
+        }
+    }
+
+    /// So many packets of background traffic have entered the path in all.
+    pub fn handle_background_sent(&mut self, side: Side, packets: u64) {
+        self.ledger.handle_background_sent(side, packets);
     }
 
     /// The path itself has written an ICMP message to the host that sends in the direction of `side`, whose device has `taken` it or not.

@@ -131,15 +131,21 @@ impl ForwardingLoop {
     pub fn report(mut self) -> Result<EmulatorReport> {
         let queued = self.queued();
         let end = self.clock.now() + PATH_EMPTY;
-        for side in Side::BOTH {
+        self.path.end_background();
+        for (side, sent) in Side::BOTH.into_iter().zip(self.path.background()) {
             while let Some(departure) = self.path.poll_packet(side, end) {
                 let packet = departure.packet();
+                if packet.is_background {
+                    // It was inside at the end.
+                    continue;
+                }
                 if matches!(departure, Departure::Duplicated(_)) {
                     self.accounts.handle_duplicate(side);
                     continue;
                 }
                 self.accounts.handle_rest(side, packet, self.slab.headers(packet.buffer));
             }
+            self.accounts.handle_background_sent(side, sent);
         }
         let totals = self.accounts.close();
         Ok(EmulatorReport {
@@ -218,7 +224,9 @@ impl ForwardingLoop {
         departures.extend(std::iter::from_fn(|| self.path.poll_packet(side, now)));
         if let Some(token) = entered {
             let verdict = departures.iter().find_map(|departure| match departure {
-                Departure::Dropped(packet, cause) if packet.buffer == token && packet.copy == 0 => {
+                Departure::Dropped(packet, cause)
+                    if packet.buffer == token && packet.copy == 0 && !packet.is_background =>
+                {
                     Some(DropCause::Path(*cause))
                 }
                 _ => None,
@@ -226,6 +234,10 @@ impl ForwardingLoop {
             self.accounts.handle_entry(side, now, self.slab.bytes(token), verdict);
         }
         for departure in departures.drain(..) {
+            if departure.packet().is_background {
+                self.accounts.handle_background(side, &departure);
+                continue;
+            }
             match departure {
                 Departure::Forwarded(packet) => self.deliver(side, &packet),
                 Departure::Dropped(packet, cause) => self.drop_packet(side, &packet, DropCause::Path(cause)),

@@ -241,6 +241,10 @@ impl Element for Delay {
         self.in_flight.next()
     }
 
+    fn carries_background(&self) -> bool {
+        false
+    }
+
     fn queued(&self) -> usize {
         self.in_flight.in_order.len() + self.in_flight.early.len()
     }

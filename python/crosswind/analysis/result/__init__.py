@@ -7,6 +7,7 @@ Result -> CellResult -> MetricEstimates -> Interval
 """
 
 from crosswind.analysis.result.cells import (
+    BackgroundPackets,
     CellResult,
     Clock,
     CpuProfile,
@@ -38,6 +39,7 @@ from crosswind.analysis.result.result import SCHEMA, Found, Result
 
 __all__ = [
     "SCHEMA",
+    "BackgroundPackets",
     "CellResult",
     "ChangeConditions",
     "ClientProgram",

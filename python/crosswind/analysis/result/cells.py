@@ -39,6 +39,19 @@ class HopPackets(ResultModel):
 
     dropped: Dropped
     marked: int
+    background_carried: int = 0
+    background_dropped: int = 0
+
+
+class BackgroundPackets(ResultModel):
+    """Background traffic, summed over repetitions: in = carried + dropped + queued. It is in no other count."""
+
+    in_: int = Field(alias="in")
+    carried: int
+    carried_bytes: int
+    dropped: Dropped
+    marked: int
+    queued: int
 
 
 class DirectionPackets(ResultModel):
@@ -46,7 +59,7 @@ class DirectionPackets(ResultModel):
 
     `corrupted`: of those delivered, the ones in which the path flipped a bit. The receiving host drops them.
     `marked` is the number of delivered packets that the path marked (ECN). `hops`: of a path with several, what each
-    did, the client's first.
+    did, the client's first. `background`: null where there is none.
     """
 
     in_: int = Field(alias="in")
@@ -59,6 +72,7 @@ class DirectionPackets(ResultModel):
     in_bytes: int | None = None
     delivered_bytes: int | None = None
     corrupted: int = 0
+    background: BackgroundPackets | None = None
 
 
 class Ledger(ResultModel):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from crosswind.analysis.result import CellResult, DirectionPackets, HopPackets, Result
+from crosswind.analysis.result import BackgroundPackets, CellResult, DirectionPackets, HopPackets, Result
 from crosswind.metrics import Metric, MetricPlace, metrics_at
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
@@ -37,13 +37,17 @@ _ALSO = {
 }
 
 
+_BACKGROUND = (
+    "Packets of background traffic that the links carried, of those that entered them. No host sent or got one, and "
+    "they are in no other count."
+)
 _BY_HOP = "Packets dropped and marked by hop"
 _MARKED = "Delivered packets that the path marked (ECN: congestion experienced), of those that entered it."
 
 
 def drop_tables(result: Result) -> list[Table]:
     """Packets that the path dropped, and those that it marked, to the server and to the client, where there are any."""
-    return [*_dropped_table(result), *_marked_table(result), *_hop_table(result)]
+    return [*_dropped_table(result), *_marked_table(result), *_hop_table(result), *_background_table(result)]
 
 
 def _hop_table(result: Result) -> list[Table]:
@@ -58,7 +62,7 @@ def _hop_table(result: Result) -> list[Table]:
         ways = list(zip(cell.ledger.forward.hops, cell.ledger.reverse.hops, strict=True))
         names = given if len(given) == len(ways) else [str(number) for number in range(1, len(ways) + 1)]
         for name, way in zip(names, ways, strict=True):
-            if any(hop.dropped.total or hop.marked for hop in way):
+            if any(hop.dropped.total or hop.marked or hop.background_carried for hop in way):
                 fates = [_fates(hop) for hop in way]
                 rows.append([*naming.row(cell), name, *fates])
                 narrow.append([levels(cell.levels), name, *fates])
@@ -72,7 +76,33 @@ def _hop_table(result: Result) -> list[Table]:
 def _fates(hop: HopPackets) -> str:
     """`12 queue, 3 marked`."""
     dropped = [f"{count(packets)} {cause}" for cause, packets in hop.dropped.by_cause.items() if packets]
-    return ", ".join([*dropped, *([f"{count(hop.marked)} marked"] if hop.marked else [])]) or NOTHING
+    marked = [f"{count(hop.marked)} marked"] if hop.marked else []
+    carried, lost = hop.background_carried, hop.background_dropped
+    background = [f"background: {count(carried)} carried, {count(lost)} dropped"] if carried or lost else []
+    return ", ".join([*dropped, *marked, *background]) or NOTHING
+
+
+def _background_table(result: Result) -> list[Table]:
+    cells = [cell for cell in result.cells if cell.ledger and any(_backgrounds(cell))]
+    if not cells:
+        return []
+    naming = CellNames.of(cells)
+    ways = [[_carried(way) for way in _backgrounds(cell)] for cell in cells]
+    title, columns, marked = "Background traffic", numbers("to server", "to client"), invalid_rows(cells)
+    narrow = [[levels(cell.levels), *row] for cell, row in zip(cells, ways, strict=True)]
+    small = Table(title, [*naming.joined, *columns], narrow, marked, [_BACKGROUND])
+    rows = [[*naming.row(cell), *row] for cell, row in zip(cells, ways, strict=True)]
+    return [Table(title, [*naming.columns, *columns], rows, marked, [_BACKGROUND], small)]
+
+
+def _backgrounds(cell: CellResult) -> list[BackgroundPackets | None]:
+    return [cell.ledger.forward.background, cell.ledger.reverse.background] if cell.ledger else []
+
+
+def _carried(packets: BackgroundPackets | None) -> str:
+    if packets is None:
+        return NOTHING
+    return f"{count(packets.carried)} of {count(packets.in_)}, {count(packets.dropped.total)} dropped"
 
 
 def _marked_table(result: Result) -> list[Table]:

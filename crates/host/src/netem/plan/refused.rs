@@ -104,6 +104,7 @@ fn reason(key: &str) -> &'static str {
         "grant_period_ns" | "grant_bytes" | "grant_queue" => "its slots begin with a packet, and it cuts none",
         "light_deliveries" | "delivery_trace" | "delivery_queue" | "delivery_once" => "it has no recorded deliveries",
         "dualpi2_coupling" | "dualpi2_step_ns" => "the kernel has no dualpi2 before 6.17",
+        _ if key.starts_with("background_") => "it sends nothing of its own",
         _ => "this backend does not set it",
     }
 }
