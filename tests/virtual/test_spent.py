@@ -167,6 +167,21 @@ def test_each_recovery_of_quic_has_its_name() -> None:
     assert probed == {"propagation_forward": 30, "propagation_reverse": 30, "time_threshold": 20}
 
 
+@pytest.mark.parametrize("transport", ["quic", "http3", "webtransport"])
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_a_transfer_with_a_duration_ends_with_what_its_receiver_waits_for(transport: str, direction: str) -> None:
+    # The queue overflows in slow start: what was lost arrives late in the second that counts, or after it.
+    workload = {"kind": "transfer", "transport": transport, "duration": "1s", "direction": direction}
+    cell = virtual({"delay": "30ms", "rate": "20mbit", "queue": "200p"}, workload=workload)
+    assert cell.packets.filter(pl.col("verdict") == "dropped").height > 0
+    found = spent(cell)
+    assert not {"client_host", "server_host", "unknown"} & found.keys()
+    side = "forward" if direction == "upload" else "reverse"
+    assert found[f"serialisation_{side}"] > 700
+    parts = cell.spent.select(pl.sum_horizontal(pl.exclude("exchange", "whole_ns"))).to_series()
+    assert parts.to_list() == cell.spent["whole_ns"].to_list()
+
+
 def test_quics_flow_control_is_told_from_its_congestion_window() -> None:
     usual = {"security_handshake": 20, "propagation_forward": 10}
     # 200 kB in windows of 20 kB, of which a receiver tells as soon as it has read an eighth.

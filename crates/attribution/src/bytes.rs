@@ -82,6 +82,12 @@ impl ByteStream {
         self.advances[..self.advances.partition_point(|it| it.at <= at)].last()
     }
 
+    /// The byte that the receiver lacked at `at`, and what brought it, if it came.
+    pub fn awaited(&self, at: Instant) -> (u64, Option<&Advance>) {
+        let next = self.advances.get(self.advances.partition_point(|it| it.at <= at));
+        (next.map_or(self.received, |it| it.missing), next)
+    }
+
     /// What made the receiver have all bytes up to `end`.
     pub fn completion_of(&self, end: u64) -> Option<&Advance> {
         if end > self.received {

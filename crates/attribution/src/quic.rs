@@ -186,12 +186,13 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// A message on a stream, from `start` to `end`, or all of it.
+    /// A message on a stream: from `start` to `end`, all of it, or from `start` to what had arrived in time.
     fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut Trail) {
         let Some(stream) = self.half.streams.get(&number) else { return };
-        let (start, end) = match end {
-            Some(end) => (start.unwrap_or_else(|| end.saturating_sub(self.leg.bytes)), end),
-            None => (0, stream.sent()),
+        let (start, end) = match (start, end) {
+            (Some(_), None) => return self.awaited(stream, trail),
+            (None, None) => (0, stream.sent()),
+            (start, Some(end)) => (start.unwrap_or_else(|| end.saturating_sub(self.leg.bytes)), end),
         };
         let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.leg.received) else { return };
         if done.at < self.leg.written {
@@ -206,6 +207,28 @@ impl Walk<'_, '_> {
             (send, byte) = (own, last);
         }
         self.follow(send, Some((stream, byte)), trail);
+    }
+
+    /// A message of which what had arrived in time counts: back from the byte that its receiver waited for then.
+    fn awaited(&self, stream: &ByteStream, trail: &mut Trail) {
+        let received = self.leg.received;
+        let (byte, next) = stream.awaited(received);
+        let was_sent = |send: &usize| self.half.sends[*send].packet.entered < received;
+        if let Some(first) = stream.first_with(byte).filter(was_sent) {
+            if let Some(next) = next {
+                return self.follow(next.send, Some((stream, byte)), trail);
+            }
+            // It never came: how that would have been found out is not known, once it was not sent again.
+            let last = stream.again(first).filter(was_sent).last().unwrap_or(first);
+            let packet = self.half.sends[last].packet;
+            trail.name(packet.entered, Part::Unknown, Place::sender(self.leg.side), Some(packet), 0);
+            self.recovery(stream, last, byte, trail);
+            return self.go_back(first, trail);
+        }
+        // All that had been sent was there.
+        let Some(done) = stream.completion(received).filter(|done| done.at >= self.leg.written) else { return };
+        trail.name(done.at, Part::sender(self.leg.side), Place::sender(self.leg.side), None, 0);
+        self.follow(done.send, Some((stream, done.missing)), trail);
     }
 
     /// A message that is a datagram.
@@ -248,12 +271,18 @@ impl Walk<'_, '_> {
 
     /// Goes back from the arrival of `send`, which brought a byte of a stream.
     fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut Trail) {
-        let (half, side) = (self.half, self.leg.side);
+        let half = self.half;
         let begun_with = self.links.follow(half.sends[send].packet, None, trail);
         let Some(mut sent) = half.send_of(begun_with) else { return };
         if let Some((stream, byte)) = byte.filter(|_| sent == send) {
             sent = self.recovery(stream, sent, byte, trail);
         }
+        self.go_back(sent, trail);
+    }
+
+    /// Goes back from when a datagram was sent.
+    fn go_back(&self, mut sent: usize, trail: &mut Trail) {
+        let (half, side) = (self.half, self.leg.side);
         while let Some((why, answer)) = self.reason(sent, trail) {
             let answer = &self.back.sends[answer];
             let Some(at) = answer.arrived else { return };

@@ -212,6 +212,36 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
 }
 
 #[test]
+fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
+    let until = |wire: &Wire, received| {
+        wire.pieces(Leg {
+            side: Side::Forward,
+            client_port: PORT,
+            written: at(10_000),
+            received: at(received),
+            bytes: 100,
+            position: Some(Position::Stream { stream: 0, start: Some(0), end: None }),
+            alone: true,
+        })
+    };
+    let mut wire = Wire::new();
+    wire.client(10_000, true, &stream(0, 0, 100));
+    wire.client(10_001, false, &stream(0, 100, 100));
+    for number in 2..5 {
+        wire.client(10_000 + number, true, &stream(0, 100 * number as u16, 100));
+    }
+    // Nothing says how the loss would have been found out.
+    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::Unknown, 1499, 0)]);
+    wire.server(11_004, &ack(4));
+    wire.client(12_004, true, &stream(0, 100, 100));
+    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
+    let recovered = [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 2003, 0)];
+    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 496, 0)]].concat());
+    // All that was sent is there.
+    assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (Part::ClientHost, 996, 0)]].concat());
+}
+
+#[test]
 fn of_what_is_not_known_nothing_is_said() {
     let frames = stream(0, 0, 100);
     let size = frames.len() as u32 + 20;
@@ -264,7 +294,8 @@ proptest! {
         forward: bool, written in 0_u64..40_000, took in 1_u64..20_000, bytes in 0_u64..1000,
         position in prop_oneof![
             Just(None),
-            (0_u64..2, prop::option::of(0_u64..1200)).prop_map(|(stream, end)| Some(Position::Stream { stream, start: None, end })),
+            (0_u64..2, prop::option::of(0_u64..1200), prop::option::of(Just(0)))
+                .prop_map(|(stream, end, start)| Some(Position::Stream { stream, start, end })),
             (0_u64..5).prop_map(|number| Some(Position::Datagram(number))),
         ],
         alone: bool,

@@ -156,6 +156,8 @@ pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, readback: &[R
 struct Traffic {
     /// Their direction, where they go one way.
     one_way: Option<Side>,
+    /// The same, where what arrives within a time counts.
+    timed: Option<Side>,
     /// Whether at most one is in flight on a connection.
     alone: bool,
     /// Whether each exchange opens a connection, the time of which is a part of its own.
@@ -166,10 +168,11 @@ struct Traffic {
 
 impl Traffic {
     fn of(cell: &Cell) -> Self {
-        let one = Self { one_way: None, alone: true, opens: true, simple: true };
+        let one = Self { one_way: None, timed: None, alone: true, opens: true, simple: true };
         match cell.workload.traffic() {
-            TrafficPattern::Transfers { upload, .. } => {
-                Self { one_way: Some(if upload { Side::Forward } else { Side::Reverse }), ..one }
+            TrafficPattern::Transfers { upload, duration_ns, .. } => {
+                let side = if upload { Side::Forward } else { Side::Reverse };
+                Self { one_way: Some(side), timed: duration_ns.map(|_| side), ..one }
             }
             TrafficPattern::Exchanges { rate_per_s, new_connections, .. } => {
                 Self { alone: rate_per_s.is_none(), opens: new_connections, ..one }
@@ -211,7 +214,8 @@ fn pieces(
             written,
             received,
             bytes,
-            position: sample.positions[side as usize],
+            position: sample.positions[side as usize]
+                .map(|it| if traffic.timed == Some(side) { up_to_now(it) } else { it }),
             alone: traffic.alone,
         }),
         None => attribution.exchange(None, written, received),
@@ -226,6 +230,11 @@ fn pieces(
         }
         if opened < began {
             trail.extend(leg(Side::Forward, opened, began, 1));
+            // A client that counts for a time begins with the first byte: since the request was there, that was on its way.
+            let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && it.part == Part::ServerHost);
+            if let Some(asked) = asked {
+                trail.extend(leg(Side::Reverse, asked.from, began, 1));
+            }
         }
     }
     match (traffic.one_way, sample.server_received, sample.server_sent) {
@@ -240,6 +249,14 @@ fn pieces(
         _ => trail.extend(attribution.exchange(sample.client_port, began, ended)),
     }
     Some(trail)
+}
+
+/// A position whose end is what had been received in time, instead of what was sent.
+const fn up_to_now(position: Position) -> Position {
+    match position {
+        Position::Stream { stream, .. } => Position::Stream { stream, start: Some(0), end: None },
+        other => other,
+    }
 }
 
 /// The pieces of a page: back from the object that was there last to the one that its request waited for, and so on to the document and
