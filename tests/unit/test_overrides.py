@@ -31,6 +31,12 @@ def test_a_direction_can_be_overridden_beside_the_whole() -> None:
     assert {"path.forward": 8_000_000, "path.reverse": 2_000_000} in [delays_ns(cell) for cell in read.cells()]
 
 
+@pytest.mark.parametrize(("text", "series"), [("0", (0,)), ("[3]", (3,)), ("[0, 3]", (0, 3)), ("0,3", (0, 3))])
+def test_a_series_is_a_list_as_in_a_file_or_numbers(text: str, series: tuple[int, ...]) -> None:
+    (cell, *_) = study(PARTS).with_overrides({"path.forward.lose": text}).cells()
+    assert cell.settings["path.forward.lose"].value == series
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [

@@ -252,6 +252,11 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
             raise StudyError(
                 f"{label}: {shown(value)} is not a command: {error}", hint="quote it as for a shell"
             ) from None
+    if kind is not None and kind.is_series:
+        if value.lstrip().startswith("["):
+            return _toml(value, label)
+        if isinstance(_scalar(value.strip()), int):
+            return [_scalar(value.strip())]
     pieces: list[object] = [_scalar(piece.strip()) for piece in value.split(",")]
     if "" in pieces:
         raise StudyError(
@@ -272,7 +277,7 @@ def _toml(text: str, label: str) -> object:
     except tomllib.TOMLDecodeError as error:
         raise StudyError(
             f"{label}: {shown(text)} is not a value of TOML",
-            hint=f'as in {{ command = ["python3", "client.py"] }} ({error})',
+            hint=f'as in {{ command = ["python3", "client.py"] }}, or [0, 1] ({error})',
         ) from None
 
 

@@ -22,6 +22,7 @@ class ValueType:
     Args: parse: raw TOML value to its meaning, raises UnitError. schema: JSON Schema of one value.
           example: a value as it is written in a file. is_list: one value is itself a list (of arguments), so that a
           factor is a list of lists. can_vary: False where a list is refused. is_peer: a value may name a peer.
+          is_series: one value is numbers one after another.
           read: raw TOML to all values, where that takes more than `parse` of each.
     """
 
@@ -31,6 +32,7 @@ class ValueType:
     is_list: bool = False
     can_vary: bool = True
     is_peer: bool = False
+    is_series: bool = False
     read: Callable[[object], Values] | None = None
 
     def level(self, raw: object) -> Level:

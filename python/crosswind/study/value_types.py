@@ -158,7 +158,7 @@ def _series(key: Key) -> ValueType:
 
     schema = {"anyOf": [{"type": "array", "items": item.schema, "minItems": 1}, {"type": "string"}]}
     level = ValueType(parse, schema, example)
-    return replace(level, read=values)
+    return replace(level, read=values, is_series=True)
 
 
 def _queue(_key: Key) -> ValueType:
