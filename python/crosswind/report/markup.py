@@ -173,8 +173,10 @@ def _banner(said: Sentence) -> str:
 
 
 def _said(sentence_of: Sentence) -> str:
-    """A sentence whose verdict, before its colon, is set apart."""
+    """A sentence whose verdict, before its colon, is set apart; one without a verdict as it is."""
     verdict_text, colon, why = sentence_of.text.partition(":")
+    if not colon and not sentence_of.about:
+        return f"<p>{escaped(sentence_of.text)}</p>"
     why = _OPTION.sub(r'<span class="option">\g<0></span>', escaped(why))
     return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{why}</p>"
 
