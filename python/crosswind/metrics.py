@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from crosswind.quantities import COUNT, RATE, SHARE, SIZE, TIME, Unit
+from crosswind.quantities import COUNT, RATE, RPM, SHARE, SIZE, TIME, Unit
 from crosswind.spent import GROUPS, WHOLE
 
 
@@ -266,6 +266,11 @@ _ALL_METRICS = (
            "From the last beginning of a flow until Jain's index of the rates over a second is 0.9; of repetitions in "
            "which it is so at some time.",
            "fair_after_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
+    Metric("responsiveness", "Responsiveness on new connections", RPM,
+           "Round trips a minute beside other flows, of exchanges that each have a connection of their own: a minute "
+           "over the mean of TCP handshake, TLS handshake and message, of each the mean without the longest 5 %.",
+           "responsiveness", per=Per.COUNTED, workloads={"echo": {"connection": "new"}}, compared_in=("echo",),
+           place=MetricPlace.DETAIL),
     Metric("utilisation_forward", "Utilisation of the link to the server", SHARE,
            "Share of the capacity of the link to the server that was used while all flows ran.",
            "utilisation_forward", per=Per.COUNTED, place=MetricPlace.DETAIL),

@@ -62,7 +62,8 @@ RATE = Unit(
 )
 SIZE = Unit("bytes", {"bytes": 1, "kB": 1e3})
 COUNT = Unit("packets", {"packets": 1})
+RPM = Unit("RPM", {"RPM": 1})
 SHARE = Unit("1", {"1": 1, "%": 0.01}, ("%",))
 
-UNITS: dict[str, Unit] = {unit.name: unit for unit in (TIME, RATE, SIZE, COUNT, SHARE)}
+UNITS: dict[str, Unit] = {unit.name: unit for unit in (TIME, RATE, SIZE, COUNT, RPM, SHARE)}
 """Every unit by the name that results have."""

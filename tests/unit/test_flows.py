@@ -151,6 +151,28 @@ def test_a_share_is_fair_from_the_first_second_of_nearly_equal_rates_on() -> Non
     assert flow_counts(ran(*own, *rival))["fair_after_ns"] == 10 * INTERVAL_NS
 
 
+def test_responsiveness_is_that_of_the_draft_on_new_connections() -> None:
+    """By hand: of 40 exchanges while both flows run, the longest two of each part do not count, nor one that fails."""
+    ms, count = records.MS, 41
+    samples = records.table(
+        count,
+        flow=[0] * count,
+        sent_ns=[at * 20 * ms for at in range(count)],
+        received_ns=[at * 20 * ms + (1000 if at < 2 else 30) * ms for at in range(count)],
+        transport_ns=[(500 if at < 2 else 10) * ms for at in range(count)],
+        security_ns=[(500 if at < 2 else 20) * ms for at in range(count)],
+        outcome=["ok"] * (count - 1) + ["timeout"],
+    )
+    run = replace(ran(*((flow, "forward", at, 1000) for flow in (0, 1) for at in range(10))), samples=samples)
+    assert flow_counts(run)["responsiveness"] is None, "connections are kept"
+    probing = {"kind": "echo", "transport": "tls", "connection": "new"}
+    run = replace(run, parameters={**run.parameters, "workload": probing})
+    # 60 000 ms / ((10 + 20 + 30) / 3 ms).
+    assert flow_counts(run)["responsiveness"] == pytest.approx(3000)
+    plain = replace(run, samples=samples.with_columns(security_ns=pl.lit(None, pl.Int64)))
+    assert flow_counts(plain)["responsiveness"] == pytest.approx(3000), "60 000 ms / ((10 + 30) / 2 ms)"
+
+
 def test_a_flow_that_never_began_shares_nothing() -> None:
     assert flow_counts(ran((0, "forward", 0, 1000), began=None)) == {}
 

@@ -103,6 +103,7 @@ def test_the_built_in_studies() -> None:
         "queues",
         "quickstart",
         "reordering",
+        "rrul",
         "thesis",
         "transfer-time-held-out",
         "transfer-time-model",

@@ -75,7 +75,7 @@ pub struct BackgroundSettings {
     pub rate_bps: Option<u64>,
     /// When its packets come.
     #[serde(rename = "background_arrivals", skip_serializing_if = "Arrivals::is_constant")]
-    #[schemars(extend("only_with" = {"key": "background_rate_bps", "value": null}))]
+    #[schemars(extend("default_help" = "constant", "only_with" = {"key": "background_rate_bps", "value": null}))]
     pub arrivals: Arrivals,
     /// Size of its packets on the IP layer.
     #[serde(rename = "background_size_bytes", skip_serializing_if = "Option::is_none")]
@@ -112,10 +112,11 @@ pub struct BackgroundSettings {
     pub trace: Option<Vec<f64>>,
     /// Whether nothing follows the last packet of the recording; otherwise it begins again.
     #[serde(rename = "background_once", skip_serializing_if = "core::ops::Not::not")]
-    #[schemars(extend("only_with" = {"key": "background_trace", "value": null}))]
+    #[schemars(extend("default_help" = "false", "only_with" = {"key": "background_trace", "value": null}))]
     pub once: bool,
     /// Whether its packets take marks (ECN).
     #[serde(rename = "background_ecn", skip_serializing_if = "core::ops::Not::not")]
+    #[schemars(extend("default_help" = "false"))]
     pub ecn: bool,
 }
 

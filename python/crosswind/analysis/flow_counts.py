@@ -24,6 +24,9 @@ INTERVAL_NS = 100_000_000
 FAIR = 0.9
 """Jain's index from which bulk flows are said to share fairly: one of two flows then has twice what the other has."""
 
+TRIMMED = 0.95
+"""Up to which quantile times count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
+
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
 
 _LOOK_BACK_NS = 1_000_000_000
@@ -155,6 +158,27 @@ def kinds_of_flows(parameters: dict[str, Any]) -> list[str]:
     return [str(workload.get("kind")), *(kind for kinds in beside for kind in kinds)]
 
 
+def trimmed_mean(times: Array) -> float:
+    """The mean of those that are not above the 95th percentile. Args: times: shape (n,), n > 0."""
+    return float(times[times <= np.quantile(times, TRIMMED, method="inverted_cdf")].mean())
+
+
+def responsiveness(run: CellRun, flows: Flows) -> float | None:
+    """Round trips a minute of exchanges that each have a connection of their own, sent while all flows ran.
+
+    It is what draft-ietf-ippm-responsiveness-09, section 5.3.1, calls foreign responsiveness: 60 s over the mean of
+    TM(tcp_f), TM(tls_f) and TM(http_f), or of those that there are. A handshake of TLS 1.3 and of QUIC is one round
+    trip. None where connections are kept: the draft asks for requests on connections that carry load then.
+    """
+    if (run.parameters.get("workload") or {}).get("connection") != "new":
+        return None
+    of_workload = pl.col("flow") == WORKLOAD, pl.col("outcome") == "ok"
+    probes = run.samples.filter(*of_workload, pl.col("sent_ns").is_between(flows.from_ns, flows.to_ns - 1))
+    parts = (probes["transport_ns"], probes["security_ns"], probes["received_ns"] - probes["sent_ns"])
+    means = [trimmed_mean(part.drop_nulls().to_numpy()) for part in parts if part.len() > part.null_count()]
+    return 60e9 / float(np.mean(means)) if means else None
+
+
 def flow_counts(run: CellRun) -> dict[str, float | None]:
     """What is counted of a repetition whose workload does not run alone (crosswind.analysis.counters)."""
     flows = Flows.of(run)
@@ -167,6 +191,7 @@ def flow_counts(run: CellRun) -> dict[str, float | None]:
         "flows_ns": float(flows.length_ns),
         "fairness": flows.fairness,
         "fair_after_ns": flows.fair_after_ns,
+        "responsiveness": responsiveness(run, flows),
     }
     for direction, way in ((DIRECTIONS[0], run.effect.forward), (DIRECTIONS[1], run.effect.reverse)):
         if way.rate_bps:
