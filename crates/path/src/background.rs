@@ -36,7 +36,7 @@ const MIN_TIME_NS: u64 = 10_000;
 /// The longest: 1000 s.
 const MAX_TIME_NS: u64 = 1_000_000_000_000;
 
-/// Packets of a recording.
+/// The most packets of a recording.
 const MOST_PACKETS: usize = 10_000_000;
 
 /// The longest recording: 1 day.
@@ -44,7 +44,7 @@ const MAX_LENGTH_S: f64 = 86_400.0;
 
 const NANOS: f64 = 1e9;
 
-/// When packets of a source come.
+/// When a source sends its packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -240,6 +240,8 @@ fn check_recording(numbers: &[f64], once: bool) -> Result<(), SettingError> {
 /// Sources of packets, and what they have sent.
 pub struct Background {
     seed: Seed,
+    /// Which host each flow is of.
+    hosts: Seed,
     loads: Schedule<Load>,
     load: Load,
     /// How often the sources have begun.
@@ -379,12 +381,13 @@ impl Background {
         let mut loads = settings.map(|settings| Load::of(&settings));
         let load = *loads.at(Instant::ZERO);
         let (sources, due, out) = (Vec::new(), BinaryHeap::new(), VecDeque::new());
-        let mut background = Self { seed, loads, load, beginnings: 0, sources, due, recording, sent: 0, out };
+        let hosts = seed.child("hosts");
+        let mut background = Self { seed, hosts, loads, load, beginnings: 0, sources, due, recording, sent: 0, out };
         background.begin(Instant::ZERO);
         background
     }
 
-    /// Lets every source begin, as what it sends has changed.
+    /// Starts every source anew, with the settings of `now`.
     fn begin(&mut self, now: Instant) {
         self.load = *self.loads.at(now);
         let chance = Seed(self.seed.word(self.beginnings));
@@ -434,7 +437,7 @@ impl Background {
     }
 
     fn push(&mut self, time: Instant, size: Bytes, flow: usize) {
-        let host = (self.seed.child("hosts").word(flow as u64) >> 32) as u32;
+        let host = (self.hosts.word(flow as u64) >> 32) as u32;
         let arrival =
             Arrival { size, flow: host, source: host, destination: host, ecn: self.load.ecn, ..Arrival::default() };
         let packet = Packet { is_background: true, ..Packet::entering(self.sent, time, arrival) };
@@ -470,8 +473,8 @@ impl Element for Background {
         self.out.len()
     }
 
-    fn background(&self) -> u64 {
-        self.sent
+    fn background(&self) -> Option<u64> {
+        Some(self.sent)
     }
 
     fn end_background(&mut self) {

@@ -53,6 +53,8 @@ pub struct Direction {
     #[allow(clippy::vec_box)] // it is the boxes that are used again
     spare: Vec<Box<Packet>>,
     next_index: u64,
+    /// Whether a stage sends background traffic. Paths without any need not count it.
+    has_background: bool,
     /// Packets of background traffic that have left the stages.
     background_left: u64,
     /// When packets were last moved.
@@ -109,8 +111,9 @@ impl Direction {
             stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
         }
         let due = stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
+        let has_background = stages.iter().any(|stage| stage.element.background().is_some());
         let (out, spare, pumped) = (VecDeque::new(), Vec::new(), Instant::ZERO);
-        Self { stages, due, out, spare, next_index: 0, background_left: 0, pumped, origin: None }
+        Self { stages, due, out, spare, next_index: 0, has_background, background_left: 0, pumped, origin: None }
     }
 
     /// Lets time begin at `origin`, unless it has begun.
@@ -139,7 +142,10 @@ impl Direction {
         }
         let Out { packet, how } = self.out.pop_front()?;
         let left = packet.shifted(origin);
-        self.spare.push(packet);
+        // Sources of background traffic make boxes of their own, and would never use these.
+        if !left.is_background {
+            self.spare.push(packet);
+        }
         Some(match how {
             How::Forwarded => Departure::Forwarded(left),
             How::Dropped(cause) => Departure::Dropped(left, cause),
@@ -147,8 +153,8 @@ impl Direction {
         })
     }
 
-    /// When `poll_packet` will next have something, if nothing arrives before. As long as there is nothing inside but background traffic,
-    /// it may have had something for a while.
+    /// When `poll_packet` will next have something, if nothing arrives before. While only background traffic is inside, this is up to `IDLE`
+    /// later.
     pub fn next_wakeup(&self) -> Option<Instant> {
         let origin = self.origin?;
         let mut next = self.out.front().map_or(self.due, |out| out.packet.at);
@@ -168,7 +174,10 @@ impl Direction {
 
     /// Packets of background traffic that have been sent so far.
     pub fn background(&self) -> u64 {
-        self.stages.iter().map(|stage| stage.element.background()).sum()
+        if !self.has_background {
+            return 0;
+        }
+        self.stages.iter().filter_map(|stage| stage.element.background()).sum()
     }
 
     /// Ends all background traffic, but for the packets inside.

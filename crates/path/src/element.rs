@@ -290,9 +290,9 @@ pub trait Element: Send {
         0
     }
 
-    /// Packets of background traffic that it has sent so far.
-    fn background(&self) -> u64 {
-        0
+    /// Packets of background traffic that it has sent so far; none where it never sends any.
+    fn background(&self) -> Option<u64> {
+        None
     }
 
     /// Sends no packet of its own any more.
