@@ -225,7 +225,7 @@ impl Walk<'_, '_> {
             self.recovery(stream, last, byte, trail);
             return self.go_back(first, trail);
         }
-        // All that had been sent was there.
+        // Everything that had been sent had arrived.
         let Some(done) = stream.completion(received).filter(|done| done.at >= self.leg.written) else { return };
         trail.name(done.at, Part::sender(self.leg.side), Place::sender(self.leg.side), None, 0);
         self.follow(done.send, Some((stream, done.missing)), trail);

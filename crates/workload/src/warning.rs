@@ -113,7 +113,7 @@ impl Warning {
                 Some("a larger receive buffer (host.receive_buffer), or fewer messages at a time"),
             ),
             Self::Background { side, hop, rate_bps, link_bps } => {
-                let way = if *side == "forward" { "client to server" } else { "server to client" };
+                let way = from_to(side);
                 let of_hop = if hop.is_empty() { String::new() } else { format!(" of hop {hop}") };
                 let mbit = |bps: f64| format!("{:.6} Mbit/s", bps / 1e6).replace(".000000", "");
                 let (name, what, hint) = match link_bps {
@@ -131,7 +131,7 @@ impl Warning {
                 (name, format!("background traffic{of_hop} from {way} is {}{what}", mbit(*rate_bps)), Some(hint))
             }
             Self::BlackHole { side, mtu_bytes, datagrams, flow } => {
-                let way = if *side == "forward" { "client to server" } else { "server to client" };
+                let way = from_to(side);
                 let of_flow = flow.as_ref().map_or_else(String::new, |name| format!(" of the flow {name}"));
                 let (what, hint) = if *datagrams {
                     (
@@ -250,4 +250,9 @@ impl Warning {
         };
         WarningReport { name, text, hint }
     }
+}
+
+/// A direction in words.
+fn from_to(side: &str) -> &'static str {
+    if side == "forward" { "client to server" } else { "server to client" }
 }
