@@ -24,8 +24,8 @@ INTERVAL_NS = 100_000_000
 FAIR = 0.9
 """Jain's index from which bulk flows are said to share fairly: one of two flows then has twice what the other has."""
 
-TRIMMED = 0.95
-"""Up to which quantile times count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
+TRIMMED_ABOVE = 0.95
+"""Times above this quantile do not count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
 
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
 
@@ -160,7 +160,7 @@ def kinds_of_flows(parameters: dict[str, Any]) -> list[str]:
 
 def trimmed_mean(times: Array) -> float:
     """The mean of those that are not above the 95th percentile. Args: times: shape (n,), n > 0."""
-    return float(times[times <= np.quantile(times, TRIMMED, method="inverted_cdf")].mean())
+    return float(times[times <= np.quantile(times, TRIMMED_ABOVE, method="inverted_cdf")].mean())
 
 
 def responsiveness(run: CellRun, flows: Flows) -> float | None:
@@ -172,8 +172,8 @@ def responsiveness(run: CellRun, flows: Flows) -> float | None:
     """
     if (run.parameters.get("workload") or {}).get("connection") != "new":
         return None
-    of_workload = pl.col("flow") == WORKLOAD, pl.col("outcome") == "ok"
-    probes = run.samples.filter(*of_workload, pl.col("sent_ns").is_between(flows.from_ns, flows.to_ns - 1))
+    in_time = pl.col("sent_ns").is_between(flows.from_ns, flows.to_ns - 1)
+    probes = run.samples.filter(pl.col("outcome") == "ok", in_time)
     parts = (probes["transport_ns"], probes["security_ns"], probes["received_ns"] - probes["sent_ns"])
     means = [trimmed_mean(part.drop_nulls().to_numpy()) for part in parts if part.len() > part.null_count()]
     return 60e9 / float(np.mean(means)) if means else None

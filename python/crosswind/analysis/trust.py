@@ -185,6 +185,7 @@ def _by_cause(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 _OF_HOP = ("marked", "background_carried", "background_dropped")
+_OF_BACKGROUND = ("carried", "carried_bytes", "marked", "queued")
 
 
 def _background(counts: Sequence[BackgroundLedger]) -> dict[str, Any] | None:
@@ -195,9 +196,6 @@ def _background(counts: Sequence[BackgroundLedger]) -> dict[str, Any] | None:
         "dropped": _by_cause([count.dropped for count in counts]),
         **{name: sum(getattr(count, name) for count in counts) for name in _OF_BACKGROUND},
     }
-
-
-_OF_BACKGROUND = ("carried", "carried_bytes", "marked", "queued")
 
 
 def _direction(ledgers: Sequence[DirectionLedger]) -> DirectionPackets:

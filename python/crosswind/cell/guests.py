@@ -135,9 +135,8 @@ class Guest:
             except OSError:
                 continue  # It has ended meanwhile.
             if int(fields[3]) == self.pid:  # the session
-                ticks += sum(
-                    map(int, fields[11:15])
-                )  # in user mode and in the kernel, also of children that have ended
+                # In user mode and in the kernel, also of children that have ended.
+                ticks += sum(map(int, fields[11:15]))
                 runnable = runnable or fields[0] == "R"
         return ticks / os.sysconf("SC_CLK_TCK") if runnable else None
 

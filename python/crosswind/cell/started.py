@@ -263,7 +263,7 @@ class InGuest:
         return f"{_in_words(state, calls)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
 
     def _leave_out_starvation(self, now: float) -> None:
-        """Counts what the guest has waited for a processor since the last look as no time."""
+        """Leaves out the time that the guest has waited for a processor since the last look."""
         before_s, looked = self._processor_s, self._looked
         # Looking at all processes of the machine is left to the rare case.
         slow = now - min(self._moved, self._waited) >= LEAST_STUCK_S

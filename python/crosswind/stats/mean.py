@@ -85,7 +85,7 @@ def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
 
 
 def _trimmed(ordered: Array, n: int, share: float) -> float:
-    """The trimmed mean of n exchanges, of which those without a value are the largest."""
+    """The trimmed mean of n exchanges. Those without a value count as the largest."""
     cut = math.floor(share * n)
     end = min(n - cut, ordered.size)
     kept = ordered[cut:end]

@@ -135,7 +135,7 @@ class Repetitions:
         return self._quantiles[q]
 
     def of_units(self) -> Iterator[tuple[Array, int]]:
-        """Of each unit its values, and how many of its exchanges are censored."""
+        """The values of each unit, and how many of its exchanges are censored."""
         for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False):
             yield self.values[start:end], int(held)
 

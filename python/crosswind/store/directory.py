@@ -251,7 +251,7 @@ class Store:
         yield from self._results_in_directories()[0].values()
 
     def sums(self) -> Sums:
-        """What the undamaged repetitions were, in sum. Raises: StoreError."""
+        """Totals of the undamaged repetitions. Raises: StoreError."""
         parts = [Sums.of(self._results_in_directories()[0].values())]
         for partition in self.partitions():
             with suppress(DamagedFileError):

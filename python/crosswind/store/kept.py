@@ -1,4 +1,4 @@
-"""What repetitions were, in sum: how many are valid, and what they keep beside their samples, in bytes and in time.
+"""Totals of repetitions: how many are valid, and what they keep beside their samples, in bytes and in time.
 
 The time is that of a repetition's end, by the machine's clock: working parts out, and writing tables. While a cell
 runs, a thread of its own writes its packets; what that takes is not known.
@@ -35,7 +35,7 @@ def kind_of(file: str) -> str | None:
 
 @dataclass(frozen=True)
 class Sums:
-    """What some repetitions were, in sum. A partition has that of its own in its index.
+    """Totals of some repetitions. The index of a partition has those of its own.
 
     Attributes: valid: how many. cells: theirs. succeeded: cells of which an exchange succeeded. sizes: bytes of what is
         kept, by kind. times_ns: what they take after the measurement, by kind; captures take none then.
@@ -50,18 +50,7 @@ class Sums:
     @classmethod
     def of(cls, results: Iterable[RepetitionResult]) -> Self:
         """Of these repetitions."""
-        valid, cells, succeeded = 0, set(), set()
-        sizes, times = Counter[str](), Counter[str]()
-        for result in results:
-            valid += result.valid
-            cells.add(result.planned.cell)
-            if result.succeeded:
-                succeeded.add(result.planned.cell)
-            for name, checksum in result.files.items():
-                if (kind := kind_of(name)) is not None:
-                    sizes[kind] += checksum.size_bytes
-            times.update(result.keeping_ns)
-        return cls(valid, frozenset(cells), frozenset(succeeded), sizes, times)
+        return cls.total(map(_of_one, results))
 
     @classmethod
     def total(cls, parts: Iterable["Sums"]) -> Self:
@@ -92,3 +81,12 @@ class Sums:
         return cls(
             data["valid"], frozenset(data["cells"]), frozenset(data["succeeded"]), data["sizes"], data["times_ns"]
         )
+
+
+def _of_one(result: RepetitionResult) -> Sums:
+    sizes = Counter[str]()
+    for name, checksum in result.files.items():
+        if (kind := kind_of(name)) is not None:
+            sizes[kind] += checksum.size_bytes
+    cells = frozenset([result.planned.cell])
+    return Sums(int(result.valid), cells, cells if result.succeeded else frozenset(), sizes, result.keeping_ns)

@@ -79,7 +79,7 @@ class Partition(PartitionIndex):
             yield result
 
     def sums(self, plan: StoredPlan) -> Sums:
-        """What its repetitions were, in sum. Raises: DamagedFileError where their results have changed since."""
+        """Totals of its repetitions. Raises: DamagedFileError where their results have changed since."""
         if self.stored_sums is None:
             return Sums.of(self.results(plan))
         for error in self.damaged_files([RESULTS]):

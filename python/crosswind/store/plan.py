@@ -190,7 +190,7 @@ class StoredPlan(Sequence[PlannedCell]):
 
 
 def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
-    """What the cells of a plan are. One that was read has so many without a look at its repetitions."""
+    """The cells of a plan, each at least once. A stored plan knows them without a look at its repetitions."""
     return plan.kinds if isinstance(plan, StoredPlan) else plan
 
 

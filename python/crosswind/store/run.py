@@ -55,7 +55,7 @@ class StoredRun:
         return sums.valid == self.planned and sums.cells == sums.succeeded
 
     def sums(self) -> Sums:
-        """What its repetitions were, in sum. Raises: StoreError."""
+        """Totals of its undamaged repetitions. Raises: StoreError."""
         return self._store.sums()
 
     def results(self) -> dict[str, RepetitionResult]:

@@ -86,13 +86,8 @@ def _background_table(result: Result) -> list[Table]:
     cells = [cell for cell in result.cells if cell.ledger and any(_backgrounds(cell))]
     if not cells:
         return []
-    naming = CellNames.of(cells)
     ways = [[_carried(way) for way in _backgrounds(cell)] for cell in cells]
-    title, columns, marked = "Background traffic", numbers("to server", "to client"), invalid_rows(cells)
-    narrow = [[levels(cell.levels), *row] for cell, row in zip(cells, ways, strict=True)]
-    small = Table(title, [*naming.joined, *columns], narrow, marked, [_BACKGROUND])
-    rows = [[*naming.row(cell), *row] for cell, row in zip(cells, ways, strict=True)]
-    return [Table(title, [*naming.columns, *columns], rows, marked, [_BACKGROUND], small)]
+    return [_by_direction("Background traffic", cells, ways, _BACKGROUND)]
 
 
 def _backgrounds(cell: CellResult) -> list[BackgroundPackets | None]:
@@ -110,14 +105,18 @@ def _marked_table(result: Result) -> list[Table]:
     if not any(ledger.forward.marked or ledger.reverse.marked for _, ledger in ledgers):
         return []
     cells = [cell for cell, _ in ledgers]
-    naming = CellNames.of(cells)
     ways = [[_marked(way) for way in (ledger.forward, ledger.reverse)] for _, ledger in ledgers]
-    marked, title = invalid_rows(cells), "Packets marked"
+    return [_by_direction("Packets marked", cells, ways, _MARKED)]
+
+
+def _by_direction(title: str, cells: Sequence[CellResult], ways: Sequence[Sequence[str]], note: str) -> Table:
+    """A row for each cell, with a text for each direction."""
+    naming, marked = CellNames.of(cells), invalid_rows(cells)
     columns = numbers("to server", "to client")
     narrow = [[levels(cell.levels), *row] for cell, row in zip(cells, ways, strict=True)]
-    small = Table(title, [*naming.joined, *columns], narrow, marked, [_MARKED])
+    small = Table(title, [*naming.joined, *columns], narrow, marked, [note])
     rows = [[*naming.row(cell), *row] for cell, row in zip(cells, ways, strict=True)]
-    return [Table(title, [*naming.columns, *columns], rows, marked, [_MARKED], small)]
+    return Table(title, [*naming.columns, *columns], rows, marked, [note], small)
 
 
 def _marked(direction: DirectionPackets) -> str:
