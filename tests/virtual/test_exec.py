@@ -120,13 +120,14 @@ NEVER_WAITS = {
 
 
 @pytest.mark.parametrize("case", NEVER_WAITS)
-def test_timeouts_and_signals_end_a_program_that_never_waits_within_2_s(running: Running, case: str) -> None:
+def test_timeouts_and_signals_end_a_program_that_never_waits(running: Running, case: str) -> None:
+    """The 2 s are of a processor, of which a loaded machine gives a guest a part: this deadline is against hangs."""
     script, number, said = NEVER_WAITS[case]
     timeout = "20h" if number else "2s"
     process, inside = running("--timeout", timeout, "--", sys.executable, "-IS", "-c", script)
     if number is not None:
         process.send_signal(number)
-    _, errors = process.communicate(timeout=2 if number else 2 + 2)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if number else 124)
     assert re.match(said, errors), errors
     wait_until(lambda: not any(map(is_running, inside)))

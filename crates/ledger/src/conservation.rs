@@ -57,12 +57,6 @@ pub struct BackgroundReport {
     pub queued: u64,
 }
 
-impl BackgroundReport {
-    const fn is_none(&self) -> bool {
-        self.entered == 0
-    }
-}
-
 /// What one hop did to the packets of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HopReport {
@@ -149,8 +143,8 @@ pub struct DirectionReport {
     /// ICMP messages that the sending host got from the path itself, about packets that were too large. They are in no other count.
     pub icmp: u64,
     /// Background traffic, where there is any. It is in no other count.
-    #[serde(skip_serializing_if = "BackgroundReport::is_none")]
-    pub background: BackgroundReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundReport>,
 }
 
 /// What the emulator saw in one direction.
@@ -350,7 +344,7 @@ impl LedgerReport {
                 delivered_bytes: bytes(receiver.received_bytes, receiver.received, other.icmp_bytes),
                 corrupted: 0,
                 icmp: passed.icmp,
-                background: BackgroundReport::default(),
+                background: None,
             }
         };
         let ways = [direction(client, server, &forward, &reverse), direction(server, client, &reverse, &forward)];
@@ -413,7 +407,7 @@ impl Endpoints {
             delivered_bytes: self.receiver.received_bytes,
             corrupted: counts.corrupted,
             icmp: counts.icmp.taken,
-            background: counts.background.clone(),
+            background: (counts.background.entered > 0).then(|| counts.background.clone()),
         }
     }
 
