@@ -11,6 +11,7 @@ LINE = 30
 """Characters of a line of a label."""
 _SEPARATOR = " · "
 _LINE_PX = 14
+_MOST_LINES = 6
 _BETWEEN_PX = 8
 _FRAME_PX = 82
 """Height of what is above and below the rows: legend and axis."""
@@ -57,8 +58,17 @@ def _filled(words: Sequence[str], separator: str) -> list[str]:
 
 
 def row_axis() -> alt.Axis:
-    """The axis of the rows, whose labels have several lines."""
-    return alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=0, labelLineHeight=_LINE_PX, grid=False)
+    """The axis of the rows, whose labels have several lines: Vega sets the first one beside the row, not the middle."""
+    more = [
+        (f"length(split(datum.value, '\\n')) == {lines}", (1 - lines) * _LINE_PX / 2) for lines in range(2, _MOST_LINES)
+    ]
+    return alt.Axis(
+        labelExpr="split(datum.label, '\\n')",
+        labelLimit=0,
+        labelLineHeight=_LINE_PX,
+        labelOffset={"condition": [{"test": test, "value": offset} for test, offset in more], "value": 0},
+        grid=False,
+    )
 
 
 def rows_height(labels: Iterable[str], *, frame_px: int = _FRAME_PX, each_px: int = 0) -> int:
