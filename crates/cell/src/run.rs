@@ -11,10 +11,11 @@ use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event, Flow, FlowReport};
+use crosswind_attribution::Hosts;
 use crosswind_host::netem::QdiscChange;
-use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_host::{Clock, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
-    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
+    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, PacketRecord, Recorder, SinkReport,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
@@ -40,26 +41,20 @@ pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
     let mut between = between(cell)?;
     let machine = Machine::prepare(&*between)?;
-    let (wants_spent, keeps_packets) = (cell.output.spent, packets_to_keep(cell));
-    let records = wants_spent && cell.workload.connections().is_some();
-    let known_quic = records.then(|| Arc::new(QuicPackets::new(MOST_PACKETS)));
-    let has_flows = !cell.flows.is_empty();
+    let (keeps_packets, has_flows) = (packets_to_keep(cell), !cell.flows.is_empty());
     let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
-    let known_http = records.then(|| Arc::new(HttpEnds::new(testbed.clock, MOST_PACKETS)));
+    let records = Records::of(cell, testbed.clock);
     let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(cell)));
-    let sink = sink.keeping_packets(keeps_packets).counting_flows(counter);
-    let files = Files::start(cell, &testbed, zero, sink)?;
+    let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets).counting_flows(counter))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
     between.start_capture()?;
     let virtual_time = machine.virtual_time;
-    let (quic, http) = (known_quic.clone(), known_http.clone());
-    let tcp = wants_tcp(cell).then(|| Arc::new(TcpSockets::new(testbed.clock)));
     let run = Run {
         cell,
         between: &*between,
@@ -68,9 +63,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         zero,
         deadline,
         virtual_time,
-        quic,
-        http,
-        tcp: tcp.clone(),
+        records: &records,
     };
     let (mut measured, flows, exchange_delay) = run.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
@@ -82,28 +75,19 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let ended = testbed.finish()?;
     let all_traffic = counters.read();
     let written = files.finish()?;
+    let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
-    measured.warnings.extend(warnings(&ended, &written));
-    measured.warnings.extend(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)));
-    measured.warnings.extend(ended.report.as_ref().and_then(|report| held_back(report, elapsed)));
+    measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
+    measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }
-    let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
-    measured.warnings.extend(doubt);
-    measured.warnings.extend(missing(known.capture_missed));
     let flows = write_tables(cell, &measured, flows, ended.report.is_some().then_some(&written.flows), zero)?;
-    let tcp = tcp.map(|sockets| sockets.take()).unwrap_or_default();
-    if let Some(directory) = cell.output.directory.as_ref().filter(|_| !tcp.is_empty()) {
-        write_table(directory, &tcp, zero)?;
-    }
-    if wants_spent && ended.report.is_some() {
-        let quic = known_quic.map(|packets| packets.take()).unwrap_or_default();
-        let http = known_http.map(|ends| ends.take()).unwrap_or_default();
+    records.write_sockets(cell, zero)?;
+    if cell.output.spent && ended.report.is_some() {
         let hosts = hosts(cell, &measured, virtual_time, &readback);
         on_event(&Event::Measured {})?;
-        let known = Known { packets: &written.kept, quic: &quic, http: &http, hosts };
-        write_what_time_was_spent_on(cell, &measured, known, zero, programs_ended)?;
+        records.write_spent(cell, &measured, &written.kept, hosts, [zero, programs_ended])?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -141,32 +125,61 @@ fn packets_to_keep(cell: &Cell) -> usize {
     }
 }
 
-fn write_what_time_was_spent_on(
-    cell: &Cell,
-    measured: &Measured,
-    known: Known<'_>,
-    zero: Instant,
-    programs_ended: Instant,
-) -> Result<(), CellError> {
-    let Some(directory) = &cell.output.directory else { return Ok(()) };
-    if is_of_programs(cell) {
-        write_connections(directory, known.packets, known.hosts, zero, programs_ended)?;
+/// What is recorded of packets and sockets while the workload runs, each where it is asked for.
+struct Records {
+    /// Packets of QUIC and their frames.
+    quic: Option<Arc<QuicPackets>>,
+    /// What HTTP/1.1 and HTTP/2 write.
+    http: Option<Arc<HttpEnds>>,
+    /// What the kernel knows of TCP sockets.
+    tcp: Option<Arc<TcpSockets>>,
+}
+
+impl Records {
+    fn of(cell: &Cell, clock: Clock) -> Self {
+        let attributed = cell.output.spent && cell.workload.connections().is_some();
+        let wants_tcp = cell.output.directory.is_some() && (cell.output.spent || cell.host.sample_tcp_ns.is_some());
+        Self {
+            quic: attributed.then(|| Arc::new(QuicPackets::new(MOST_PACKETS))),
+            http: attributed.then(|| Arc::new(HttpEnds::new(clock, MOST_PACKETS))),
+            tcp: wants_tcp.then(|| Arc::new(TcpSockets::new(clock))),
+        }
     }
-    if cell.workload.connections().is_some() {
-        write_spent(cell, measured, directory, known, zero)?;
+
+    fn write_sockets(&self, cell: &Cell, zero: Instant) -> Result<(), CellError> {
+        let sockets = self.tcp.as_ref().map(|sockets| sockets.take()).unwrap_or_default();
+        match &cell.output.directory {
+            Some(directory) if !sockets.is_empty() => write_table(directory, &sockets, zero),
+            _ => Ok(()),
+        }
     }
-    Ok(())
+
+    /// Writes what the time of exchanges and connections was spent on. Args: from when to when programs ran.
+    fn write_spent(
+        &self,
+        cell: &Cell,
+        measured: &Measured,
+        packets: &[PacketRecord],
+        hosts: Hosts,
+        [zero, programs_ended]: [Instant; 2],
+    ) -> Result<(), CellError> {
+        let Some(directory) = &cell.output.directory else { return Ok(()) };
+        let quic = self.quic.as_ref().map(|packets| packets.take()).unwrap_or_default();
+        let http = self.http.as_ref().map(|ends| ends.take()).unwrap_or_default();
+        if is_of_programs(cell) {
+            write_connections(directory, packets, hosts, zero, programs_ended)?;
+        }
+        if cell.workload.connections().is_some() {
+            write_spent(cell, measured, directory, Known { packets, quic: &quic, http: &http, hosts }, zero)?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether connections are those of programs, or of pages, which have many at a time.
 fn is_of_programs(cell: &Cell) -> bool {
     let pages = matches!(cell.workload.traffic(), TrafficPattern::Unknown {} | TrafficPattern::Pages { .. });
     pages || cell.workload.peers().any()
-}
-
-/// Whether what the kernel knows of TCP sockets is kept.
-fn wants_tcp(cell: &Cell) -> bool {
-    cell.output.directory.is_some() && (cell.output.spent || cell.host.sample_tcp_ns.is_some())
 }
 
 /// A greater share of the time in which packets were held is worth a warning.
@@ -213,12 +226,19 @@ fn observed(
 }
 
 /// What a reader of the result should know.
-fn warnings(ended: &TestbedReport, written: &SinkReport) -> impl Iterator<Item = Warning> {
+fn warnings(
+    cell: &Cell,
+    ended: &TestbedReport,
+    written: &SinkReport,
+    elapsed: crosswind_units::Duration,
+) -> impl Iterator<Item = Warning> {
     let full = ["client", "server"].into_iter().zip(ended.dropped_datagrams);
     full.filter(|&(_, datagrams)| datagrams > 0)
         .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
         .chain(missing(written.capture_missed))
         .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
+        .chain(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)))
+        .chain(ended.report.as_ref().and_then(|report| held_back(report, elapsed)))
 }
 
 /// Changes of netem's settings that the kernel had later than a packet may be.
@@ -274,12 +294,7 @@ struct Run<'a> {
     zero: Instant,
     deadline: std::time::Instant,
     virtual_time: bool,
-    /// Where QUIC packets are recorded.
-    quic: Option<Arc<QuicPackets>>,
-    /// Where what HTTP/1.1 and HTTP/2 write is recorded.
-    http: Option<Arc<HttpEnds>>,
-    /// Where what the kernel knows of TCP sockets is kept.
-    tcp: Option<Arc<TcpSockets>>,
+    records: &'a Records,
 }
 
 impl Run<'_> {
@@ -302,7 +317,7 @@ impl Run<'_> {
         std::thread::scope(|scope| {
             // Gone when this ends, however it does.
             let (_running, stopped) = channel::<()>();
-            if let (Some(tcp), Some(interval)) = (&self.tcp, self.cell.host.sample_tcp_ns) {
+            if let (Some(tcp), Some(interval)) = (&self.records.tcp, self.cell.host.sample_tcp_ns) {
                 scope.spawn(move || {
                     while stopped.recv_timeout(Duration::from_nanos(interval)) == Err(RecvTimeoutError::Timeout) {
                         tcp.sample();
@@ -359,9 +374,9 @@ impl Run<'_> {
         Ok(Settings {
             security,
             tcp_totals: self.between.tcp_totals(),
-            quic_packets: self.quic.clone(),
-            http_ends: self.http.clone(),
-            tcp_sockets: self.tcp.clone(),
+            quic_packets: self.records.quic.clone(),
+            http_ends: self.records.http.clone(),
+            tcp_sockets: self.records.tcp.clone(),
             ..self.cell.connection_settings()
         })
     }
