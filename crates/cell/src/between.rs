@@ -114,7 +114,7 @@ impl Between for Built<'_> {
     }
 
     fn security(&self) -> Result<Security, CellError> {
-        let (_, server) = self.cell.path.family.addresses();
+        let (_, server) = self.cell.path.family.addresses(0);
         let addresses = if self.cell.workload.peers().any() { &[server][..] } else { &[] };
         let sizes = if in_virtual_time() { Sizes::Constant } else { Sizes::AsTheyCome };
         Security::of_addresses(addresses, sizes).map_err(|e| CellError::internal(e.to_string()))

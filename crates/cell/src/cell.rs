@@ -219,12 +219,14 @@ impl Cell {
             let problem = format!("is \"{}\", this program reads \"{SCHEMA}\"", own.schema);
             return Err(SettingError::new("schema", problem, "use the crosswind-cell of the same version").into());
         }
-        let path = PathSection::read(path)?;
+        let mut path = PathSection::read(path)?;
         let workload = WorkloadConfig::read(&workload, &path.facts()).map_err(|error| error.within("workload"))?;
         let mut hosts = HostConfig::from_object(&host).map_err(|error| error.within("host"))?.resolved();
         if workload.connections().is_none() {
             hosts = hosts.for_programs(&host).map_err(|error| error.within("host"))?;
         }
+        let flows = Flow::read_all(flows, &path.facts(), own.deadline_ns)?;
+        path.directions.access = flows.iter().filter_map(Flow::access_link).collect();
         let cell = Self {
             schema: own.schema,
             id: own.id,
@@ -232,7 +234,7 @@ impl Cell {
             budget: read_budget(&budget, hosts.clock)?,
             host: hosts,
             workload,
-            flows: Flow::read_all(flows, &path.facts(), own.deadline_ns)?,
+            flows,
             output: read_section("output", &output)?,
             placement: read_lists("placement", placement)?,
             path,
@@ -287,6 +289,16 @@ impl Cell {
                 "path.backend",
                 "has no emulator to record packets",
                 "use the backend tun, or no packet records",
+            );
+        }
+        if let Some(number) = self.flows.iter().position(|flow| flow.access_link().is_some())
+            && !self.path.backend.is_emulated()
+        {
+            let key = format!("flows.{number}.access_delay_ns");
+            return refuse(
+                &key,
+                "asks for an access link, which only the emulator has",
+                "use the backend tun, or no access_delay, access_rate and access_loss",
             );
         }
         if self.path.backend == Backend::Network {
@@ -389,7 +401,7 @@ impl PathSection {
     pub fn emulated(&self) -> PathConfig {
         let mut config = self.directions.clone();
         for side in Side::BOTH {
-            for hop in &mut config.hops {
+            for hop in config.hops.iter_mut().chain(&mut config.access) {
                 hop.side_mut(side).mtu.link_mtu_bytes.get_or_insert(self.mtu_bytes);
             }
         }

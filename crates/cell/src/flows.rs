@@ -2,7 +2,8 @@
 
 use crate::result::SampleCounts;
 use crate::{Cell, CellError};
-use crosswind_host::{HostConfig, HostError, Testbed, Threads};
+use crosswind_host::{HostConfig, HostError, Pair, Testbed, Threads};
+use crosswind_path::{DirectionConfig, Hop};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::{Settings, SocketReadback};
 use crosswind_units::{Duration, Instant, Seed};
@@ -11,7 +12,7 @@ use crosswind_workload::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
@@ -21,13 +22,17 @@ const FIRST_PORT: u16 = 7001;
 pub const INTERVAL: Duration = Duration::from_millis(100);
 /// Each flow has threads of its own.
 const MOST_FLOWS: u64 = 256;
+/// Each has hosts of its own. The clients' ports are divided among them.
+const MOST_ACCESS_LINKS: usize = 16;
+const MAX_ACCESS_DELAY_NS: u64 = 600_000_000_000;
+const MAX_ACCESS_RATE_BPS: u64 = 1_000_000_000_000;
 /// What takes as long as the flow does.
 const ENDLESS_TRANSFER_NS: u64 = 3_600_000_000_000;
 const ENDLESS_COUNT: u64 = 100_000_000;
 /// Messages at a rate are planned before the first is sent.
 const MOST_PLANNED_MESSAGES: u64 = 1_000_000;
 
-/// A flow beside the workload: another workload between the same hosts.
+/// A flow beside the workload: another workload between the same hosts, or between hosts with an access link of their own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flow {
     /// The caller's name for it.
@@ -42,6 +47,15 @@ pub struct Flow {
     pub stop_ns: Option<u64>,
     /// TCP congestion control at both ends; without it, the hosts'.
     pub congestion_control: Option<String>,
+    /// One-way delay of its access link.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub access_delay_ns: u64,
+    /// Rate of its access link in each direction; without one it is unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_rate_bps: Option<u64>,
+    /// Probability that its access link loses a packet, in each direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_loss: Option<f64>,
     /// What it does, until it stops.
     pub workload: WorkloadConfig,
 }
@@ -68,6 +82,24 @@ struct FlowKeys {
     /// TCP congestion control at both ends of it; without it, that of the hosts.
     #[serde(default)]
     congestion_control: Option<String>,
+    /// One-way delay, each way, of an access link between its client and the path. A flow with an access link has a client and a server of
+    /// its own, which all of its `count` share.
+    #[serde(default)]
+    #[schemars(range(max = MAX_ACCESS_DELAY_NS))]
+    access_delay_ns: u64,
+    /// Rate of its access link, each way.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_ACCESS_RATE_BPS), extend("default_help" = "unlimited"))]
+    access_rate_bps: Option<u64>,
+    /// Probability that its access link loses a packet, each way.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1), extend("unit" = "probability", "default_help" = "0"))]
+    access_loss: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 const fn one() -> u64 {
@@ -96,6 +128,11 @@ impl Flow {
             let hint = format!("at most {MOST_FLOWS} flows run beside a workload; one may have several connections");
             return Err(SettingError::new("flows", format!("are {count} in all"), hint));
         }
+        let links = flows.iter().filter(|flow| flow.access_link().is_some()).count();
+        if links > MOST_ACCESS_LINKS {
+            let hint = format!("at most {MOST_ACCESS_LINKS} flows have one; those of one count share theirs");
+            return Err(SettingError::new("flows", format!("have {links} access links"), hint));
+        }
         Ok(flows)
     }
 
@@ -106,15 +143,18 @@ impl Flow {
         let Some(Value::Object(mut workload)) = own.shift_remove("workload") else {
             return Err(SettingError::new("workload", "is missing", "a flow has a workload of its own"));
         };
-        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control } =
-            crosswind_settings::read(&own)?;
+        let keys: FlowKeys = crosswind_settings::read(&own)?;
+        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, .. } = keys;
+        let FlowKeys { access_delay_ns, access_rate_bps, access_loss, .. } = keys;
         if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
             let hint = "a flow stops after it has begun, with its spread at the latest";
             return Err(SettingError::new("stop_ns", "is not after start_ns", hint));
         }
         let longest_ns = stop_ns.unwrap_or(deadline_ns) - start_ns.min(stop_ns.unwrap_or(deadline_ns));
         make_endless(&mut workload, longest_ns);
-        let workload = WorkloadConfig::read(&workload, path).map_err(|error| error.within("workload"))?;
+        let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
+        let path = PathFacts { round_trip, ..*path };
+        let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
         if workload.peers().any() {
             let hint = "leave client and server out: both ends are Crosswind's own";
             return Err(SettingError::new("workload", "has a peer, which runs only as the workload of a cell", hint));
@@ -131,13 +171,38 @@ impl Flow {
             }
             check_programs(&workload).map_err(|error| error.within("workload"))?;
         }
-        Ok(Self { name, count, start_ns, spread_ns, stop_ns, congestion_control, workload })
+        Ok(Self {
+            name,
+            count,
+            start_ns,
+            spread_ns,
+            stop_ns,
+            congestion_control,
+            access_delay_ns,
+            access_rate_bps,
+            access_loss,
+            workload,
+        })
+    }
+
+    /// The link between hosts of its own and the path, if it has one.
+    pub fn access_link(&self) -> Option<Hop> {
+        let loss = self.access_loss.unwrap_or_default();
+        if self.count == 0 || (self.access_delay_ns, self.access_rate_bps, loss) == (0, None, 0.0) {
+            return None;
+        }
+        let keys = json!({"delay_ns": self.access_delay_ns, "rate_bps": self.access_rate_bps, "loss": loss});
+        let link = keys.as_object().and_then(|keys| DirectionConfig::from_object(keys).ok())?;
+        Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
     }
 
     /// Whether it does something else with another seed.
     pub fn is_random(&self) -> bool {
         let hosts = HostConfig { congestion_control: self.congestion_control.clone(), ..HostConfig::default() };
-        self.spread_ns > 0 || self.workload.is_random() || hosts.is_random()
+        self.spread_ns > 0
+            || self.access_loss.is_some_and(|loss| loss > 0.0)
+            || self.workload.is_random()
+            || hosts.is_random()
     }
 }
 
@@ -190,9 +255,14 @@ pub fn ports(cell: &Cell) -> Vec<u16> {
     (FIRST_PORT..).take(instances(cell).count()).collect()
 }
 
-/// Every flow as often as it runs.
-fn instances(cell: &Cell) -> impl Iterator<Item = &Flow> {
-    cell.flows.iter().flat_map(|flow| std::iter::repeat_n(flow, flow.count as usize))
+/// Every flow as often as it runs, with its pair of hosts.
+fn instances(cell: &Cell) -> impl Iterator<Item = (usize, &Flow)> {
+    let mut pairs = 0;
+    cell.flows.iter().flat_map(move |flow| {
+        let has_own = flow.access_link().is_some();
+        pairs += usize::from(has_own);
+        std::iter::repeat_n((if has_own { pairs } else { 0 }, flow), flow.count as usize)
+    })
 }
 
 /// What came of a flow.
@@ -268,9 +338,10 @@ impl Ground<'_> {
         settings: impl Fn(&Flow) -> Settings,
     ) -> Running<'scope> {
         let mut flows = Vec::new();
-        for ((number, ending), flow) in (1..).zip(endings).zip(instances(self.cell)) {
+        for ((number, ending), (pair, flow)) in (1..).zip(endings).zip(instances(self.cell)) {
             let settings = settings(flow);
-            flows.push(scope.spawn(move || self.run(flow, number, ending, settings)));
+            let hosts = &self.testbed.pairs[pair];
+            flows.push(scope.spawn(move || self.run(flow, hosts, number, ending, settings)));
         }
         Running { flows }
     }
@@ -287,7 +358,14 @@ impl Ground<'_> {
         Ok(Some(own))
     }
 
-    fn run(&self, flow: &Flow, number: u16, ending: &Ending, settings: Settings) -> Result<Ran, CellError> {
+    fn run(
+        &self,
+        flow: &Flow,
+        hosts: &Pair,
+        number: u16,
+        ending: &Ending,
+        settings: Settings,
+    ) -> Result<Ran, CellError> {
         let clock = self.testbed.clock;
         let at = |ns| self.zero + Duration::from_nanos(ns);
         let port = FIRST_PORT + number - 1;
@@ -308,6 +386,7 @@ impl Ground<'_> {
                     });
                 }
                 let context = Context::new(self.testbed, settings, &progress, self.threads)
+                    .between(hosts)
                     .with_output(output.as_deref())
                     .with_ending(ending, port);
                 let measured = flow.workload.run(&context);

@@ -206,6 +206,23 @@ fn impossible_paths_are_refused_by_key() {
 }
 
 #[test]
+fn access_links_are_the_emulators_and_not_too_many() {
+    let flow = |count: u64| {
+        let upload = json!({"kind": "transfer", "transport": "tcp"});
+        json!({"name": "far", "count": count, "access_delay_ns": 35_000_000, "access_rate_bps": 5_000_000, "workload": upload})
+    };
+    let cell = read(&json!({"path": {"forward": {"delay_ns": 5}}, "flows": [flow(2)]})).unwrap();
+    let emulated = cell.path.emulated();
+    assert_eq!((emulated.access.len(), emulated.round_trip().as_nanos()), (1, 5));
+    assert_eq!(emulated.longest_round_trip().as_nanos(), 70_000_005);
+    assert_eq!(emulated.access[0].reverse.mtu.link_mtu_bytes, Some(1500));
+    let netem = |count| json!({"path": {"backend": "netem"}, "flows": [flow(count)]});
+    assert_refused(&netem(1), "flows.0.access_delay_ns", "an access link, which only the emulator has");
+    assert!(read(&netem(0)).is_ok());
+    assert_refused(&json!({"flows": vec![flow(1); 17]}), "flows", "have 17 access links");
+}
+
+#[test]
 fn impossible_sections_are_refused_by_key() {
     assert_refused(&json!({"budget": {"starvation": 2}}), "budget.starvation", "2 is not between 0 and 1");
     assert_refused(&json!({"budget": {"delay_error_p99_ns": 999}}), "budget.delay_error_p99_ns", "999 is not between");

@@ -45,5 +45,5 @@ pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc};
 pub use starvation::Threads;
 pub use tcp_info::{TcpInfo, tcp_info};
-pub use testbed::{Family, Readback, Testbed, TestbedReport, TestbedSettings};
+pub use testbed::{Family, Pair, Readback, Testbed, TestbedReport, TestbedSettings};
 pub use timer::Timer;

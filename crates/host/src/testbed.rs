@@ -1,4 +1,5 @@
-//! Two hosts in two namespaces, and the path between them: the emulator, the kernel's queueing disciplines, or a wire.
+//! Two hosts in two namespaces, and the path between them: the emulator, the kernel's queueing disciplines, or a wire. Through an emulator
+//! there may be further pairs of hosts, each with an access link of its own.
 
 use crate::backend::Backend;
 use crate::clock::Clock;
@@ -43,14 +44,17 @@ pub enum Family {
 }
 
 impl Family {
-    /// The client's and the server's address.
-    pub const fn addresses(self) -> (IpAddr, IpAddr) {
+    /// The addresses of the client and the server of a pair of hosts, counted from 0.
+    pub const fn addresses(self, pair: u8) -> (IpAddr, IpAddr) {
         match self {
-            Self::Ipv4 => (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2))),
-            Self::Ipv6 => (
-                IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1)),
-                IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2)),
-            ),
+            Self::Ipv4 => (IpAddr::V4(Ipv4Addr::new(198, 18, pair, 1)), IpAddr::V4(Ipv4Addr::new(198, 18, pair, 2))),
+            Self::Ipv6 => {
+                let pair = pair as u16;
+                (
+                    IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, pair, 1)),
+                    IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, pair, 2)),
+                )
+            }
         }
     }
 }
@@ -113,7 +117,8 @@ pub struct TestbedReport {
 }
 
 /// Two hosts, connected.
-pub struct Testbed {
+#[derive(Clone)]
+pub struct Pair {
     /// The client's namespace.
     pub client: Namespace,
     /// The server's namespace.
@@ -122,6 +127,28 @@ pub struct Testbed {
     pub client_address: IpAddr,
     /// The server's address.
     pub server_address: IpAddr,
+}
+
+impl Pair {
+    /// The namespace that sends packets in the direction of `side`.
+    pub fn namespace(&self, side: Side) -> &Namespace {
+        side.pick(&self.client, &self.server)
+    }
+
+    fn namespaces(&self) -> [&Namespace; 2] {
+        [&self.client, &self.server]
+    }
+
+    /// What `read` says in each namespace: client, server.
+    fn read<T: Send>(&self, read: impl Fn() -> Result<T> + Copy + Send) -> Result<[T; 2]> {
+        Ok([self.client.run(read)?, self.server.run(read)?])
+    }
+}
+
+/// Pairs of hosts, connected by one path.
+pub struct Testbed {
+    /// Those of the workload, then one for each access link.
+    pub pairs: Vec<Pair>,
     /// The processors that the threads run on.
     pub cpus: Cpus,
     /// The clock of the cell.
@@ -150,7 +177,6 @@ enum Between {
 impl Testbed {
     /// Builds the hosts and the path between them. Packets can be sent when it returns.
     pub fn build(settings: TestbedSettings) -> Result<Self> {
-        let (client_address, server_address) = settings.family.addresses();
         let cpus = Cpus::assign(settings.backend, &settings.placement);
         if !cpus.hosts.is_empty() {
             // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
@@ -166,12 +192,24 @@ impl Testbed {
         if settings.congestion_control.is_some() {
             allow_congestion_controls()?;
         }
-        let (client, server) = (Namespace::new()?, Namespace::new()?);
-        for namespace in [&client, &server] {
-            namespace.run(|| prepare(&settings.host, settings.congestion_control.as_deref(), &cpus))?;
-        }
+        let further = settings.path.access.len() as u8;
+        let pairs = (0..=further)
+            .map(|pair| {
+                let (client_address, server_address) = settings.family.addresses(pair);
+                let hosts =
+                    Pair { client: Namespace::new()?, server: Namespace::new()?, client_address, server_address };
+                for namespace in hosts.namespaces() {
+                    namespace.run(|| prepare(&settings.host, settings.congestion_control.as_deref(), &cpus))?;
+                }
+                if pair > 0 {
+                    hosts.client.run(|| use_own_ports(pair, further))?;
+                }
+                Ok(hosts)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let Pair { client, server, client_address, server_address } = pairs[0].clone();
         let multicast = settings.backend == Backend::Direct;
-        let round_trip = settings.path.round_trip();
+        let round_trip = settings.path.longest_round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
         let mut timeline = None;
         let mut path = match settings.backend {
@@ -186,9 +224,9 @@ impl Testbed {
                 timeline = (!settings.path.changes.is_empty()).then(|| settings.path.timeline(settings.seed));
                 Between::Middle(Middle::connect(plan, mtu, &client, &server, DEVICE)?)
             }
-            Backend::Tun => Between::Emulator(start_emulator(&client, &server, settings, &cpus, &shared)?),
+            Backend::Tun => Between::Emulator(start_emulator(&pairs, settings, &cpus, &shared)?),
         };
-        for namespace in [&client, &server] {
+        for namespace in pairs.iter().flat_map(Pair::namespaces) {
             namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
         }
         if let Between::Middle(middle) = &path {
@@ -198,19 +236,18 @@ impl Testbed {
             let host = &host;
             move || address(host, own, peer)
         };
-        let readback = [
-            client.run(address(client_address, server_address))?,
-            server.run(address(server_address, client_address))?,
-        ];
+        let addressed = |pair: &Pair| {
+            let (client, server) = (pair.client_address, pair.server_address);
+            Ok([pair.client.run(address(client, server))?, pair.server.run(address(server, client))?])
+        };
+        let readback = addressed(&pairs[0])?;
+        pairs[1..].iter().try_for_each(|pair| addressed(pair).map(drop))?;
         if let (Between::Middle(middle), Some(timeline)) = (&mut path, timeline) {
             middle.follow(timeline, [&client, &server])?;
         }
         let Shared { clock, payload_clock, punctuality, traffic } = shared;
         Ok(Self {
-            client,
-            server,
-            client_address,
-            server_address,
+            pairs,
             cpus,
             clock,
             payload_clock,
@@ -226,10 +263,7 @@ impl Testbed {
     pub fn of_this_machine(client_address: IpAddr, server_address: IpAddr) -> Result<Self> {
         let own = Namespace::of_this_process()?;
         Ok(Self {
-            client: own.clone(),
-            server: own,
-            client_address,
-            server_address,
+            pairs: vec![Pair { client: own.clone(), server: own, client_address, server_address }],
             cpus: Cpus { emulator: Vec::new(), hosts: Vec::new() },
             clock: Clock::start(),
             payload_clock: Arc::new(PayloadClock::new()),
@@ -244,15 +278,14 @@ impl Testbed {
     /// Ends the traffic, and reads the devices' counters while the report still holds the devices.
     pub fn finish(self) -> Result<TestbedReport> {
         let Some(drain) = self.drain else { return Ok(TestbedReport::default()) };
-        let (client, server) = (self.client, self.server);
-        let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
+        let pairs = self.pairs;
         let down = || {
-            for namespace in [&client, &server] {
+            for namespace in pairs.iter().flat_map(Pair::namespaces) {
                 namespace.run(|| Netlink::connect()?.set_up(DEVICE, false))?;
             }
             Ok(())
         };
-        let both = || Ok([counters(&client)?, counters(&server)?]);
+        let both = || sums(&pairs, || Netlink::connect()?.counters(DEVICE), |a, b| a + b);
         let (report, qdiscs, devices) = match self.path {
             Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
             Between::Middle(middle) => {
@@ -261,10 +294,8 @@ impl Testbed {
             }
             Between::Nothing => (None, None, at_rest(both, all_received, drain)?),
         };
-        let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
-        let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
-        let again = |namespace: &Namespace| namespace.run(|| Ok(sockets::retransmitted_segments()));
-        let retransmitted_segments = [again(&client)?, again(&server)?];
+        let dropped_datagrams = sums(&pairs, || Ok(sockets::dropped_datagrams()), |a, b| a + b)?;
+        let retransmitted_segments = sums(&pairs, || Ok(sockets::retransmitted_segments()), |a, b| Some(a? + b?))?;
         Ok(TestbedReport { report, qdiscs, devices, dropped_datagrams, retransmitted_segments })
     }
 
@@ -272,11 +303,19 @@ impl Testbed {
     pub const fn is_emulated(&self) -> bool {
         matches!(self.path, Between::Emulator(_))
     }
+}
 
-    /// The namespace that sends packets in the direction of `side`.
-    pub fn namespace(&self, side: Side) -> &Namespace {
-        side.pick(&self.client, &self.server)
-    }
+/// What is read of the clients together, and of the servers.
+fn sums<T: Send>(
+    pairs: &[Pair],
+    read: impl Fn() -> Result<T> + Copy + Send,
+    add: impl Fn(T, T) -> T,
+) -> Result<[T; 2]> {
+    let first = pairs[0].read(read)?;
+    pairs[1..].iter().try_fold(first, |[client, server], pair| {
+        let [of_client, of_server] = pair.read(read)?;
+        Ok([add(client, of_client), add(server, of_server)])
+    })
 }
 
 /// What the emulator shares with the rest of the cell.
@@ -325,6 +364,15 @@ fn prepare(host: &HostConfig, congestion_control: Option<&str>, cpus: &Cpus) -> 
     Netlink::connect()?.set_up("lo", true)
 }
 
+/// Gives the client of a further pair of hosts ports of its own, below those of the first: connections are told apart by them. Call inside
+/// the namespace.
+fn use_own_ports(pair: u8, further: u8) -> Result<()> {
+    const PORTS: std::ops::Range<u16> = 8192..32_768;
+    let each = (PORTS.end - PORTS.start) / u16::from(further);
+    let first = PORTS.start + u16::from(pair - 1) * each;
+    sysctl::set("net.ipv4.ip_local_port_range", &format!("{first} {}", first + each - 1))
+}
+
 /// Connects the hosts by a veth pair without offloads.
 fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
     let peer = server.as_raw_fd();
@@ -334,14 +382,8 @@ fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
 }
 
 /// Gives each host a TUN device, and starts the emulator between them.
-fn start_emulator(
-    client: &Namespace,
-    server: &Namespace,
-    settings: TestbedSettings,
-    cpus: &Cpus,
-    shared: &Shared,
-) -> Result<Emulator> {
-    let (client, server) = (client.run(|| Tun::create(DEVICE))?, server.run(|| Tun::create(DEVICE))?);
+fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Emulator> {
+    let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
     let setup = Setup {
         config: settings.path,
         seed: settings.seed,
@@ -355,7 +397,7 @@ fn start_emulator(
         punctuality: Arc::clone(&shared.punctuality),
         traffic: Arc::clone(&shared.traffic),
     };
-    Emulator::start(client, server, setup)
+    Emulator::start(devices, setup)
 }
 
 /// Configures a host's device and sets it up.

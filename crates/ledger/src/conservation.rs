@@ -19,6 +19,7 @@ use crosswind_units::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Add;
 
 /// One device's counters, read from the kernel when no packet moves any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,21 @@ pub struct DeviceCounters {
     /// `rx_dropped`: refused packets, which are not among `received`, and packets that were dropped after they were counted
     /// there.
     pub dropped_receiving: u64,
+}
+
+impl Add for DeviceCounters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            received: self.received + other.received,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            received_bytes: self.received_bytes + other.received_bytes,
+            dropped_sending: self.dropped_sending + other.dropped_sending,
+            dropped_receiving: self.dropped_receiving + other.dropped_receiving,
+        }
+    }
 }
 
 /// What became of background traffic in one direction, which no host has sent or gets. It is in no other count.

@@ -10,6 +10,8 @@ use crosswind_units::{Duration, Seed};
 pub struct CompiledStage {
     /// Which hop it is part of, counted from the client's.
     pub hop: u8,
+    /// The pair of hosts whose access link it is part of, which no other packets pass; 0: all packets pass it.
+    pub pair: u8,
     /// What it is, and its settings over time.
     pub element: CompiledElement,
     /// Where its random numbers come from.

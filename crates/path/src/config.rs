@@ -23,6 +23,9 @@ use serde_json::{Map, Value};
 pub struct PathConfig {
     /// One or more, the client's first.
     pub hops: Vec<Hop>,
+    /// Links of further pairs of hosts, between their clients and the first hop: of pair 1, of pair 2 and so on. They are no part of what
+    /// the path does to the packets of the first hosts, and nothing of them changes.
+    pub access: Vec<Hop>,
     /// In the order in which they were given.
     pub changes: Vec<Change>,
 }
@@ -41,7 +44,7 @@ pub struct Hop {
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { hops: vec![Hop::default()], changes: Vec::new() }
+        Self { hops: vec![Hop::default()], access: Vec::new(), changes: Vec::new() }
     }
 }
 
@@ -60,7 +63,7 @@ impl Hop {
 impl PathConfig {
     /// A path of one hop, which has no name.
     pub fn one_hop(forward: DirectionConfig, reverse: DirectionConfig) -> Self {
-        Self { hops: vec![Hop { name: String::new(), forward, reverse }], changes: Vec::new() }
+        Self { hops: vec![Hop { name: String::new(), forward, reverse }], ..Self::default() }
     }
 
     /// The path in `object`, checked, with every default filled in: `forward` and `reverse` of one hop or `hops` of several, and
@@ -116,7 +119,7 @@ impl PathConfig {
                 reverse: changed_keys(reverse, "reverse")?,
             })
         })?;
-        let config = Self { hops, changes: changes.unwrap_or_default() };
+        let config = Self { hops, access: Vec::new(), changes: changes.unwrap_or_default() };
         config.check()?;
         Ok(config)
     }
@@ -237,8 +240,20 @@ impl PathConfig {
                 .map(|(number, change)| change.course(side, chance.word(number)))
                 .collect();
             let elements = hop.side(side).compiled_with(&changes)?;
-            stages.extend(elements.into_iter().map(|element| CompiledStage { hop: number as u8, element, seed }));
+            stages.extend(elements.into_iter().map(|element| CompiledStage {
+                hop: number as u8,
+                pair: 0,
+                element,
+                seed,
+            }));
         }
+        let access = self.access.iter().zip(1..).flat_map(|(hop, pair)| {
+            let (number, seed) = (self.hops.len() as u8 + pair - 1, own.child("access").child(&hop.name));
+            let elements = hop.side(side).compiled().into_iter();
+            elements.map(move |element| CompiledStage { hop: number, pair, element, seed })
+        });
+        let at = side.pick(0, stages.len());
+        stages.splice(at..at, access);
         Ok(stages)
     }
 
@@ -272,6 +287,12 @@ impl PathConfig {
         self.hops.iter().fold(Duration::ZERO, |sum, hop| {
             sum + self.variants_of(hop, side).map(|config| config.longest_delay()).max().unwrap_or_default()
         })
+    }
+
+    /// The longest delay there and back of any pair of hosts.
+    pub fn longest_round_trip(&self) -> Duration {
+        let of_link = |hop: &Hop| hop.forward.longest_delay() + hop.reverse.longest_delay();
+        self.round_trip() + self.access.iter().map(of_link).max().unwrap_or_default()
     }
 
     /// The longest delay there and back.

@@ -4,6 +4,7 @@ use crate::{Arrival, Cause, CompiledStage, Departure, DirectionConfig, Element, 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 use crosswind_units::{Duration, Instant, Seed};
 
 /// The direction in which a packet goes.
@@ -46,6 +47,8 @@ impl Side {
 /// Elements count time from the origin of the direction, the first packet in it unless the path has another.
 pub struct Direction {
     stages: Vec<Stage>,
+    /// The stages of access links: each is for the packets of one pair of hosts.
+    access: Range<usize>,
     /// The least of the stages' `due`.
     due: Instant,
     out: VecDeque<Out>,
@@ -65,6 +68,8 @@ pub struct Direction {
 /// An element, and which hop it is part of.
 struct Stage {
     hop: u8,
+    /// The pair of hosts whose packets alone pass it; 0: all.
+    pair: u8,
     /// When it next has something to hand out; `NEVER` where it has nothing.
     due: Instant,
     element: Box<dyn Element>,
@@ -90,7 +95,7 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 impl Direction {
     /// A chain of elements, from first to last. An empty chain is a wire of no length.
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
-        Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, due: NEVER, element }).collect())
+        Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, pair: 0, due: NEVER, element }).collect())
     }
 
     /// The elements that `config` asks for, in the order of the registry. Each draws from a stream of its own of `seed`.
@@ -100,8 +105,8 @@ impl Direction {
 
     /// The elements of `stages`, in their order.
     pub fn of_compiled(stages: Vec<CompiledStage>) -> Self {
-        let made = |CompiledStage { hop, element, seed }: CompiledStage| {
-            Some(Stage { hop, due: NEVER, element: element.make(seed)? })
+        let made = |CompiledStage { hop, pair, element, seed }: CompiledStage| {
+            Some(Stage { hop, pair, due: NEVER, element: element.make(seed)? })
         };
         Self::of_stages(stages.into_iter().filter_map(made).collect())
     }
@@ -111,9 +116,23 @@ impl Direction {
             stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
         }
         let due = stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
+        let is_access = |stage: &Stage| stage.pair > 0;
+        let first = stages.iter().position(is_access).unwrap_or(0);
+        let access = first..first + stages.iter().filter(|stage| is_access(stage)).count();
         let has_background = stages.iter().any(|stage| stage.element.background().is_some());
         let (out, spare, pumped) = (VecDeque::new(), Vec::new(), Instant::ZERO);
-        Self { stages, due, out, spare, next_index: 0, has_background, background_left: 0, pumped, origin: None }
+        Self {
+            stages,
+            access,
+            due,
+            out,
+            spare,
+            next_index: 0,
+            has_background,
+            background_left: 0,
+            pumped,
+            origin: None,
+        }
     }
 
     /// Lets time begin at `origin`, unless it has begun.
@@ -195,41 +214,57 @@ impl Direction {
     }
 
     /// Moves packets down the chain, out of the stages that have some by `now`. A single pass is enough, because packets only go forwards.
+    /// Those of several access links meet in the order of time.
     fn pump(&mut self, now: Instant) {
         self.pumped = now;
         if self.due > now {
             return;
         }
+        let access = self.access.clone();
         for number in 0..self.stages.len() {
-            if self.stages[number].due > now {
-                continue;
-            }
-            while let Some(leaving) = self.stages[number].element.poll_packet(now) {
-                let packet = leaving.packet();
-                debug_assert_eq!(
-                    packet.entered + packet.spent.total(),
-                    packet.at,
-                    "element {number} does not say what it did with the time"
-                );
-                match leaving {
-                    Leaving::Forwarded(mut packet) => {
-                        // Packets of its own begin in the element.
-                        packet.hop = self.stages[number].hop;
-                        self.pass(number + 1, packet);
-                    }
-                    Leaving::Dropped(packet, cause) => self.leave(packet, How::Dropped(cause)),
+            if number == access.start {
+                while let Some(first) = access.clone().min_by_key(|number| self.stages[*number].due)
+                    && self.stages[first].due <= now
+                {
+                    self.pump_stage(first, self.stages[first].due);
                 }
             }
-            let stage = &mut self.stages[number];
-            stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
+            if self.stages[number].due <= now {
+                self.pump_stage(number, now);
+            }
         }
         self.due = self.stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
+    }
+
+    /// Moves the packets out of one stage that leave it by `now`.
+    fn pump_stage(&mut self, number: usize, now: Instant) {
+        while let Some(leaving) = self.stages[number].element.poll_packet(now) {
+            let packet = leaving.packet();
+            debug_assert_eq!(
+                packet.entered + packet.spent.total(),
+                packet.at,
+                "element {number} does not say what it did with the time"
+            );
+            match leaving {
+                Leaving::Forwarded(mut packet) => {
+                    // Packets of its own begin in the element.
+                    packet.hop = self.stages[number].hop;
+                    self.pass(number + 1, packet);
+                }
+                Leaving::Dropped(packet, cause) => self.leave(packet, How::Dropped(cause)),
+            }
+        }
+        let stage = &mut self.stages[number];
+        stage.due = stage.element.next_wakeup().unwrap_or(NEVER);
     }
 
     /// Gives a packet to the stage of this number, and to those behind it, until it stays in one.
     fn pass(&mut self, number: usize, mut packet: Box<Packet>) {
         for number in number..self.stages.len() {
             let stage = &mut self.stages[number];
+            if stage.pair != 0 && stage.pair != packet.pair {
+                continue;
+            }
             if packet.is_background && (packet.hop != stage.hop || !stage.element.carries_background()) {
                 break;
             }

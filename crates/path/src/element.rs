@@ -46,6 +46,8 @@ pub struct Arrival {
     pub ecn: Ecn,
     /// The owner's token for the bytes.
     pub buffer: u32,
+    /// The pair of hosts between which it goes; 0: the first.
+    pub pair: u8,
 }
 
 /// A packet on its way. Copied freely: the bytes stay with whoever owns `buffer`.
@@ -80,6 +82,8 @@ pub struct Packet {
     pub flipped_bit: Option<u32>,
     /// Which hop it is in or was last in, counted from the client's.
     pub hop: u8,
+    /// The pair of hosts between which it goes; 0: the first.
+    pub pair: u8,
     /// Where it was dropped for its size: the largest size that its sender is told by ICMP.
     pub told_mtu: Option<u32>,
     /// Whether it left by a light delivery, so that it passes a link with a trace on which nothing waits.
@@ -116,7 +120,7 @@ const BACKGROUND: u64 = 1 << 16;
 impl Packet {
     /// A packet that enters the path at `now`.
     pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
-        let Arrival { size, flow, source, destination, dscp, ecn, buffer } = arrival;
+        let Arrival { size, flow, source, destination, dscp, ecn, buffer, pair } = arrival;
         let spent = TimeSpent::default();
         Self {
             index,
@@ -133,6 +137,7 @@ impl Packet {
             copy: 0,
             flipped_bit: None,
             hop: 0,
+            pair,
             told_mtu: None,
             is_light: false,
             is_background: false,

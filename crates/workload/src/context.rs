@@ -7,7 +7,7 @@ use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::served::FarServer;
 use crate::warning::Warning;
-use crosswind_host::{ClientStreams, Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
+use crosswind_host::{ClientStreams, Clock, HostError, Pair, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
 use serde_json::{Map, Value};
@@ -26,6 +26,7 @@ const PEER_PORT: u16 = 4433;
 /// What a workload runs on.
 pub struct Context<'a> {
     pub(crate) testbed: &'a Testbed,
+    pub(crate) hosts: &'a Pair,
     pub(crate) settings: Settings,
     pub(crate) output: Option<&'a Path>,
     pub(crate) client_streams: Option<ClientStreams>,
@@ -60,6 +61,7 @@ impl<'a> Context<'a> {
     pub fn new(testbed: &'a Testbed, settings: Settings, progress: &'a Progress, threads: &'a Threads) -> Self {
         Self {
             testbed,
+            hosts: &testbed.pairs[0],
             settings,
             output: None,
             client_streams: None,
@@ -126,6 +128,13 @@ impl<'a> Context<'a> {
         self
     }
 
+    /// Between another pair of hosts than the first.
+    #[must_use]
+    pub const fn between(mut self, hosts: &'a Pair) -> Self {
+        self.hosts = hosts;
+        self
+    }
+
     /// As a flow beside another workload: its server listens on `port`, and its clients stop with `ending`.
     #[must_use]
     pub const fn with_ending(mut self, ending: &'a Ending, port: u16) -> Self {
@@ -167,7 +176,7 @@ impl<'a> Context<'a> {
 
     pub(crate) fn server_address(&self) -> SocketAddr {
         let port = self.port.unwrap_or(if self.peers.any() { PEER_PORT } else { PORT });
-        SocketAddr::new(self.testbed.server_address, port)
+        SocketAddr::new(self.hosts.server_address, port)
     }
 
     /// Starts a thread on the host that sends in the direction of `side`: in its namespace, on its processor.
@@ -180,7 +189,7 @@ impl<'a> Context<'a> {
         std::thread::Builder::new()
             .name(if side == Side::Forward { "client".into() } else { "server".into() })
             .spawn_scoped(scope, move || {
-                self.testbed.namespace(side).enter()?;
+                self.hosts.namespace(side).enter()?;
                 let cpus = &self.testbed.cpus;
                 let own = if side == Side::Forward { cpus.client() } else { cpus.server() };
                 if !own.is_empty() {

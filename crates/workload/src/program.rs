@@ -280,7 +280,7 @@ impl Program {
         };
         let deadline = Instant::now() + LISTEN_LIMIT;
         let is_open = || Ok(is_open(&[Carrier::Tcp, Carrier::Udp], port));
-        while !context.testbed.server.run(is_open)? && !context.is_over() {
+        while !context.hosts.server.run(is_open)? && !context.is_over() {
             let ended = programs.wait(server, LOOK_INTERVAL)?;
             check_running(ended)?;
             if ended.is_some() {
@@ -308,8 +308,8 @@ impl Program {
     }
 
     fn filled_in(&self, text: &str, context: &Context<'_>, returned: &ReturnedFiles) -> String {
-        let testbed = context.testbed;
-        let (server, client) = (testbed.server_address.to_string(), testbed.client_address.to_string());
+        let hosts = context.hosts;
+        let (server, client) = (hosts.server_address.to_string(), hosts.client_address.to_string());
         let port = self.port(context).map_or_else(|| "{port}".into(), |port| port.to_string());
         let words = [("{server}", server.as_str()), ("{address}", &server), ("{client}", &client), ("{port}", &port)];
         let filled = words.into_iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));

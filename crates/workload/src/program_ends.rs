@@ -43,8 +43,8 @@ enum Writer {
 impl<'a> ProgramEnds<'a> {
     /// None yet. They ask `resolver` for names of other hosts.
     pub fn new(context: &'a Context<'a>, resolver: Option<IpAddr>) -> Result<Self, WorkloadError> {
-        let testbed = context.testbed;
-        let hosts = [(testbed.server_address, "server"), (testbed.client_address, "client")];
+        let own = context.hosts;
+        let hosts = [(own.server_address, "server"), (own.client_address, "client")];
         let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
         Ok(Self { context, programs: Some(Programs::with_names(names)?), kept: Vec::new() })
     }
@@ -58,8 +58,11 @@ impl<'a> ProgramEnds<'a> {
     pub fn start(&mut self, end: &'static str, arguments: &[String]) -> Result<ProgramId, WorkloadError> {
         let (context, testbed) = (self.context, self.context.testbed);
         let is_client = end == "client";
-        let (namespace, cpus) =
-            if is_client { (&testbed.client, testbed.cpus.client()) } else { (&testbed.server, testbed.cpus.server()) };
+        let (namespace, cpus) = if is_client {
+            (&context.hosts.client, testbed.cpus.client())
+        } else {
+            (&context.hosts.server, testbed.cpus.server())
+        };
         if let Some(given) = context.client_streams.filter(|_| is_client) {
             return Ok(self.running()?.start(namespace, cpus, arguments, given.open()?)?);
         }

@@ -13,7 +13,7 @@ from typing import Any
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, kinds_of_flow, owner_of, renamed
+from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of, renamed
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
 from crosswind.units import UnitError, shown
@@ -100,8 +100,9 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
             value = words[at]
         name = {"message-rate": "rate"}.get(option[2:], option[2:].replace("-", "_"))
         key = f"{FLOW}.1.{name}"
-        if name != "name":
-            _check(key, VALUE_TYPES, label)
+        if name != "name" and key not in VALUE_TYPES:
+            known = [setting.name.replace("_", "-") for setting in flow_settings()]
+            raise StudyError(f"{label}: a flow has no --{option[2:]}", hint=did_you_mean(option[2:], known))
         table[name] = value if name == "name" else _raw(key, value, label, None)
         at += 1
     return table

@@ -1,4 +1,4 @@
-//! The two hosts' devices, as the emulator reads and writes them, and waits for them.
+//! The hosts' devices, as the emulator reads and writes them, and waits for them.
 
 use crate::clock::Clock;
 use crate::error::{HostError, Result};
@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::signal::SigSet;
 use nix::sys::time::{TimeSpec, TimeValLike};
-use std::os::fd::AsFd;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 /// Packets that are read from one device before the other device and the clock are looked at.
@@ -17,14 +17,34 @@ const BURST: usize = 16;
 /// A wait that ends sooner than this found packets that had arrived before it.
 const SHORTEST_WAIT: Duration = Duration::from_micros(5);
 
-/// Both devices, and what wakes the emulator from another thread. A side stands for the host that sends in its direction.
+/// A host: of which pair, and the direction in which it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    pub pair: u8,
+    pub side: Side,
+}
+
+impl Sender {
+    /// The other host of its pair.
+    pub fn receiver(self) -> Self {
+        Self { side: self.side.opposite(), ..self }
+    }
+
+    /// The place of its device.
+    const fn place(self) -> usize {
+        self.pair as usize * 2 + self.side as usize
+    }
+}
+
+/// The devices, and what wakes the emulator from another thread.
 pub struct Devices {
-    tuns: [Tun; 2],
+    /// Of each pair the client's and the server's.
+    tuns: Vec<Tun>,
     wake: Arc<EventFd>,
-    /// Whether a packet may wait on a side.
-    readable: [bool; 2],
-    /// Whether packets of a side arrive faster than they are read singly.
-    bursts: [bool; 2],
+    /// Whether a packet may wait in a device.
+    readable: Vec<bool>,
+    /// Whether packets of a device arrive faster than they are read singly.
+    bursts: Vec<bool>,
 }
 
 /// Why a wait ended.
@@ -37,68 +57,69 @@ pub enum Woken {
 }
 
 impl Devices {
-    /// The client's and the server's device.
-    pub const fn new(tuns: [Tun; 2], wake: Arc<EventFd>) -> Self {
-        Self { tuns, wake, readable: [true, true], bursts: [true, true] }
+    /// Of each pair of hosts the client's and the server's device.
+    pub fn new(pairs: Vec<[Tun; 2]>, wake: Arc<EventFd>) -> Self {
+        let tuns: Vec<Tun> = pairs.into_iter().flatten().collect();
+        let all = vec![true; tuns.len()];
+        Self { tuns, wake, readable: all.clone(), bursts: all }
     }
 
-    /// Reads a packet that the host of `side` sent, if one waits.
-    pub fn read(&self, side: Side, into: &mut [u8], rest: &mut [u8]) -> Result<Option<usize>> {
-        self.tuns[side as usize].read(into, rest).map_err(|e| HostError::new("cannot read from a TUN device", e))
+    /// All hosts.
+    pub fn senders(&self) -> impl Iterator<Item = Sender> + use<> {
+        (0..self.tuns.len() as u8 / 2).flat_map(|pair| Side::BOTH.map(|side| Sender { pair, side }))
     }
 
-    /// Hands the packet to the host that receives in the direction of `side`. False when its device does not take it.
-    pub fn write(&self, side: Side, packet: &[u8]) -> bool {
-        self.tuns[1 - side as usize].write(packet).is_ok()
+    /// Reads a packet that a host sent, if one waits.
+    pub fn read(&self, from: Sender, into: &mut [u8], rest: &mut [u8]) -> Result<Option<usize>> {
+        self.tuns[from.place()].read(into, rest).map_err(|e| HostError::new("cannot read from a TUN device", e))
     }
 
-    /// Hands the host of `side` a packet about one that it has sent. False when its device does not take it.
-    pub fn answer(&self, side: Side, packet: &[u8]) -> bool {
-        self.tuns[side as usize].write(packet).is_ok()
+    /// Hands a host a packet. False when its device does not take it.
+    pub fn write(&self, to: Sender, packet: &[u8]) -> bool {
+        self.tuns[to.place()].write(packet).is_ok()
     }
 
-    /// Whether a packet may wait on `side`.
-    pub const fn is_readable(&self, side: Side) -> bool {
-        self.readable[side as usize]
+    /// Whether a packet of this host may wait.
+    pub fn is_readable(&self, from: Sender) -> bool {
+        self.readable[from.place()]
     }
 
-    /// Whether a packet may wait on any side.
+    /// Whether a packet of any host may wait.
     pub fn any_readable(&self) -> bool {
-        self.readable != [false, false]
+        self.readable.contains(&true)
     }
 
-    /// From now on a packet may wait on both sides.
-    pub const fn expect_packets(&mut self) {
-        self.readable = [true, true];
+    /// From now on a packet of any host may wait.
+    pub fn expect_packets(&mut self) {
+        self.readable.fill(true);
     }
 
-    /// How many packets to read from `side` now. It takes a read of its own to find that no more packets wait; where packets
+    /// How many packets to read from a host now. It takes a read of its own to find that no more packets wait; where packets
     /// arrive singly, that read is saved, because the next wait finds it as well.
-    pub const fn burst_limit(&self, side: Side) -> usize {
-        if self.bursts[side as usize] { BURST } else { 1 }
+    pub fn burst_limit(&self, from: Sender) -> usize {
+        if self.bursts[from.place()] { BURST } else { 1 }
     }
 
-    /// `count` packets of at most `limit` were read from `side`.
-    pub const fn handle_burst(&mut self, side: Side, count: usize, limit: usize) {
-        self.readable[side as usize] = count == limit && limit > 1;
+    /// `count` packets of at most `limit` were read from a host.
+    pub fn handle_burst(&mut self, from: Sender, count: usize, limit: usize) {
+        self.readable[from.place()] = count == limit && limit > 1;
         if count < 2 && limit > 1 {
-            self.bursts[side as usize] = false;
+            self.bursts[from.place()] = false;
         }
     }
 
     /// Waits from `now` until a packet arrives, another thread asks for attention, or `timeout` is over (without one, forever).
     pub fn wait(&mut self, clock: Clock, now: Instant, timeout: Option<Duration>) -> Result<Woken> {
-        let mut fds = [
-            PollFd::new(self.tuns[0].as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.tuns[1].as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.wake.as_fd(), PollFlags::POLLIN),
-        ];
+        let devices = self.tuns.iter().map(Tun::as_fd).chain([self.wake.as_fd()]);
+        let mut fds: Vec<_> = devices.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         let woken = poll(&mut fds, timeout)?;
-        self.readable = [fds[0].any().unwrap_or(false), fds[1].any().unwrap_or(false)];
+        let mut ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
+        self.readable.iter_mut().zip(&mut ready).for_each(|(readable, ready)| *readable = ready);
+        let is_woken = ready.next().unwrap_or(false);
         if self.any_readable() && clock.now().saturating_since(now) < SHORTEST_WAIT {
-            self.bursts = self.readable;
+            self.bursts.clone_from(&self.readable);
         }
-        if fds[2].any().unwrap_or(false) {
+        if is_woken {
             // Cleared so that it does not end the next wait as well; what the other thread wants stands elsewhere.
             let _ = self.wake.read();
         }
@@ -115,7 +136,7 @@ impl Devices {
     }
 
     /// The devices themselves.
-    pub fn into_tuns(self) -> [Tun; 2] {
+    pub fn into_tuns(self) -> Vec<Tun> {
         self.tuns
     }
 }

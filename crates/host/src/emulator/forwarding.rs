@@ -3,7 +3,7 @@
 use super::accounts::Accounts;
 use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
-use super::devices::{Devices, Woken};
+use super::devices::{Devices, Sender, Woken};
 use super::intake::Intake;
 use super::mark::mark;
 use super::slab::Slab;
@@ -54,16 +54,16 @@ pub struct ForwardingLoop {
 }
 
 impl ForwardingLoop {
-    /// A loop that has not begun. The client's device comes first; `wake` ends a sleep.
-    pub fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
+    /// A loop that has not begun, for pairs of hosts. The client's device comes first; `wake` ends a sleep.
+    pub fn new(pairs: Vec<[Tun; 2]>, setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
         // Without a processor of its own it would take the hosts' time.
         let share = if setup.cpus.is_empty() { 0.0 } else { setup.watch.unwrap_or(SHARE_WHEN_ALONE) };
         Self {
             path: Path::from_config(&setup.config, setup.seed),
-            devices: Devices::new(tuns, wake),
+            devices: Devices::new(pairs, wake),
             slab: Slab::new(setup.mtu),
             accounts: Accounts::new(
-                setup.config.hops.len(),
+                setup.config.hops.len() + setup.config.access.len(),
                 setup.recorder,
                 setup.payload_clock,
                 setup.punctuality,
@@ -99,9 +99,9 @@ impl ForwardingLoop {
     /// Forwards until it is time to finish and nothing is inside.
     pub fn forward(&mut self) -> Result<()> {
         loop {
-            for side in Side::BOTH {
-                if self.devices.is_readable(side) {
-                    self.read_burst(side)?;
+            for sender in self.devices.senders() {
+                if self.devices.is_readable(sender) {
+                    self.read_burst(sender)?;
                 }
             }
             let now = self.clock.now();
@@ -121,8 +121,8 @@ impl ForwardingLoop {
     /// host may have sent them on its own (a reset to a process that is gone) after the path was empty.
     pub fn read_rest(&mut self) -> Result<()> {
         self.undeliverable = Some([0, 0]);
-        for side in Side::BOTH {
-            while self.read_packet(side)? {}
+        for sender in self.devices.senders() {
+            while self.read_packet(sender)? {}
         }
         Ok(())
     }
@@ -161,8 +161,8 @@ impl ForwardingLoop {
         })
     }
 
-    fn read_burst(&mut self, side: Side) -> Result<()> {
-        let limit = self.devices.burst_limit(side);
+    fn read_burst(&mut self, sender: Sender) -> Result<()> {
+        let limit = self.devices.burst_limit(sender);
         let mut count = 0;
         let mut now = self.clock.now();
         while count < limit {
@@ -170,24 +170,25 @@ impl ForwardingLoop {
                 // The packets stay where they are.
                 return Ok(());
             }
-            if !self.read_packet(side)? {
+            if !self.read_packet(sender)? {
                 break;
             }
             count += 1;
             now = self.clock.now();
             self.release(now);
         }
-        self.devices.handle_burst(side, count, limit);
+        self.devices.handle_burst(sender, count, limit);
         Ok(())
     }
 
     /// Reads one packet that a host sent, into the path. False when none waits.
-    fn read_packet(&mut self, side: Side) -> Result<bool> {
+    fn read_packet(&mut self, sender: Sender) -> Result<bool> {
+        let Sender { pair, side } = sender;
         let start = self.clock.now();
         let token = self.slab.take();
         let space = self.slab.space(token);
         let size = space.len();
-        let Some(length) = self.devices.read(side, space, &mut self.rest)? else {
+        let Some(length) = self.devices.read(sender, space, &mut self.rest)? else {
             self.slab.give_back(token);
             return Ok(false);
         };
@@ -203,7 +204,7 @@ impl ForwardingLoop {
         self.path.handle_packet(
             side,
             now,
-            Arrival { size, flow: headers.flow(), source, destination, dscp, ecn: headers.ecn, buffer: token },
+            Arrival { size, flow: headers.flow(), source, destination, dscp, ecn: headers.ecn, buffer: token, pair },
         );
         self.intake.handle_read(side, self.clock.now().saturating_since(start));
         self.settle(side, now, Some(token));
@@ -279,7 +280,7 @@ impl ForwardingLoop {
             self.accounts.handle_release(side, headers, actual);
         }
         // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
-        let taken = self.devices.write(side, bytes);
+        let taken = self.devices.write(Sender { pair: packet.pair, side }.receiver(), bytes);
         self.intake.handle_write(self.clock.now().saturating_since(actual));
         self.accounts.handle_departure(side, packet, actual);
         if taken {
@@ -299,7 +300,7 @@ impl ForwardingLoop {
     /// Says to the sender of a packet that it is larger than `mtu`.
     fn answer(&mut self, side: Side, packet: &Packet, mtu: Bytes) {
         let Some(message) = icmp_about(self.slab.bytes(packet.buffer), mtu) else { return };
-        let taken = self.devices.answer(side, &message);
+        let taken = self.devices.write(Sender { pair: packet.pair, side }, &message);
         self.accounts.handle_icmp(side, &message, self.clock.now(), taken);
     }
 
@@ -369,7 +370,7 @@ mod tests {
         });
         let devices = <[Tun; 2]>::try_from(devices.collect::<Vec<_>>()).unwrap();
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
-        let emulator = ForwardingLoop::new(devices, setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
+        let emulator = ForwardingLoop::new(vec![devices], setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
         (emulator, hosts.try_into().unwrap())
     }
 
@@ -402,7 +403,7 @@ mod tests {
         let mut received = Vec::new();
         for packet in &sent {
             client.send(packet).unwrap();
-            assert!(emulator.read_packet(Side::Forward).unwrap());
+            assert!(emulator.read_packet(Sender { pair: 0, side: Side::Forward }).unwrap());
             let mut bytes = [0; 100];
             while let Ok(length) = server.recv(&mut bytes) {
                 received.push(bytes[..length].to_vec());

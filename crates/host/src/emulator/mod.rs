@@ -1,4 +1,4 @@
-//! The emulator: passes packets from each host's device through the path to the other's, on a thread of its own.
+//! The emulator: passes packets from each host's device through the path to the other's of its pair, on a thread of its own.
 //!
 //! The thread serves both directions and sleeps until a packet arrives or is due ([`ForwardingLoop`]). It never touches the
 //! disk and takes no lock; what it records goes through a channel. When it is to finish, it lets the path run empty, waits
@@ -84,7 +84,7 @@ pub struct EmulatorReport {
     /// CPU time that it used.
     pub cpu_ns: u64,
     /// The devices, which are gone when this is dropped.
-    pub(crate) _devices: [Tun; 2],
+    pub(crate) _devices: Vec<Tun>,
 }
 
 /// The running emulator.
@@ -100,8 +100,8 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts the emulator between the client's and the server's device.
-    pub fn start(client: Tun, server: Tun, setup: Setup) -> Result<Self> {
+    /// Starts the emulator between the client's and the server's device of each pair of hosts.
+    pub fn start(pairs: Vec<[Tun; 2]>, setup: Setup) -> Result<Self> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
             .map_err(|e| HostError::new("cannot make an eventfd", e))?;
         let wake = Arc::new(wake);
@@ -109,7 +109,7 @@ impl Emulator {
         let (drained_sender, drained) = channel();
         let (devices_down, devices_down_receiver) = channel();
         let clock = setup.clock;
-        let emulator = ForwardingLoop::new([client, server], setup, Arc::clone(&wake), Arc::clone(&drain_by));
+        let emulator = ForwardingLoop::new(pairs, setup, Arc::clone(&wake), Arc::clone(&drain_by));
         let thread = thread::Builder::new()
             .name("emulator".into())
             .spawn(move || run(emulator, &drained_sender, &devices_down_receiver))

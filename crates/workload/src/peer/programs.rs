@@ -91,8 +91,8 @@ impl<'a> PeerPrograms<'a> {
     pub fn start(&mut self, role: Role, peer: &Peer) -> Result<Running, Stopped> {
         let (context, testbed) = (self.context, self.context.testbed);
         let (namespace, cpus) = match role {
-            Role::Client => (&testbed.client, testbed.cpus.client()),
-            Role::Server => (&testbed.server, testbed.cpus.server()),
+            Role::Client => (&context.hosts.client, testbed.cpus.client()),
+            Role::Server => (&context.hosts.server, testbed.cpus.server()),
         };
         let directory = self.file(role, "").map(|path| make_directory(&path).map(|()| path)).transpose()?;
         let server = context.server_address();
@@ -178,7 +178,7 @@ impl<'a> PeerPrograms<'a> {
 
     /// Begins to count how long their threads run and wait; none where nothing can be seen of them.
     pub fn begin_times(&self) -> Option<ProgramTimes> {
-        ProgramTimes::begin(self.programs.as_ref()?, &self.context.testbed.server).ok()
+        ProgramTimes::begin(self.programs.as_ref()?, &self.context.hosts.server).ok()
     }
 
     /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the

@@ -117,7 +117,7 @@ impl ServerPeer {
     ) -> Result<(), Stopped> {
         let port = context.server_address().port();
         let deadline = Instant::now() + START_LIMIT;
-        while !context.testbed.server.run(|| Ok(is_open(&[carrier], port)))? {
+        while !context.hosts.server.run(|| Ok(is_open(&[carrier], port)))? {
             if Instant::now() >= deadline {
                 return Err(late(&format!("listen on port {port}")));
             }

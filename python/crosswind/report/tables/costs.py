@@ -60,8 +60,7 @@ def _hop_table(result: Result) -> list[Table]:
         if cell.ledger is None:
             continue
         ways = list(zip(cell.ledger.forward.hops, cell.ledger.reverse.hops, strict=True))
-        names = given if len(given) == len(ways) else [str(number) for number in range(1, len(ways) + 1)]
-        for name, way in zip(names, ways, strict=True):
+        for name, way in zip(_hop_names(given, len(ways)), ways, strict=True):
             if any(hop.dropped.total or hop.marked or hop.background_carried for hop in way):
                 fates = [_fates(hop) for hop in way]
                 rows.append([*naming.row(cell), name, *fates])
@@ -71,6 +70,14 @@ def _hop_table(result: Result) -> list[Table]:
     columns = [*words("hop"), *numbers("to server", "to client")]
     small = Table(_BY_HOP, [*naming.joined, *columns], narrow, frozenset(), [])
     return [Table(_BY_HOP, [*naming.columns, *columns], rows, frozenset(), [], small)]
+
+
+def _hop_names(given: Sequence[str], count: int) -> list[str]:
+    """Hops of the path, by their names, and behind them access links of flows."""
+    links = count - len(given)
+    if links < 0:
+        return [str(number) for number in range(1, count + 1)]
+    return [*(name or "path" for name in given), *(f"access link {number}" for number in range(1, links + 1))]
 
 
 def _fates(hop: HopPackets) -> str:
