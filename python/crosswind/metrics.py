@@ -272,10 +272,12 @@ _ALL_METRICS = (
            "responsiveness", per=Per.COUNTED, workloads={"echo": {"connection": "new"}}, compared_in=("echo",),
            place=MetricPlace.DETAIL),
     Metric("utilisation_forward", "Utilisation of the link to the server", SHARE,
-           "Share of the capacity of the link to the server that was used while all flows ran.",
+           "Share of the capacity of the link to the server that packets of the hosts used while all flows ran; "
+           "background traffic is not among them.",
            "utilisation_forward", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("utilisation_reverse", "Utilisation of the link to the client", SHARE,
-           "Share of the capacity of the link to the client that was used while all flows ran.",
+           "Share of the capacity of the link to the client that packets of the hosts used while all flows ran; "
+           "background traffic is not among them.",
            "utilisation_reverse", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
            "IP bytes that the client sent for each message.",

@@ -3,9 +3,11 @@
 import sys
 from typing import Any
 
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 import pytest
+from scipy.stats import t
 
 from conftest import requires
 from crosswind.analysis.flow_counts import INTERVAL_NS, jain
@@ -114,6 +116,25 @@ def test_reno_gets_less_the_longer_its_round_trip_is(cells: VirtualCells) -> Non
     )
     near, far = (delivered(ran)[flow] for flow in (0, 1))
     assert 100 / 30 < near / far < 64
+
+
+def test_equal_flows_share_equally_within_an_interval(cells: VirtualCells) -> None:
+    """Two of Reno, the second up to a second later: neither is favoured. The interval is Student's, at 95 %."""
+    shares = []
+    for seed in range(1, 6):
+        ran = cells.run(
+            upload(duration_ns=s(12)),
+            forward={**LINK, "queue": {"packets": 33}},
+            reverse=LINK,
+            host={"congestion_control": "reno"},
+            flows=[beside("rival", upload(), spread_ns=s(1))],
+            seed=seed,
+        )
+        inner = flows(ran).filter(pl.col("direction") == "forward", pl.col("from_ns") >= s(2))
+        own, rival = (inner.filter(pl.col("flow") == flow)["bytes"].sum() for flow in (0, 1))
+        shares.append(own / (own + rival))
+    mean, error = np.mean(shares), np.std(shares, ddof=1) / np.sqrt(len(shares))
+    assert abs(mean - 0.5) < t.ppf(0.975, len(shares) - 1) * error < 0.15
 
 
 def test_flows_begin_and_stop_when_they_are_to(cells: VirtualCells) -> None:
@@ -246,8 +267,6 @@ def test_an_end_interrupts_whatever_waits(cells: VirtualCells, transport: str) -
 
 
 def test_jains_index() -> None:
-    import numpy as np
-
     assert jain(np.array([3.0, 3.0, 3.0])) == pytest.approx(1)
     assert jain(np.array([5.0, 0.0])) == pytest.approx(0.5)
     assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
