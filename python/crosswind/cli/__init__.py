@@ -28,6 +28,7 @@ _COMMANDS = {
     "exec": "Run a command of your own on an emulated path.",
     "shell": "Open a shell whose network is an emulated path.",
     "live": "Watch loss, round-trip time and expected TCP throughput of a host.",
+    "ui": "Serve a page to work in: runs, new studies, reports.",
     "serve": "Serve cells of other machines.",
     "reach": "Check which transports reach a server on another machine.",
     "init": "Write a commented study from four answers.",

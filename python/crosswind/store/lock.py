@@ -34,6 +34,27 @@ def in_use(directory: Path) -> bool:
         return True
 
 
+def holder(directory: Path) -> int | None:
+    """The process that holds the run's lock; None where nobody does, or the kernel does not show who."""
+    try:
+        number = str((directory / LOCK).stat().st_ino)
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    # 1: FLOCK  ADVISORY  WRITE 4242 fe:00:131090 0 EOF
+    held = (words for line in lines if (words := line.split())[1] == "FLOCK" and words[3] == "WRITE")
+    holders = [int(words[4]) for words in held if words[5].rpartition(":")[2] == number]
+    return next((process for process in holders if _has_open(process, directory / LOCK)), None)
+
+
+def _has_open(process: int, path: Path) -> bool:
+    """Whether a process has a file open: another file system may have a file of the same number."""
+    try:
+        return any(opened.exists() and opened.samefile(path) for opened in Path(f"/proc/{process}/fd").iterdir())
+    except OSError:
+        return False
+
+
 @contextmanager
 def without_sessions(directory: Path) -> Iterator[None]:
     """Keeps sessions away from a run while inside. Raises: StoreError when it is in use."""

@@ -1,0 +1,113 @@
+"""What the command line does, done by it: a session of a run in a process of its own, and pages of reports.
+
+A session outlives the server, and ends no other way than one that was started in a terminal.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crosswind.errors import CrosswindError, UsageError
+from crosswind.store.listing import fresh_directory
+from crosswind.store.lock import holder, in_use
+from crosswind.store.manifest import MANIFEST
+from crosswind.temporary import temporary_directory
+
+_COMMAND = (sys.executable, "-m", "crosswind")
+_LOOK_S = 0.05
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+_LAST_BYTES = 60_000
+"""Of a log, what is shown."""
+
+
+async def page_of(*arguments: str) -> str:
+    """The HTML page that a command writes with `--html`. Raises: UsageError with what the command says."""
+    with temporary_directory() as scratch:
+        page = scratch / "page.html"
+        process = await asyncio.create_subprocess_exec(
+            *_COMMAND, *arguments, "--html", str(page),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _, said = await process.communicate()
+        if not page.exists():
+            raise _complaint(said.decode(errors="replace"))
+        return page.read_text(encoding="utf-8")
+
+
+async def start(text: str, name: str, *, root: Path, quick: bool) -> Path:
+    """Starts a study. Returns: the directory of its run, once there is one.
+
+    Args: name: of the study, a word. Raises: UsageError with what the command says where it does not start.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError("this is no name of a study", hint="small letters, digits and hyphens, as my-study")
+    root.mkdir(parents=True, exist_ok=True)
+    directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
+    with temporary_directory() as scratch:
+        study = scratch / f"{name}.toml"
+        study.write_text(text, encoding="utf-8")
+        more = ["--quick"] * quick
+        process = await _session([str(study), *more, "--output", str(directory)], log_of(directory))
+        while not (directory / MANIFEST).exists():
+            await _going_on(process, directory)
+    return directory
+
+
+async def resume(directory: Path) -> None:
+    """Goes on with a run. Raises: UsageError with what the command says where it does not start."""
+    process = await _session(["--resume", str(directory)], log_of(directory))
+    while process.returncode is None and not in_use(directory):
+        await _going_on(process, directory)
+
+
+def stop(directory: Path) -> None:
+    """Asks the session of a run to stop, as Ctrl-C does. Raises: UsageError where there is none to be found."""
+    session = holder(directory)
+    if session is None:
+        raise UsageError(f"{directory.name} is not running here", hint="stop it where it was started")
+    os.kill(session, signal.SIGTERM)
+
+
+def log_of(directory: Path) -> Path:
+    """What the sessions say that were started here."""
+    return directory.with_name(f"{directory.name}.log")
+
+
+def log_text(directory: Path) -> str:
+    """The end of it; empty where there is none."""
+    try:
+        with log_of(directory).open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+            return log.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Process:
+    with log.open("ab") as file:
+        return await asyncio.create_subprocess_exec(
+            *_COMMAND, "run", *arguments,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=file, start_new_session=True,
+        )  # fmt: skip
+
+
+async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> None:
+    """Waits a little. Raises: UsageError with what a session said that has failed."""
+    await asyncio.sleep(_LOOK_S)
+    if process.returncode:
+        said = log_text(directory)
+        if not directory.exists():
+            log_of(directory).unlink(missing_ok=True)
+        raise _complaint(said)
+
+
+def _complaint(said: str) -> CrosswindError:
+    """The last error of what a command said, as an error."""
+    errors = re.findall(r"^error: (.*)(?:\nhint: (.*))?", said, re.MULTILINE)
+    message, hint = errors[-1] if errors else (said.strip()[-400:] or "the command failed", "")
+    return UsageError(message, hint=hint or None)

@@ -1,0 +1,301 @@
+// @ts-check
+import { ask, complaint, h, table } from "/dom.js";
+
+const page = /** @type {HTMLElement} */ (document.getElementById("page"));
+/** Ends what the page before has left open. */
+let leave = () => {};
+let shown = 0;
+
+const PAGES = { runs: showRuns, run: showRun, new: showNew, networks: showNetworks, studies: showStudies };
+
+async function show() {
+  const [, name = "runs", argument = ""] = location.hash.split("/").map(decodeURIComponent);
+  const number = ++shown;
+  leave();
+  leave = () => {};
+  for (const link of document.querySelectorAll("nav.top a")) {
+    if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    const content = await (PAGES[name] ?? showRuns)(argument);
+    if (number === shown) page.replaceChildren(...content);
+  } catch (problem) {
+    if (number === shown) page.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
+  }
+}
+
+/** Does something, and says what went wrong. @param {HTMLElement} where @param {() => Promise<void>} action */
+async function attempt(where, action) {
+  where.replaceChildren();
+  try {
+    await action();
+  } catch (problem) {
+    where.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
+  }
+}
+
+async function showRuns() {
+  const runs = await ask("/api/runs");
+  const said = h("div");
+  const choice = () => [...page.querySelectorAll("input[name=run]:checked")].map((box) => /** @type {any} */ (box).value);
+  const compare = h("button", { onclick: () => {
+    const [second, first] = choice();
+    if (choice().length === 2) open(`/compare?a=${encodeURIComponent(first)}&b=${encodeURIComponent(second)}`);
+    else said.replaceChildren(complaint({ error: "Two runs can be compared.", hint: "tick two of them" }));
+  } }, "Compare two");
+  const rows = runs.map((run) => run.problem
+    ? ["", run.name, run.problem, "", "", "", ""]
+    : [
+      h("input", { type: "checkbox", name: "run", value: run.name, "aria-label": `Choose ${run.name}` }),
+      h("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.name),
+      run.title, run.status, `${run.done}/${run.planned}`, run.started, run.size,
+    ]);
+  return [
+    h("h1", {}, "Runs"),
+    runs.length
+      ? table(["", "run", "title", "status", "repetitions", "started (UTC)", "size"], rows)
+      : h("p", {}, "There are no runs yet. ", h("a", { href: "#/new" }, "Start a study"), "."),
+    runs.length ? h("div", { class: "buttons" }, compare) : null,
+    said,
+  ].filter(Boolean);
+}
+
+/** @param {string} name */
+async function showRun(name) {
+  const address = `/api/runs/${encodeURIComponent(name)}`;
+  const [title, said, line] = [h("h1", {}, name), h("div"), h("p", { "aria-live": "polite" })];
+  const [bar, heat, log] = [h("progress", { max: 1, value: 0, "aria-label": "Repetitions done" }), h("div"), h("pre", { tabindex: 0 })];
+  const ended = h("tbody");
+  const button = (text, path, attributes = {}) =>
+    h("button", { ...attributes, onclick: () => attempt(said, async () => { await ask(`${address}/${path}`, {}); }) }, text);
+  const [stop, resume] = [button("Stop", "stop"), button("Resume", "resume")];
+  const remove = h("button", { onclick: () => confirm(`Remove ${name} and all that it measured?`) &&
+    attempt(said, async () => { await ask(`${address}/remove`, {}); location.hash = "#/runs"; }) }, "Remove");
+  const link = (text, path) => h("a", { href: `/runs/${encodeURIComponent(name)}/${path}`, target: "_blank", rel: "noopener" }, text);
+  const [report, explain] = [link("Report", "report"), link("Explain the slowest", "explain")];
+  /** @type {Map<number, { done: number, bad: number, place: HTMLElement, text: string }>} */
+  let cells = new Map();
+  let each = 1;
+
+  const source = new EventSource(`${address}/events`);
+  const on = (event, handle) => source.addEventListener(event, (message) => handle(JSON.parse(/** @type {any} */ (message).data)));
+  leave = () => source.close();
+  on("plan", (plan) => {
+    cells = new Map();
+    ended.replaceChildren();
+    heat.replaceChildren(heatMap(plan, cells));
+  });
+  on("state", (run) => {
+    title.textContent = run.title;
+    each = Math.max(1, run.planned / Math.max(1, cells.size));
+    bar.max = run.planned;
+    bar.value = run.done;
+    const left = run.left_s === null ? "" : `, about ${seconds(run.left_s)} left`;
+    line.textContent = `${run.status}: ${run.done} of ${run.planned} repetitions${left}; ${run.size}; started ${run.started} UTC`;
+    const running = run.status === "running";
+    stop.disabled = !running;
+    resume.disabled = running || run.status === "done";
+    remove.disabled = running;
+    for (const anchor of [report, explain]) anchor.hidden = run.done === 0;
+  });
+  on("ended", (all) => {
+    for (const end of all) {
+      const cell = cells.get(end.cell);
+      if (!cell) continue;
+      cell.done += 1;
+      if (end.state !== "valid") cell.bad += 1;
+    }
+    for (const number of new Set(all.map((end) => end.cell))) fill(cells.get(number), each);
+    const rows = all.slice(-50).reverse().map((end) => h("tr", {},
+      h("td", { class: "word" }, end.at), h("td", { class: "word" }, end.text), h("td", { class: "word" }, end.state), h("td", { class: "word" }, end.why)));
+    ended.prepend(...rows);
+    while (ended.children.length > 50) ended.lastChild?.remove();
+  });
+  on("log", (text) => { log.textContent = text; log.scrollTop = log.scrollHeight; });
+  on("problem", (problem) => { source.close(); said.replaceChildren(complaint(problem)); });
+  source.onerror = () => { line.textContent = "The server does not answer; the run goes on without it."; };
+  return [
+    title, line, bar,
+    h("div", { class: "buttons" }, stop, resume, remove, report, explain),
+    said,
+    h("h2", {}, "Cells"), heat,
+    h("h2", {}, "Last repetitions"),
+    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {},
+      ...["ended (UTC)", "repetition", "state", "why"].map((head) => h("th", { scope: "col", class: "word" }, head)))), ended)),
+    h("h2", {}, "Log"), log,
+  ];
+}
+
+/** Cells by the factor with the most levels across, and all others down. */
+function heatMap(plan, cells) {
+  const keys = Object.keys(plan.factors);
+  const across = keys.reduce((best, key) => plan.factors[key].length > (plan.factors[best]?.length ?? 0) ? key : best, keys[0] ?? "");
+  const at = keys.indexOf(across);
+  const levels = plan.factors[across] ?? [""];
+  const rows = new Map();
+  for (const cell of plan.cells) {
+    const others = cell.levels.filter((_, index) => index !== at).join(" · ");
+    if (!rows.has(others)) rows.set(others, new Map());
+    rows.get(others).set(cell.levels[at] ?? "", cell);
+  }
+  const body = h("tbody");
+  for (const [others, row] of rows) {
+    body.append(h("tr", {}, h("th", { scope: "row", class: "word" }, others), ...levels.map((level) => {
+      const cell = row.get(level);
+      if (!cell) return h("td", {}, "–");
+      const place = h("td", { title: cell.text }, "·");
+      cells.set(cell.cell, { done: 0, bad: 0, place, text: cell.text });
+      return place;
+    })));
+  }
+  const others = keys.filter((key) => key !== across).map(short).join(" · ");
+  return h("div", { class: "scroll tall" }, h("table", { class: "heat" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "word" }, others), ...levels.map((level) =>
+      h("th", { scope: "col" }, across ? `${short(across)} ${level}` : "")))), body));
+}
+
+const short = (key) => key.split(".").pop().replaceAll("_", " ");
+
+function fill(cell, each) {
+  if (!cell) return;
+  cell.place.textContent = cell.bad ? `${cell.done} (${cell.bad} bad)` : String(cell.done);
+  cell.place.dataset.share = cell.done >= each ? "all" : "some";
+  if (cell.bad) cell.place.dataset.bad = "";
+}
+
+/** @param {number} left */
+function seconds(left) {
+  const whole = Math.round(left);
+  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s`
+    : `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
+}
+
+/** @param {string} builtin the built-in study to begin with */
+async function showNew(builtin) {
+  const choices = await ask("/api/choices");
+  const field = (label, help, control) => h("label", { class: "field" }, h("span", {}, label), control, h("small", {}, help));
+  const what = h("select", {}, ...Object.entries(choices.what).map(([name, one]) => h("option", { value: name }, `${name}: ${one.asked}`)));
+  const names = h("datalist", { id: "networks" }, ...choices.networks.map((network) => h("option", { value: network.name })));
+  const network = h("input", { list: "networks", value: "4g", autocomplete: "off" });
+  const compare = h("input", { value: "tcp,quic", autocomplete: "off" });
+  const sure = h("input", { value: "5%", autocomplete: "off" });
+  const loss = h("input", { value: "", autocomplete: "off" });
+  const controls = { what, network, compare, sure, loss };
+  const fields = h("fieldset", {},
+    field("What", "what one sample is", what),
+    field("Over which network", "one or more, with commas between", network), names,
+    field("Compared with what", "transports, networks, loss as 0%,2%, KEY=LEVELS, or nothing", compare),
+    field("How sure", "5% of the mean, 2ms, or a number of repetitions", sure),
+    field("Loss of each direction", "beside what is compared, as 1%; empty: the network's", loss));
+  const formSaid = h("p", { class: "help", "aria-live": "polite" });
+  const again = h("button", { hidden: true, onclick: () => fromForm() }, "Write the TOML anew from the form");
+  const text = h("textarea", { spellcheck: "false", "aria-label": "The study as TOML", "aria-describedby": "check" });
+  const check = h("div", { id: "check", "aria-live": "polite" });
+  const quick = h("input", { type: "checkbox" });
+  const name = h("input", { value: builtin || "my-study", pattern: "[a-z0-9][a-z0-9-]{0,59}", "aria-label": "Name of the study" });
+  const said = h("div");
+  const start = h("button", { class: "main", disabled: true, onclick: () => attempt(said, async () => {
+    start.disabled = true;
+    try {
+      const run = await ask("/api/runs", { toml: text.value, name: name.value, quick: quick.checked });
+      location.hash = `#/run/${encodeURIComponent(run.name)}`;
+    } finally {
+      start.disabled = false;
+    }
+  }) }, "Start");
+  let waiting = 0;
+  let asked = new AbortController();
+  const soon = (action) => { clearTimeout(waiting); start.disabled = true; waiting = setTimeout(action, 300); };
+
+  async function fromForm() {
+    asked.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    try {
+      const form = Object.fromEntries(Object.entries(controls).map(([key, control]) => [key, control.value]));
+      text.value = (await ask("/api/form", form, signal)).toml;
+      await fromText();
+    } catch (problem) {
+      if (!signal.aborted) check.replaceChildren(complaint(problem));
+    }
+  }
+
+  async function fromText() {
+    asked.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    let found;
+    try {
+      found = await ask("/api/check", { toml: text.value, quick: quick.checked }, signal);
+    } catch (problem) {
+      if (!signal.aborted) check.replaceChildren(complaint(problem));
+      return;
+    }
+    if (signal.aborted) return;
+    const follows = found.form !== null;
+    fields.disabled = !follows;
+    again.hidden = follows;
+    formSaid.textContent = follows ? "" : "The TOML says more than the form can: edit it there.";
+    if (follows) {
+      for (const [key, control] of Object.entries(controls)) {
+        if (control !== document.activeElement) control.value = found.form[key];
+      }
+    }
+    start.disabled = Boolean(found.error);
+    check.replaceChildren(...(found.error ? wrong(found) : forecast(found.plan)));
+  }
+
+  function wrong(found) {
+    const line = Number(/^study\.toml:(\d+)/.exec(found.error)?.[1] ?? 0);
+    const go = () => {
+      const lines = text.value.split("\n");
+      const before = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+      text.focus();
+      text.setSelectionRange(before, before + (lines[line - 1] ?? "").length);
+    };
+    return [complaint(found), line ? h("button", { onclick: go }, `Go to line ${line}`) : null].filter(Boolean);
+  }
+
+  function forecast(plan) {
+    const { cells, repetitions, time, packets, disk } = plan.forecast;
+    return [
+      h("p", { class: "banner good" }, `${cells} cells, ${repetitions} repetitions: about ${time}, ${packets} packets, ${disk} of disk.`),
+      ...plan.warnings.map((warning) => h("p", { class: "banner doubtful" }, warning)),
+    ];
+  }
+
+  what.addEventListener("change", () => { compare.value = choices.what[what.value].compare; });
+  for (const control of Object.values(controls)) control.addEventListener("input", () => soon(fromForm));
+  text.addEventListener("input", () => soon(fromText));
+  quick.addEventListener("change", () => soon(fromText));
+  leave = () => { clearTimeout(waiting); asked.abort(); };
+  if (builtin) {
+    text.value = (await ask(`/api/studies/${encodeURIComponent(builtin)}`)).toml;
+    fromText();
+  } else fromForm();
+  return [
+    h("h1", {}, "New study"),
+    h("div", { class: "two" },
+      h("div", {}, fields, formSaid, again),
+      h("div", {}, text, check,
+        h("div", { class: "buttons" }, h("label", {}, quick, " a quick first look"), h("label", {}, "name ", name), start), said)),
+  ];
+}
+
+async function showNetworks() {
+  const { networks } = await ask("/api/choices");
+  return [h("h1", {}, "Networks"), ...networks.map((network) => h("details", {},
+    h("summary", {}, h("b", {}, network.name), ` ${network.what}`),
+    ...Object.entries(network.keys).map(([hop, keys]) => table([hop || "key", "value"], Object.entries(keys))),
+    h("ul", { class: "foot" }, ...network.sources.map((source) => h("li", {}, source)))))];
+}
+
+async function showStudies() {
+  const { studies } = await ask("/api/choices");
+  return [h("h1", {}, "Studies"), table(["study", "title"], studies.map((study) =>
+    [h("a", { href: `#/new/${encodeURIComponent(study.name)}` }, study.name), study.title]))];
+}
+
+addEventListener("hashchange", async () => { await show(); page.focus(); });
+show();

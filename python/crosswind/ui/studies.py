@@ -1,0 +1,127 @@
+"""A study as a form and as TOML, each made from the other, and what running it would take."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.binary import find_binary
+from crosswind.cell.check import check_study, foreseen_sentences
+from crosswind.cli.planned import PlannedRuns, as_dict
+from crosswind.cli.text import seconds_text, size_text
+from crosswind.errors import CrosswindError
+from crosswind.execution.durations import read_durations
+from crosswind.execution.planning import plan_costs, refuse_unknown_models
+from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.first_look import first_look
+from crosswind.study.design import Study
+from crosswind.study.files import builtin_studies
+from crosswind.study.networks import NETWORKS
+from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.plan import Plan
+from crosswind.study.starter import starter, sureness_of
+from crosswind.study.starter_answers import (
+    NO_COMPARISON,
+    STARTERS,
+    Answers,
+    read_factor,
+    read_losses,
+    read_networks,
+    read_workload,
+)
+
+_BUILTIN = Path(__file__).parents[1] / "studies"
+FILE = "study.toml"
+"""What errors call the text."""
+
+
+def choices() -> dict[str, Any]:
+    """What the form offers, and the networks and studies to look at, with sources."""
+    return {
+        "what": {name: {"asked": one.asked, "compare": one.compare} for name, one in STARTERS.items()},
+        "networks": [
+            {
+                "name": network.name,
+                "what": network.what,
+                "keys": {name: dict(keys) for name, keys in network.keys.items()},
+                "sources": [f"{source.of}: {source.text}" for source in network.sources],
+            }
+            for network in NETWORKS.values()
+        ],
+        "studies": [{"name": name, "title": title} for name, title in builtin_studies()],
+    }
+
+
+def builtin_text(name: str) -> str | None:
+    """A built-in study's TOML; None where there is none of the name."""
+    known = {name for name, _ in builtin_studies()}
+    return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8") if name in known else None
+
+
+def text_of(form: Mapping[str, Any]) -> str:
+    """The TOML of a form: the study that `crosswind init` writes. Raises: StudyError."""
+    answers = {key: str(form.get(key, "")) for key in ("what", "network", "compare", "sure", "loss")}
+    kind = read_workload(answers["what"])
+    factor = read_factor(answers["compare"])
+    target, repetitions = sureness_of(answers["sure"], kind)
+    losses = read_losses(answers["loss"], factor) if answers["loss"].strip() else ()
+    return starter(Answers(kind, read_networks(answers["network"]), factor, target, repetitions, losses), file=FILE)
+
+
+def form_of(text: str) -> dict[str, str] | None:
+    """The form of a TOML; None where the TOML says more than a form can."""
+    try:
+        document = tomllib.loads(text)
+        form = _form_of(document)
+        return form if tomllib.loads(text_of(form)) == document else None
+    except (tomllib.TOMLDecodeError, CrosswindError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _form_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """The answers of which `text_of` may have made a study."""
+    path, precision = document["path"], document.get("precision")
+    questions = document.get("question", ())
+    key, levels = (questions[0]["factor"], questions[0]["compare"]) if questions else ("", ())
+    if not key:
+        key, levels = next(_varied(document), ("", ()))
+    return {
+        "what": document["workload"]["kind"],
+        "network": _words(path["network"]),
+        "compare": f"{key}={_words(levels)}" if key else NO_COMPARISON,
+        "sure": str(precision[0]["target"] if precision else document["study"]["repetitions"]),
+        "loss": _words(path["loss"]) if "loss" in path and key != "path.loss" else "",
+    }
+
+
+def _varied(document: Mapping[str, Any]) -> Any:
+    """Factors beside networks and loss, which have places of their own."""
+    for table in ("workload", "host", "path"):
+        for key, value in document.get(table, {}).items():
+            if isinstance(value, list) and (table, key) not in {("path", "network"), ("path", "loss")}:
+                yield f"{table}.{key}", value
+
+
+def _words(levels: object) -> str:
+    return ",".join(map(str, levels)) if isinstance(levels, list | tuple) else str(levels)
+
+
+def checked(text: str, *, quick: bool) -> dict[str, Any]:
+    """What `crosswind plan` says of a study, as data with a few sentences. Raises: CrosswindError, as it does."""
+    study = Study.from_toml(text, name="study", file=FILE)
+    study, notes = first_look(study) if quick else for_this_machine(study)
+    refuse_unknown_models(study)
+    plan = Plan.of(study)
+    cells = check_study(study, binary=find_binary())
+    refuse_unmeasured(study, cells, profile=False)
+    costs = plan_costs(plan, cells, packets=False, capture=False, learned=read_durations())
+    document = as_dict(PlannedRuns.of(plan, cells), costs, checked="each cell", order=False)
+    document["forecast"] = {
+        "cells": len(document["cells"]),
+        "repetitions": document["runs"],
+        "time": seconds_text(costs.wall_ns / 1e9),
+        "packets": f"{costs.packets:,}",
+        "disk": size_text(costs.disk_bytes),
+    }
+    document["warnings"] = [*notes, *foreseen_sentences(cells)]
+    return document
