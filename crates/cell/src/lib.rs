@@ -30,5 +30,6 @@ pub use describe::Catalogue;
 pub use error::{CellError, ErrorKind};
 pub use event::{ErrorReport, Event, FidelitySoFar, ProgressReport, write_last_event, write_line};
 pub use flows::{Flow, FlowReport};
+pub use recorded_packets::recorded_packets;
 pub use result::CellResult;
 pub use run::run_cell;

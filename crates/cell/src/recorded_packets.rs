@@ -160,6 +160,27 @@ mod tests {
         bytes
     }
 
+    /// What is read of a capture: packets in the order of time, with sizes that IP packets have.
+    fn assert_plausible(bytes: &[u8]) {
+        if let Some(Ok(packets)) = recorded_packets(bytes) {
+            let times: Vec<f64> = packets.iter().step_by(2).copied().collect();
+            assert!(packets.len().is_multiple_of(2) && times[0] == 0.0 && times.is_sorted());
+            assert!(packets.iter().skip(1).step_by(2).all(|size| (1.0..=65_535.0).contains(size)));
+        }
+    }
+
+    /// Whatever one byte of it is, and wherever it ends.
+    fn assert_safe(file: &[u8]) {
+        for at in 0..file.len() {
+            assert_plausible(&file[..at]);
+            for byte in [0, 1, 0x7F, 0x80, 0xFF] {
+                let mut damaged = file.to_vec();
+                damaged[at] = byte;
+                assert_plausible(&damaged);
+            }
+        }
+    }
+
     #[test]
     fn a_pcap_of_ethernet_has_its_ip_packets() {
         let mut file: Vec<u8> =
@@ -178,6 +199,7 @@ mod tests {
         let cut = &file[..file.len() - 1];
         assert_eq!(recorded_packets(cut), Some(Err("ends within the packet at byte 124".to_owned())));
         assert_eq!(recorded_packets(b"0 1500\n"), None);
+        assert_safe(&file);
     }
 
     #[test]
@@ -194,5 +216,6 @@ mod tests {
         }
         capture.finish().unwrap();
         assert_eq!(recorded_packets(&file), Some(Ok(vec![0.0, 40.0, 1.000_000_001, 1500.0])));
+        assert_safe(&file);
     }
 }

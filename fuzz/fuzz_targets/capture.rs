@@ -1,0 +1,18 @@
+//! Captures from any bytes: each is refused in words, or has packets in the order of time, with sizes that IP packets have.
+
+#![no_main]
+
+use crosswind_cell::recorded_packets;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    match recorded_packets(bytes) {
+        Some(Ok(packets)) => {
+            let times: Vec<f64> = packets.iter().step_by(2).copied().collect();
+            assert!(packets.len().is_multiple_of(2) && times[0] == 0.0 && times.is_sorted());
+            assert!(packets.iter().skip(1).step_by(2).all(|size| (1.0..=65_535.0).contains(size)));
+        }
+        Some(Err(problem)) => assert!(!problem.is_empty()),
+        None => {}
+    }
+});
