@@ -34,6 +34,10 @@ def test_a_factor_of_the_network_may_differ() -> None:
     assert table["asks"].startswith("Does the mean ") and table["asks"].endswith("differ between loss 0% and loss 1%?")
 
 
+def test_levels_that_are_series_stay_series() -> None:
+    assert question(asked("echo", path__forward__lose="[[0], [0, 3]]"))["compare"] == ["0", "0 3"]
+
+
 def test_one_cell_asks_nothing_and_has_the_repetitions_of_an_interval() -> None:
     study = asked("echo", path__loss="1%")
     assert "question" not in study.document

@@ -11,6 +11,7 @@ from crosswind.findings.question.declare import MOST_CHARACTERS
 from crosswind.metrics import METRICS
 from crosswind.quantities import RATE
 from crosswind.study.design import Study
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.precision import main_metric
 
 USUAL_REPETITIONS = 10
@@ -39,7 +40,10 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
     )
     if len(asks) > MOST_CHARACTERS:
         asks = f"Does the {of} differ from that with {first}?"
-    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": raw_levels(levels)}
+    # A series of one number is written as a text too.
+    is_series = key in VALUE_TYPES and VALUE_TYPES[key].is_series
+    compared = list(levels) if is_series else raw_levels(levels)
+    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": compared}
     return table if is_chosen else {**table, "yes": "different"}
 
 
