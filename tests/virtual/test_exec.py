@@ -179,7 +179,7 @@ def test_a_flow_beside_a_command_takes_half_of_a_fair_link(execute: Exec) -> Non
         ("program -- iperf3 -c {server} -p {port}", r".*the flow program has no server\nhint: write client = "),
         ("iperf3 -c {server}", r"\"iperf3\" is no kind of workload\nhint: .*--beside 'program --server "),
         ("transfer --start 3s --stop 2s", r".*stop \(2s\) is not after start\nhint: a flow stops after it has begun"),
-        ("transfer --access-dely 3ms", r" a flow has no --access-dely\nhint: did you mean \"access-delay\""),
+        ("transfer --access-dely 3ms", r"a flow has no --access-dely\nhint: did you mean \"access-delay\""),
         ("transfer --transport sctp", r".*\"sctp\" is not one of tcp, .*\nhint: "),
     ],
 )
