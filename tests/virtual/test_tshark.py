@@ -1,10 +1,17 @@
 """What Wireshark's own reader finds in captures of TCP and QUIC, against the packets of the same cell."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from captures import RETRANSMITTED, tshark
+from conftest import requires
+from e2e_cli import Cli
 from linux.lab import Object, ms
+from virtual.conftest import requires_kernel
 from virtual.lab import VirtualCells, VirtualRun
 
 CLEAN: Object = {"forward": {"delay_ns": ms(3)}, "reverse": {"delay_ns": ms(2)}}
@@ -49,6 +56,15 @@ def sent_again(ran: VirtualRun, host: str, side: str) -> pl.DataFrame:
     return data.with_columns(is_spurious=arrived).filter(pl.col("frame.number").is_in(again.implode()))
 
 
+def heard(ran: VirtualRun, host: str, side: str) -> pl.DataFrame:
+    """The packets that a host received, as tshark sees them in its capture, beside the packet table."""
+    fields = ["tcp.stream", "tcp.srcport", "tcp.analysis.duplicate_ack_num", "tcp.options.sack_re"]
+    frames = tshark(ran, host, fields).filter((pl.col("tcp.srcport") == "7") == (host == "client"))
+    back = ran.packets("reverse" if side == "forward" else "forward")
+    arrived = back.filter(pl.col("verdict") == "delivered").sort("out_ns", "in_ns")
+    return pl.concat([frames, arrived.select("out_ns")], how="horizontal")
+
+
 @pytest.mark.parametrize("workload", [{"kind": "echo", "messages": 300, "size_bytes": 1000}, {
     "kind": "transfer", "size_bytes": 500_000, "count": 3,
 }], ids=["echo", "transfer"])  # fmt: skip
@@ -64,6 +80,17 @@ def test_tshark_agrees_with_the_waits_for_retransmissions(cells: VirtualCells, w
         own = named.filter(direction=side).join(again, left_on="to_ns", right_on="in_ns", how="left")
         # A tail loss probe may send new data, which nobody calls sent again.
         assert own.filter(pl.col("tcp.seq").is_null(), pl.col("part") != "tail_loss_probe").is_empty()
+        # Each fast recovery was told of: by a duplicate acknowledgement, or by one that has news and says what else had
+        # arrived, which tshark calls no duplicate, but RFC 6675 does.
+        acks = heard(ran, host, side)
+        for recovery in own.filter(pl.col("part") == "fast_recovery").iter_rows(named=True):
+            within = acks.filter(
+                pl.col("out_ns").is_between(recovery["from_ns"], recovery["to_ns"], closed="right"),
+                pl.col("tcp.stream") == recovery["tcp.stream"],
+            )
+            told = within.select("tcp.analysis.duplicate_ack_num", "tcp.options.sack_re").rows()
+            beyond = (int(edge) > int(recovery["tcp.seq"]) for _, edges in told for edge in edges.split(",") if edge)
+            assert any(duplicate for duplicate, _ in told) or any(beyond)
         # tshark has no time of what was sent again within a round trip. It counts from the first transmission, and
         # pieces from the one before.
         timed = own.filter(pl.col("tcp.analysis.rto") != "").with_columns(pl.col("tcp.analysis.rto").cast(pl.Float64))
@@ -75,6 +102,63 @@ def test_tshark_agrees_with_the_waits_for_retransmissions(cells: VirtualCells, w
             # Nothing else is under way that could hide a wait. What nobody waited for had arrived: its acknowledgement
             # was lost or late. tshark calls no more spurious than what it has seen an acknowledgement of.
             assert (again["in_ns"].is_in(own["to_ns"].implode()) != again["is_spurious"]).all()
+
+
+READS_LATE = """
+import socket, sys, time
+listening = socket.create_server(("", int(sys.argv[1])))
+listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
+connection = listening.accept()[0]
+time.sleep(2)
+while connection.recv(65536):
+    pass
+"""
+SENDS = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
+    connection.sendall(bytes(100_000))
+    connection.shutdown(socket.SHUT_WR)
+    connection.recv(1)
+"""
+
+
+def test_tshark_sees_a_zero_window_where_a_program_reads_late(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    (tmp_path / "server.py").write_text(READS_LATE)
+    (tmp_path / "client.py").write_text(SENDS)
+    crosswind(
+        "exec", "--clock", "virtual", "--delay", "10ms", "--output", "ran", "--capture", "client.pcapng",
+        "--server", f"{sys.executable} server.py {{port}}", "--", sys.executable, "client.py", "{server}", "{port}",
+    )  # fmt: skip
+    (connection,) = crosswind("explain", "ran", "--json").json["connections"]
+    waited_ns = sum(
+        piece["to_ns"] - piece["from_ns"] for piece in connection["pieces"] if piece["part"] == "zero_window"
+    )
+    command = [
+        requires("tshark"),
+        "-r",
+        str(tmp_path / "client.pcapng"),
+        "-n",
+        "-T",
+        "fields",
+        "-e",
+        "frame.time_epoch",
+    ]
+    shut, opened = (
+        [
+            float(text)
+            for text in subprocess.run(
+                [*command, "-Y", display], check=True, capture_output=True, text=True
+            ).stdout.split()
+        ]
+        for display in ("tcp.analysis.zero_window", "tcp.analysis.window_update")
+    )
+    # The wait begins when the segment was sent whose acknowledgement shut the window: a round trip and a delayed
+    # acknowledgement of 40 ms and a tick earlier.
+    assert waited_ns / 1e9 - (opened[0] - shut[0]) == pytest.approx(0.061, abs=0.001)
 
 
 def test_tshark_agrees_that_freebsd_8_has_no_more_than_64_kb_in_flight(cells: VirtualCells) -> None:
