@@ -182,6 +182,21 @@ def test_a_transfer_with_a_duration_ends_with_what_its_receiver_waits_for(transp
     assert parts.to_list() == cell.spent["whole_ns"].to_list()
 
 
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_a_transfer_over_tcp_with_a_duration_waits_at_its_end_for_what_was_lost(direction: str) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "duration": "1s", "direction": direction}
+    cell = virtual(
+        {"delay": "30ms", "rate": "20mbit", "loss": "3%"}, workload=workload, host={"congestion_control": "cubic"}
+    )
+    assert cell.packets.filter(pl.col("verdict") == "dropped").height > 0
+    found = spent(cell)
+    assert not {"client_host", "server_host"} & found.keys()
+    # Of a sender that never sent again, nothing tells what it waited for until an acknowledgement came.
+    assert found.get("unknown", 0) < 30
+    parts = cell.spent.select(pl.sum_horizontal(pl.exclude("exchange", "whole_ns"))).to_series()
+    assert parts.to_list() == cell.spent["whole_ns"].to_list()
+
+
 def test_quics_flow_control_is_told_from_its_congestion_window() -> None:
     usual = {"security_handshake": 20, "propagation_forward": 10}
     # 200 kB in windows of 20 kB, of which a receiver tells as soon as it has read an eighth.

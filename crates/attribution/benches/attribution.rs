@@ -65,7 +65,8 @@ fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant
     let sorted = start.elapsed();
     let mut pieces = 0;
     for &(side, written, received) in legs {
-        let leg = Leg { side, client_port: 40_000, written, received, bytes: 100, position: None, alone: true };
+        let leg =
+            Leg { side, client_port: 40_000, written, received, bytes: 100, position: None, alone: true, timed: false };
         pieces += black_box(attribution.leg(leg)).len();
     }
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;

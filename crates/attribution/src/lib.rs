@@ -78,6 +78,8 @@ pub struct Leg {
     pub position: Option<Position>,
     /// Whether it is the only one in flight on its connection.
     pub alone: bool,
+    /// Whether of it counts what had been received in time.
+    pub timed: bool,
 }
 
 /// The connections of a packet table.

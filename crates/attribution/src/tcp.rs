@@ -98,6 +98,9 @@ impl<'a> Connection<'a> {
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let (half, other) = (self.half(leg.side), self.half(leg.side.opposite()));
+        if leg.timed && !half.sends.is_empty() {
+            return self.awaited(half, leg, links, trail);
+        }
         let own = match leg.position {
             // Where another end counted, as of a proxy's, time tells.
             Some(Position::Bytes { start, end }) if end > start && end <= half.bytes.sent() => {
@@ -145,14 +148,46 @@ impl<'a> Connection<'a> {
         self.follow(half, leg, send, byte, links, trail);
     }
 
+    /// A message of which what had arrived in time counts: back from the byte that its receiver waited for then.
+    fn awaited(&self, half: &Half<'a>, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
+        let (byte, next) = half.bytes.awaited(leg.received);
+        let was_sent = |send: &usize| half.sends[*send].packet.entered < leg.received;
+        if let Some(first) = half.bytes.first_with(byte).filter(was_sent) {
+            if let Some(next) = next {
+                return self.follow(half, leg, next.send, byte, links, trail);
+            }
+            // It never came: how that would have been found out is not known, once it was not sent again.
+            let last = half.bytes.again(first).filter(was_sent).last().unwrap_or(first);
+            let packet = half.sends[last].packet;
+            trail.name(packet.entered, Part::Unknown, Place::sender(leg.side), Some(packet), 0);
+            self.recovery(half, last, byte, trail);
+            return self.go_back(half, leg, first, links, trail);
+        }
+        // Everything that had been sent had arrived: what the next byte waited for is why there was no more.
+        if let Some(first) = half.bytes.first_with(byte) {
+            return self.go_back(half, leg, first, links, trail);
+        }
+        let Some(done) = half.bytes.completion(leg.received).filter(|done| done.at >= leg.written) else { return };
+        // While acknowledgements were under way, nothing tells whether its window or its program held it back.
+        let acknowledged = half.acks_until(leg.received).last().map_or(0, |ack| ack.acknowledged);
+        let part = if acknowledged < half.bytes.sent() { Part::Unknown } else { Part::sender(leg.side) };
+        trail.name(done.at, part, Place::sender(leg.side), None, 0);
+        self.follow(half, leg, done.send, done.missing, links, trail);
+    }
+
     /// Goes back from the arrival of the segment `send`, which brought `byte`.
     fn follow(&self, half: &Half<'a>, leg: Leg, send: usize, byte: u64, links: &Links<'a>, trail: &mut Trail) {
-        let side = leg.side;
         let begun_with = links.follow(half.sends[send].packet, None, trail);
         let Some(mut sent) = half.send_of(begun_with) else { return };
         if sent == send {
             sent = self.recovery(half, sent, byte, trail);
         }
+        self.go_back(half, leg, sent, links, trail);
+    }
+
+    /// Goes back from the first transmission `sent`.
+    fn go_back(&self, half: &Half<'a>, leg: Leg, mut sent: usize, links: &Links<'a>, trail: &mut Trail) {
+        let side = leg.side;
         while let Some((why, answer)) = self.reason(half, leg, sent, trail) {
             let cause = match answer {
                 Answer::Ack(ack) => self.acknowledged(half, side, ack, why, links, trail),

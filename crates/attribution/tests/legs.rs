@@ -96,6 +96,7 @@ impl Wire {
             bytes,
             position: None,
             alone,
+            timed: false,
         };
         let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, at(written), at(received));
@@ -159,7 +160,7 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     wire.data(15_000, 100, 100, true);
     let leg = |received, position| {
         let (side, client_port, written, alone) = (Side::Forward, PORT, at(10_000), false);
-        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, position, alone };
+        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, position, alone, timed: false };
         let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, at(10_000), at(received));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
@@ -229,6 +230,7 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
             bytes: 2000,
             position: None,
             alone: true,
+            timed: false,
         };
         let hosts = Hosts { send_buffer, ..HOSTS };
         Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg)[0].part
@@ -284,6 +286,7 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
         bytes,
         position: None,
         alone: true,
+        timed: false,
     };
     let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg(2900));
     assert_is_whole(&pieces, at(10_000), at(15_000));
@@ -354,6 +357,7 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
             bytes: 1500,
             position: Some(Position::Stream { stream: 1, start: None, end: None }),
             alone: false,
+            timed: false,
         };
         let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).leg(leg);
         assert_is_whole(&pieces, at(10_000), at(13_000));
@@ -520,11 +524,11 @@ proptest! {
     #[test]
     fn pieces_are_the_leg_whatever_the_packets_are(
         packets in packets(), forward: bool, written in 0_u64..200_000, took in 1_u64..100_000, bytes in 0_u64..5000,
-        alone: bool,
+        alone: bool, timed: bool,
     ) {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        let leg = Leg { side, client_port: PORT, written, received, bytes, position: None, alone };
+        let leg = Leg { side, client_port: PORT, written, received, bytes, position: None, alone, timed };
         let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
         assert_is_whole(&pieces, written, received);
     }
@@ -549,7 +553,7 @@ proptest! {
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
         let position = Some(Position::Stream { stream, start: None, end: None });
-        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, position, alone: false };
+        let leg = Leg { side, client_port: PORT, written, received, bytes: 100, position, alone: false, timed: false };
         let (quic, http) = (<[QuicLog; 2]>::default(), writes.map(http));
         let attribution = Attribution::new(&packets, &quic, &http, HOSTS).with_exchanges(&packets, HOSTS);
         assert_is_whole(&attribution.leg(leg), written, received);

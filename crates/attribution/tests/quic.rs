@@ -129,6 +129,7 @@ impl Wire {
             bytes,
             position: Some(Position::Stream { stream: 0, start: None, end: Some(end) }),
             alone: false,
+            timed: false,
         })
     }
 }
@@ -207,6 +208,7 @@ fn a_message_waits_for_earlier_bytes_of_its_stream_alone() {
         bytes: 90,
         position: Some(Position::Stream { stream: 4, start: None, end: None }),
         alone: false,
+        timed: false,
     };
     assert_eq!(wire.pieces(other), [FLIGHT]);
 }
@@ -222,6 +224,7 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
             bytes: 100,
             position: Some(Position::Stream { stream: 0, start: Some(0), end: None }),
             alone: true,
+            timed: false,
         })
     };
     let mut wire = Wire::new();
@@ -307,6 +310,6 @@ proptest! {
         }
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone });
+        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone, timed: false });
     }
 }

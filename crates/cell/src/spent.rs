@@ -217,6 +217,7 @@ fn pieces(
             position: sample.positions[side as usize]
                 .map(|it| if traffic.timed == Some(side) { up_to_now(it) } else { it }),
             alone: traffic.alone,
+            timed: traffic.timed == Some(side),
         }),
         None => attribution.exchange(None, written, received),
     };
@@ -308,7 +309,7 @@ fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, rec
     };
     let leg = |side, written, received, bytes| {
         let position = object.position;
-        attribution.leg(Leg { side, client_port, written, received, bytes, position, alone: false })
+        attribution.leg(Leg { side, client_port, written, received, bytes, position, alone: false, timed: false })
     };
     [leg(Side::Forward, sent, asked, 1), leg(Side::Reverse, asked, received, object.bytes)].concat()
 }
