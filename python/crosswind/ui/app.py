@@ -19,7 +19,7 @@ from crosswind.store.listing import examine_directory
 from crosswind.store.lock import in_use, used_by_another
 from crosswind.store.removal import remove_run
 from crosswind.study.files import MAX_FILE_BYTES
-from crosswind.ui import commands, runs, studies
+from crosswind.ui import by_hand, commands, runs, studies
 from crosswind.ui.guard import REPORT_POLICY, Guard
 
 _STATIC = {
@@ -37,6 +37,8 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def application(root: Path, *, token: str, port: int) -> Guard:
     """The application. Args: root: of the runs."""
+
+    one_path = asyncio.Lock()
 
     def place_of(request: Request) -> Path:
         return runs.run_named(request.path_params["name"], root)
@@ -65,6 +67,11 @@ def application(root: Path, *, token: str, port: int) -> Guard:
             return JSONResponse({"form": form, "plan": plan})
         except CrosswindError as error:
             return JSONResponse({"form": form, "error": error.message, "hint": error.hint})
+
+    async def path(request: Request) -> Response:
+        body = await _body(request)
+        async with one_path:
+            return JSONResponse(await run_in_threadpool(by_hand.measured, body))
 
     async def start(request: Request) -> Response:
         body = await _body(request)
@@ -114,6 +121,7 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         Route("/api/studies/{name}", builtin),
         Route("/api/form", study_of_form, methods=["POST"]),
         Route("/api/check", check, methods=["POST"]),
+        Route("/api/path", path, methods=["POST"]),
         Route("/api/runs", start, methods=["POST"]),
         Route("/api/runs/{name}/events", events),
         Route("/api/runs/{name}/stop", stop, methods=["POST"]),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from crosswind.cli.progress_text import outcome_text
 from crosswind.cli.text import levels_text, repetition_text, size_text, time_text
 from crosswind.errors import StoreError
 from crosswind.store.directory import Store
@@ -116,11 +117,12 @@ class Watched:
 
 
 def _ended(result: RepetitionResult) -> Mapping[str, Any]:
-    failure = result.failure
+    failure, finished = result.failure, result.finished
     return {
         "cell": result.planned.cell,
         "text": repetition_text(result.planned),
         "state": "failed" if failure else "valid" if result.valid else "invalid",
-        "why": failure.message if failure else "",
+        "why": failure.message if failure else "; ".join(finished.reasons) if finished else "",
+        "outcome": outcome_text(finished, None) if finished else "",
         "at": datetime.fromisoformat(result.ended).astimezone(UTC).strftime("%H:%M:%S"),
     }

@@ -1,5 +1,6 @@
 """A study as a form and as TOML, each made from the other, and what running it would take."""
 
+import functools
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +36,7 @@ FILE = "study.toml"
 """What errors call the text."""
 
 
+@functools.cache
 def choices() -> dict[str, Any]:
     """What the form offers, and the networks and studies to look at, with sources."""
     return {

@@ -6,7 +6,7 @@ const page = /** @type {HTMLElement} */ (document.getElementById("page"));
 let leave = () => {};
 let shown = 0;
 
-const PAGES = { runs: showRuns, run: showRun, new: showNew, networks: showNetworks, studies: showStudies };
+const PAGES = { runs: showRuns, run: showRun, new: showNew, path: showPath, networks: showNetworks, studies: showStudies };
 
 async function show() {
   const [, name = "runs", argument = ""] = location.hash.split("/").map(decodeURIComponent);
@@ -17,11 +17,14 @@ async function show() {
     if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  const patience = setTimeout(() => page.replaceChildren(h("p", { role: "status" }, "Loading…")), 200);
   try {
     const content = await (PAGES[name] ?? showRuns)(argument);
     if (number === shown) page.replaceChildren(...content);
   } catch (problem) {
     if (number === shown) page.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
+  } finally {
+    clearTimeout(patience);
   }
 }
 
@@ -108,7 +111,7 @@ async function showRun(name) {
     }
     for (const number of new Set(all.map((end) => end.cell))) fill(cells.get(number), each);
     const rows = all.slice(-50).reverse().map((end) => h("tr", {},
-      h("td", { class: "word" }, end.at), h("td", { class: "word" }, end.text), h("td", { class: "word" }, end.state), h("td", { class: "word" }, end.why)));
+      h("td", { class: "word" }, end.at), h("td", { class: "word" }, end.text), h("td", { class: "word" }, end.state), h("td", { class: "word" }, end.outcome), h("td", { class: "word long" }, end.why)));
     ended.prepend(...rows);
     while (ended.children.length > 50) ended.lastChild?.remove();
   });
@@ -122,7 +125,7 @@ async function showRun(name) {
     h("h2", {}, "Cells"), heat,
     h("h2", {}, "Last repetitions"),
     h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {},
-      ...["ended (UTC)", "repetition", "state", "why"].map((head) => h("th", { scope: "col", class: "word" }, head)))), ended)),
+      ...["ended (UTC)", "repetition", "state", "exchanges", "why"].map((head) => h("th", { scope: "col", class: "word" }, head)))), ended)),
     h("h2", {}, "Log"), log,
   ];
 }
@@ -281,6 +284,58 @@ async function showNew(builtin) {
       h("div", {}, text, check,
         h("div", { class: "buttons" }, h("label", {}, quick, " a quick first look"), h("label", {}, "name ", name), start), said)),
   ];
+}
+
+const SLIDERS = {
+  delay: { label: "Delay, one way", unit: "ms", max: 300, value: 20, step: 1 },
+  jitter: { label: "Jitter", unit: "ms", max: 50, value: 0, step: 1 },
+  loss: { label: "Loss of each direction", unit: "%", max: 10, value: 0, step: 0.5 },
+  rate: { label: "Rate, 0 is unlimited", unit: "Mbit/s", max: 100, value: 10, step: 1 },
+  queue: { label: "Queue before the link, 0 is the usual one", unit: "packets", max: 500, value: 100, step: 10 },
+};
+
+async function showPath() {
+  const results = h("div", { "aria-live": "polite" });
+  const said = h("p", { class: "help", role: "status" });
+  /** @type {Record<string, any>} */
+  const inputs = {};
+  const fields = Object.entries(SLIDERS).map(([name, { label, unit, ...range }]) => {
+    const shown = h("output", {}, `${range.value} ${unit}`);
+    inputs[name] = h("input", { type: "range", min: 0, ...range, oninput: () => {
+      shown.textContent = `${inputs[name].value} ${unit}`;
+      clearTimeout(waiting);
+      waiting = setTimeout(measure, 250);
+    } });
+    return h("label", { class: "field" }, h("span", {}, label, ": ", shown), inputs[name]);
+  });
+  let waiting = 0;
+  let asked = new AbortController();
+  async function measure() {
+    asked.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    said.textContent = "Measuring…";
+    try {
+      const path = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, Number(input.value)]));
+      const { measured, models } = await ask("/api/path", path, signal);
+      const most = Math.max(...[...measured, ...models].map((row) => row.ns ?? 0));
+      const rows = (all) => all.map((row) => [row.name, h("meter", { max: most, value: row.ns ?? 0, "aria-hidden": "true" }), row.text, row.of]);
+      results.replaceChildren(
+        h("h2", {}, "Measured"), table(["transport", "", "median", "transfers that arrived"], rows(measured)),
+        h("h2", {}, "Models of TCP"), table(["model", "", "mean", "what it is"], rows(models)));
+      said.textContent = "";
+    } catch (problem) {
+      if (!signal.aborted) {
+        said.textContent = "";
+        results.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
+      }
+    }
+  }
+  leave = () => { clearTimeout(waiting); asked.abort(); };
+  measure();
+  return [h("h1", {}, "A path by hand"), h("p", { class: "help" },
+    "How long a download of 100 kB takes, each on a connection of its own: five on the kernel's own stack in virtual time, and what models of TCP say."),
+    h("div", { class: "two" }, h("div", {}, ...fields), h("div", {}, said, results))];
 }
 
 async function showNetworks() {
