@@ -7,7 +7,7 @@ from crosswind.cli.reference import command_names, option_names, with_commands
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
-OF_OTHER_COMMANDS = {"--serve", "--call", "--start", "--name"}
+OF_OTHER_COMMANDS = {"--serve", "--call", "--start", "--name", "--access-delay"}
 """Options of crosswind-cell, of a flow in `--beside` and of other programs that pages name."""
 
 
