@@ -1,14 +1,12 @@
 """What Wireshark's own reader finds in captures of TCP and QUIC, against the packets of the same cell."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from captures import RETRANSMITTED, tshark
-from conftest import requires
+from captures import RETRANSMITTED, fields_of, tshark
 from e2e_cli import Cli
 from linux.lab import Object, ms
 from virtual.conftest import requires_kernel
@@ -137,23 +135,8 @@ def test_tshark_sees_a_zero_window_where_a_program_reads_late(
     waited_ns = sum(
         piece["to_ns"] - piece["from_ns"] for piece in connection["pieces"] if piece["part"] == "zero_window"
     )
-    command = [
-        requires("tshark"),
-        "-r",
-        str(tmp_path / "client.pcapng"),
-        "-n",
-        "-T",
-        "fields",
-        "-e",
-        "frame.time_epoch",
-    ]
     shut, opened = (
-        [
-            float(text)
-            for text in subprocess.run(
-                [*command, "-Y", display], check=True, capture_output=True, text=True
-            ).stdout.split()
-        ]
+        fields_of(tmp_path / "client.pcapng", ["frame.time_epoch"], display).to_series().cast(pl.Float64)
         for display in ("tcp.analysis.zero_window", "tcp.analysis.window_update")
     )
     # The wait begins when the segment was sent whose acknowledgement shut the window: a round trip and a delayed

@@ -156,7 +156,7 @@ impl<'a> Connection<'a> {
             if let Some(next) = next {
                 return self.follow(half, leg, next.send, byte, links, trail);
             }
-            // It never came: how that would have been found out is not known, once it was not sent again.
+            // The byte never arrived. After its last transmission, nothing tells how its loss would have been detected.
             let last = half.bytes.again(first).filter(was_sent).last().unwrap_or(first);
             let packet = half.sends[last].packet;
             trail.name(packet.entered, Part::Unknown, Place::sender(leg.side), Some(packet), 0);

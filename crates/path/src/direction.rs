@@ -214,7 +214,7 @@ impl Direction {
     }
 
     /// Moves packets down the chain, out of the stages that have some by `now`. A single pass is enough, because packets only go forwards.
-    /// Those of several access links meet in the order of time.
+    /// Packets of several access links are merged in the order of time.
     fn pump(&mut self, now: Instant) {
         self.pumped = now;
         if self.due > now {

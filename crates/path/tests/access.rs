@@ -44,7 +44,7 @@ fn departures(side: Side, entries: &[(u64, u8)], step: u64) -> Vec<(u8, u64, u8)
 #[test]
 fn packets_of_all_pairs_meet_in_the_order_of_time_however_late_they_are_polled() {
     let entries = [(0, 1), (1, 2), (2, 2), (3, 1), (4, 0), (5, 0)];
-    // They reach the link at 5, 4, 5, 8, 4 and 5 ms. Of those that come at once, the one that is there is first, then the first pair's.
+    // Packets reach the link at 5, 4, 5, 8, 4 and 5 ms. At equal times one without an access link is last, and pair 1 before pair 2.
     let expected = [(2, 5, 0), (0, 6, 0), (1, 7, 0), (2, 8, 0), (0, 9, 0), (1, 10, 0)];
     for step in [1, 7, 39] {
         assert_eq!(departures(Side::Forward, &entries, step), expected);

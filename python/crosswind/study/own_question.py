@@ -40,10 +40,7 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
     )
     if len(asks) > MOST_CHARACTERS:
         asks = f"Does the {of} differ from that with {first}?"
-    # A series of one number is written as a text too.
-    is_series = key in VALUE_TYPES and VALUE_TYPES[key].is_series
-    compared = list(levels) if is_series else raw_levels(levels)
-    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": compared}
+    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": raw_levels(key, levels)}
     return table if is_chosen else {**table, "yes": "different"}
 
 
@@ -73,6 +70,8 @@ def _in_words(key: str) -> str:
     return "" if word in {"transport", "network", "congestion_control"} else f"{word.replace('_', ' ')} "
 
 
-def raw_levels(levels: Sequence[str]) -> list[object]:
-    """Levels as a study has them: numbers without quotes."""
+def raw_levels(key: str, levels: Sequence[str]) -> list[object]:
+    """Levels of a key as a study has them: numbers without quotes, but for series, where one number is a text too."""
+    if key in VALUE_TYPES and VALUE_TYPES[key].is_series:
+        return list(levels)
     return [int(level) if level.isdigit() else level for level in levels]

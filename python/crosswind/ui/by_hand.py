@@ -71,9 +71,14 @@ def _predicted(delay: float, loss: float, rate: float, queue: float) -> list[dic
     cell = question.situation("transfer", "tcp")
     made = [predict_situation(name, cell) for name, model in MODELS.items() if not model.is_slow]
     return [
-        {"name": one.model, "ns": one.value, "text": quantity(one.value, "ns"), "of": one.title}
-        for one in made
-        if one is not None and one.metric == "transfer_time" and one.value is not None
+        {
+            "name": prediction.model,
+            "ns": prediction.value,
+            "text": quantity(prediction.value, "ns"),
+            "of": prediction.title,
+        }
+        for prediction in made
+        if prediction is not None and prediction.metric == "transfer_time" and prediction.value is not None
     ]
 
 

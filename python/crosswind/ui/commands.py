@@ -107,7 +107,7 @@ async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> Non
 
 
 def _complaint(said: str) -> CrosswindError:
-    """The last error of what a command said, as an error."""
+    """The last error that a command printed."""
     errors = re.findall(r"^error: (.*)(?:\nhint: (.*))?", said, re.MULTILINE)
     message, hint = errors[-1] if errors else (said.strip()[-400:] or "the command failed", "")
     return UsageError(message, hint=hint or None)

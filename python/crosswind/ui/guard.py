@@ -20,7 +20,7 @@ POLICY = (
 """What a browser lets the page do: nothing that is from elsewhere."""
 
 REPORT_POLICY = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'"
-"""Of a report, which has a policy of its own: it is no part of this page, and cannot ask anything of it."""
+"""Isolates a report from the page: a report has a policy of its own, and cannot send requests as the page."""
 
 _HEADERS = {
     "content-security-policy": POLICY,

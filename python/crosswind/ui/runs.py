@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cli.progress_text import outcome_text
-from crosswind.cli.text import levels_text, repetition_text, size_text, time_text
+from crosswind.cli.text import levels_text, repetition_text, seconds_text, size_text, time_text
 from crosswind.errors import StoreError
 from crosswind.store.directory import Store
 from crosswind.store.listing import Listed, ListedRun, examine_directory, is_run, list_runs, packed_keys
@@ -76,7 +76,8 @@ class Watched:
             raise StoreError(f"{self.directory.name}: {run.problem}", hint="it may have been removed")
         store = Store.read(self.directory)
         ended = self._ended(store)
-        state = {**summary(run), "left_s": self._left_s(store) if run.status == "running" else None}
+        left_s = self._left_s(store) if run.status == "running" else None
+        state = {**summary(run), "left": None if left_s is None else seconds_text(left_s)}
         news: dict[str, Any] = {}
         if state != self._last:
             self._last = state

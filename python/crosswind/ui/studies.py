@@ -33,14 +33,14 @@ from crosswind.study.starter_answers import (
 
 _BUILTIN = Path(__file__).parents[1] / "studies"
 FILE = "study.toml"
-"""What errors call the text."""
+"""The name of the TOML in messages."""
 
 
 @functools.cache
 def choices() -> dict[str, Any]:
     """What the form offers, and the networks and studies to look at, with sources."""
     return {
-        "what": {name: {"asked": one.asked, "compare": one.compare} for name, one in STARTERS.items()},
+        "what": {name: {"asked": kind.asked, "compare": kind.compare} for name, kind in STARTERS.items()},
         "networks": [
             {
                 "name": network.name,

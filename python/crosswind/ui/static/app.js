@@ -94,7 +94,7 @@ async function showRun(name) {
     each = Math.max(1, run.planned / Math.max(1, cells.size));
     bar.max = run.planned;
     bar.value = run.done;
-    const left = run.left_s === null ? "" : `, about ${seconds(run.left_s)} left`;
+    const left = run.left === null ? "" : `, about ${run.left} left`;
     line.textContent = `${run.status}: ${run.done} of ${run.planned} repetitions${left}; ${run.size}; started ${run.started} UTC`;
     const running = run.status === "running";
     stop.disabled = !running;
@@ -165,13 +165,6 @@ function fill(cell, each) {
   cell.place.textContent = cell.bad ? `${cell.done} (${cell.bad} bad)` : String(cell.done);
   cell.place.dataset.share = cell.done >= each ? "all" : "some";
   if (cell.bad) cell.place.dataset.bad = "";
-}
-
-/** @param {number} left */
-function seconds(left) {
-  const whole = Math.round(left);
-  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s`
-    : `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
 }
 
 /** @param {string} builtin the built-in study to begin with */
