@@ -80,6 +80,8 @@ def test_the_study_is_commented_and_complete(crosswind: Crosswind) -> None:
          "less"),
         ("page", "0%,2%", "Does the mean page load time differ between loss 0% and loss 2%?", "different"),
         ("echo", "lan,wifi", "Does the mean round-trip time differ between 4g and lan or wifi?", "different"),
+        ("echo", "path.forward.lose=0,0 3", "Does the mean round-trip time differ between lose 0 and lose 0 3?",
+         "different"),
     ],
 )  # fmt: skip
 def test_what_is_compared_is_a_question(what: str, compare: str, asks: str, yes: str) -> None:

@@ -18,7 +18,7 @@ from crosswind.study.network_columns import values_of
 from crosswind.study.network_files import assignments
 from crosswind.study.networks import Network
 from crosswind.study.own_networks import names_file
-from crosswind.study.own_question import question_about, raw_levels
+from crosswind.study.own_question import levels_to_set, question_about
 from crosswind.study.precision import main_metric
 from crosswind.study.resolve import network_named
 from crosswind.study.starter_answers import STARTERS, Answers, Factor
@@ -81,7 +81,7 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
     if compare.levels and compare.key != "path.network":
         title += f": {' or '.join(compare.levels)}"
         section, _, key = compare.key.partition(".")
-        commented[section] = f"{key} = {write_value(raw_levels(compare.key, compare.levels))}"
+        commented[section] = f"{key} = {write_value(levels_to_set(compare.key, compare.levels))}"
     levels, metric = networks if compare.key == "path.network" else compare.levels, main_metric({"kind": answers.what})
     asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
     usual = kind.compare.split(",", maxsplit=1)[0]
@@ -90,7 +90,7 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
     values: dict[str, object] = {
         "title": title,
         "network": _one_or_all([_beside(file, name) for name in networks]),
-        "loss": _one_or_all(raw_levels("path.loss", answers.loss)) if answers.loss else None,
+        "loss": _one_or_all(levels_to_set("path.loss", answers.loss)) if answers.loss else None,
         "kind": answers.what,
         "transport": usual if compare.key != "workload.transport" else None,
         "size": format_size(size) if "size" in _settings_of(answers.what) and compare.key != "workload.size" else None,
