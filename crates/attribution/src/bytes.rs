@@ -32,6 +32,16 @@ pub struct Advance {
     pub send: usize,
 }
 
+/// What a receiver waited for.
+pub enum Awaited {
+    /// A byte that came later, and what brought it.
+    Came { byte: u64, send: usize },
+    /// A byte that never came: its first transmission, and its last by then.
+    Lost { byte: u64, first: usize, last: usize },
+    /// More than had been sent by then: what was sent next, if anything was.
+    Unsent(Option<usize>),
+}
+
 impl ByteStream {
     /// Bytes begin at `start`.
     pub fn begin(&mut self, start: u64) {
@@ -82,10 +92,19 @@ impl ByteStream {
         self.advances[..self.advances.partition_point(|it| it.at <= at)].last()
     }
 
-    /// The byte that the receiver lacked at `at`, and what brought it, if it came.
-    pub fn awaited(&self, at: Instant) -> (u64, Option<&Advance>) {
+    /// What the receiver waited for at `at`; `was_sent` tells of each transmission whether it was one by then.
+    pub fn awaited(&self, at: Instant, was_sent: impl Fn(usize) -> bool) -> Awaited {
         let next = self.advances.get(self.advances.partition_point(|it| it.at <= at));
-        (next.map_or(self.received, |it| it.missing), next)
+        let byte = next.map_or(self.received, |it| it.missing);
+        match (self.first_with(byte), next) {
+            (Some(first), Some(next)) if was_sent(first) => Awaited::Came { byte, send: next.send },
+            (Some(first), None) if was_sent(first) => Awaited::Lost {
+                byte,
+                first,
+                last: self.again(first).filter(|&it| was_sent(it)).last().unwrap_or(first),
+            },
+            (first, _) => Awaited::Unsent(first),
+        }
     }
 
     /// What made the receiver have all bytes up to `end`.

@@ -3,7 +3,7 @@
 //! Packets are found in the packet table by their last eight bytes. A datagram whose packets are not known is one of which nothing is
 //! said: where the way comes to it, time is unknown.
 
-use crate::bytes::ByteStream;
+use crate::bytes::{Awaited, ByteStream};
 use crate::links::Links;
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
@@ -186,12 +186,14 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// A message on a stream: from `start` to `end`, all of it, or from `start` to what had arrived in time.
+    /// A message on a stream: from `start` to `end`, or all of it.
     fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut Trail) {
         let Some(stream) = self.half.streams.get(&number) else { return };
+        if self.leg.timed {
+            return self.awaited(number, stream, trail);
+        }
         let (start, end) = match (start, end) {
-            (Some(_), None) => return self.awaited(stream, trail),
-            (None, None) => (0, stream.sent()),
+            (start, None) => (start.unwrap_or(0), stream.sent()),
             (start, Some(end)) => (start.unwrap_or_else(|| end.saturating_sub(self.leg.bytes)), end),
         };
         let Some(done) = stream.completion_of(end).filter(|done| done.at <= self.leg.received) else { return };
@@ -209,26 +211,44 @@ impl Walk<'_, '_> {
         self.follow(send, Some((stream, byte)), trail);
     }
 
-    /// A message of which what had arrived in time counts: back from the byte that its receiver waited for then.
-    fn awaited(&self, stream: &ByteStream, trail: &mut Trail) {
-        let received = self.leg.received;
-        let (byte, next) = stream.awaited(received);
-        let was_sent = |send: &usize| self.half.sends[*send].packet.entered < received;
-        if let Some(first) = stream.first_with(byte).filter(was_sent) {
-            if let Some(next) = next {
-                return self.follow(next.send, Some((stream, byte)), trail);
+    /// A message of which what had arrived in time counts: back from what its receiver waited for then.
+    fn awaited(&self, number: u64, stream: &ByteStream, trail: &mut Trail) {
+        let (half, received, place) = (self.half, self.leg.received, Place::sender(self.leg.side));
+        match stream.awaited(received, |send| half.sends[send].packet.entered < received) {
+            Awaited::Came { byte, send } => self.follow(send, Some((stream, byte)), trail),
+            Awaited::Lost { byte, first, last } => {
+                let packet = half.sends[last].packet;
+                trail.name(packet.entered, self.threshold(last), place, Some(packet), 0);
+                self.recovery(stream, last, byte, trail);
+                self.go_back(first, trail);
             }
-            // It never came: how that would have been found out is not known, once it was not sent again.
-            let last = stream.again(first).filter(was_sent).last().unwrap_or(first);
-            let packet = self.half.sends[last].packet;
-            trail.name(packet.entered, Part::Unknown, Place::sender(self.leg.side), Some(packet), 0);
-            self.recovery(stream, last, byte, trail);
-            return self.go_back(first, trail);
+            Awaited::Unsent(Some(next)) => self.go_back(next, trail),
+            Awaited::Unsent(None) => {
+                let Some(done) = stream.completion(received).filter(|done| done.at >= self.leg.written) else { return };
+                let Hosts { quic_stream_window, quic_connection_window, .. } = self.hosts;
+                let all = half.sends.last().map_or(0, |it| it.new);
+                let part = match () {
+                    () if stream.sent() >= half.limit(Some(number), received, quic_stream_window) => Part::StreamWindow,
+                    () if all >= half.limit(None, received, quic_connection_window) => Part::ConnectionWindow,
+                    // The congestion window and pacing look alike.
+                    () if half.is_in_flight(half.sends.len(), received) => Part::Unknown,
+                    () => Part::sender(self.leg.side),
+                };
+                trail.name(done.at, part, place, None, 0);
+                self.follow(done.send, Some((stream, done.missing)), trail);
+            }
         }
-        // Everything that had been sent had arrived.
-        let Some(done) = stream.completion(received).filter(|done| done.at >= self.leg.written) else { return };
-        trail.name(done.at, Part::sender(self.leg.side), Place::sender(self.leg.side), None, 0);
-        self.follow(done.send, Some((stream, done.missing)), trail);
+    }
+
+    /// How the loss of a datagram was going to be found out, by those that followed it and arrived.
+    fn threshold(&self, lost: usize) -> Part {
+        let half = self.half;
+        let behind = half.between(lost + 1, self.leg.received).filter(|&it| half.sends[it].arrived.is_some());
+        match half.number(lost).zip(behind.filter_map(|it| half.number(it)).max()) {
+            Some((lost, last)) if last >= lost + u64::from(self.hosts.quic_packet_threshold) => Part::PacketThreshold,
+            Some(_) => Part::TimeThreshold,
+            None => Part::Unknown,
+        }
     }
 
     /// A message that is a datagram.
@@ -386,7 +406,7 @@ impl Walk<'_, '_> {
             }
             let previous = send.checked_sub(1).filter(|&it| half.sends[it].packet.entered >= trail.beginning());
             let before = previous.map_or(trail.beginning(), |it| half.sends[it].packet.entered);
-            let is_busy = half.is_in_flight(send);
+            let is_busy = half.is_in_flight(send, at);
             let part = if self.is_prompt(at, before) || !is_busy { Part::sender(side) } else { Part::Pacing };
             trail.name(before, part, Place::sender(side), Some(sent.packet), 0);
             send = previous?;
@@ -572,9 +592,8 @@ impl<'a> Half<'a> {
         &self.acks[self.acks.partition_point(|ack| ack.at <= from).min(until)..until]
     }
 
-    /// Whether something had been sent when a datagram was that nothing had overtaken yet.
-    fn is_in_flight(&self, send: usize) -> bool {
-        let at = self.sends[send].packet.entered;
+    /// Whether at `at` something had been sent before a datagram that nothing had overtaken yet.
+    fn is_in_flight(&self, send: usize, at: Instant) -> bool {
         let until = self.acks.partition_point(|ack| ack.at <= at);
         let largest = self.acks[..until].last().map(|ack| ack.largest);
         let previous = (0..send).rev().find_map(|it| self.number(it));

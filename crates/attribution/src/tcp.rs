@@ -1,5 +1,6 @@
 //! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
 
+use crate::bytes::Awaited;
 use crate::http::{Http, Opened};
 use crate::links::Links;
 use crate::tcp_half::{Half, Segment};
@@ -128,8 +129,10 @@ impl<'a> Connection<'a> {
             return;
         }
         trail.name(done.at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
-        // Where they are not known, bytes that were sent before the message was handed over are another's.
-        let is_before = |send: usize| half.sends[send].packet.entered < leg.written;
+        // Where they are not known, bytes that were sent before the message was handed over are another's; but where there is no
+        // other, what was sent right before is what it waits for, as the end of a handshake.
+        let nearest = if leg.alone { self.hosts.promptness } else { Duration::ZERO };
+        let is_before = |send: usize| leg.written.saturating_since(half.sends[send].packet.entered) > nearest;
         let is_others = match &own {
             Some(own) => !own.iter().any(|own| own.contains(&byte)),
             None => half.bytes.first_with(byte).is_some_and(is_before),
@@ -148,31 +151,45 @@ impl<'a> Connection<'a> {
         self.follow(half, leg, send, byte, links, trail);
     }
 
-    /// A message of which what had arrived in time counts: back from the byte that its receiver waited for then.
+    /// A message of which what had arrived in time counts: back from what its receiver waited for then.
     fn awaited(&self, half: &Half<'a>, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let (byte, next) = half.bytes.awaited(leg.received);
-        let was_sent = |send: &usize| half.sends[*send].packet.entered < leg.received;
-        if let Some(first) = half.bytes.first_with(byte).filter(was_sent) {
-            if let Some(next) = next {
-                return self.follow(half, leg, next.send, byte, links, trail);
+        let (received, place) = (leg.received, Place::sender(leg.side));
+        let was_sent = |send: usize| half.sends[send].packet.entered < received;
+        match half.bytes.awaited(received, was_sent) {
+            Awaited::Came { byte, send } => self.follow(half, leg, send, byte, links, trail),
+            Awaited::Lost { byte, first, last } => {
+                // Acknowledgements of what followed were going to tell.
+                let mut behind = (last + 1..half.sends.len()).take_while(|&it| was_sent(it));
+                let is_told = behind.any(|it| half.sends[it].arrived().is_some());
+                let (packet, part) =
+                    (half.sends[last].packet, if is_told { Part::FastRecovery } else { Part::Unknown });
+                trail.name(packet.entered, part, place, Some(packet), 0);
+                self.recovery(half, last, byte, trail);
+                self.go_back(half, leg, first, links, trail);
             }
-            // The byte never arrived. After its last transmission, nothing tells how its loss would have been detected.
-            let last = half.bytes.again(first).filter(was_sent).last().unwrap_or(first);
-            let packet = half.sends[last].packet;
-            trail.name(packet.entered, Part::Unknown, Place::sender(leg.side), Some(packet), 0);
-            self.recovery(half, last, byte, trail);
-            return self.go_back(half, leg, first, links, trail);
+            Awaited::Unsent(Some(next)) => self.go_back(half, leg, next, links, trail),
+            Awaited::Unsent(None) => {
+                let Some(done) = half.bytes.completion(received).filter(|done| done.at >= leg.written) else { return };
+                trail.name(done.at, self.held(half, leg), place, None, 0);
+                self.follow(half, leg, done.send, done.missing, links, trail);
+            }
         }
-        // Everything that had been sent had arrived: what the next byte waited for is why there was no more.
-        if let Some(first) = half.bytes.first_with(byte) {
-            return self.go_back(half, leg, first, links, trail);
+    }
+
+    /// What kept a sender that always has more to send from sending it at the end of a leg.
+    fn held(&self, half: &Half<'a>, leg: Leg) -> Part {
+        let (sent, last) = (half.bytes.sent(), half.acks_until(leg.received).last());
+        let (acknowledged, edge) = last.map_or((0, u64::MAX), |ack| (ack.acknowledged, ack.edge));
+        let is_in_flight = acknowledged < sent;
+        if sent + half.largest_segment > edge && half.begun {
+            return if is_in_flight { Part::ReceiveWindow } else { Part::ZeroWindow };
         }
-        let Some(done) = half.bytes.completion(leg.received).filter(|done| done.at >= leg.written) else { return };
-        // While acknowledgements were under way, nothing tells whether its window or its program held it back.
-        let acknowledged = half.acks_until(leg.received).last().map_or(0, |ack| ack.acknowledged);
-        let part = if acknowledged < half.bytes.sent() { Part::Unknown } else { Part::sender(leg.side) };
-        trail.name(done.at, part, Place::sender(leg.side), None, 0);
-        self.follow(half, leg, done.send, done.missing, links, trail);
+        match () {
+            () if !is_in_flight => Part::sender(leg.side),
+            // What else there is that lets nothing be sent looks alike.
+            () if !half.begun || self.hosts.pacing || self.hosts.send_buffer.is_some() => Part::Unknown,
+            () => Part::CongestionWindow,
+        }
     }
 
     /// Goes back from the arrival of the segment `send`, which brought `byte`.
@@ -381,12 +398,15 @@ impl<'a> Connection<'a> {
         }
         let sent = &half.sends[send];
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
-        let (acknowledged, edge) = before.map_or((0, u64::MAX), |it| (it.acknowledged, it.edge));
-        if sent.end > edge {
-            // Nothing new had arrived: the receiver's program had read.
-            let has_read = half.acks[ack].acknowledged == acknowledged;
-            return if has_read { Part::ZeroWindow } else { Part::ReceiveWindow };
+        if let Some(before) = before.filter(|it| sent.end > it.edge) {
+            // Where nothing had arrived since, the receiver's program had read, and not at once.
+            let opened = half.acks[ack].packet.entered;
+            let arrived = half.last_arrival(opened).map(|it| it.0);
+            let has_news = arrived
+                .is_some_and(|at| at > before.packet.entered || opened.saturating_since(at) <= self.hosts.promptness);
+            return if has_news { Part::ReceiveWindow } else { Part::ZeroWindow };
         }
+        let acknowledged = before.map_or(0, |it| it.acknowledged);
         let in_flight = sent.start.saturating_sub(acknowledged);
         let written = half.in_flight_as_written(send, self.hosts.promptness);
         if self.hosts.send_buffer.zip(written).is_some_and(|(bytes, written)| written >= bytes) {

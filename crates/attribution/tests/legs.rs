@@ -86,21 +86,30 @@ impl Wire {
         self.add(Side::Reverse, 1000, true, Headers { flags: 2 | TCP_ACK, acknowledgement: 1, ..syn });
     }
 
-    /// What a message to the server is made of: parts with microseconds, and how often a timer had expired.
-    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
-        let leg = Leg {
-            side: Side::Forward,
-            client_port: PORT,
-            written: at(written),
-            received: at(received),
-            bytes,
-            position: None,
-            alone,
-            timed: false,
-        };
+    /// What a leg is made of: parts with microseconds, and how often a timer had expired.
+    fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
         let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
-        assert_is_whole(&pieces, at(written), at(received));
+        assert_is_whole(&pieces, leg.written, leg.received);
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
+    }
+
+    /// The same of a message to the server.
+    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
+        self.pieces(Leg { alone, ..leg(written, received, bytes) })
+    }
+}
+
+/// A message to the server.
+fn leg(written: u64, received: u64, bytes: u64) -> Leg {
+    Leg {
+        side: Side::Forward,
+        client_port: PORT,
+        written: at(written),
+        received: at(received),
+        bytes,
+        position: None,
+        alone: true,
+        timed: false,
     }
 }
 
@@ -158,19 +167,16 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     wire.syns();
     wire.data(10_000, 0, 100, true);
     wire.data(15_000, 100, 100, true);
-    let leg = |received, position| {
-        let (side, client_port, written, alone) = (Side::Forward, PORT, at(10_000), false);
-        let leg = Leg { side, client_port, written, received: at(received), bytes: 90, position, alone, timed: false };
-        let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
-        assert_is_whole(&pieces, at(10_000), at(received));
-        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()
-    };
+    let of = |received, position| wire.pieces(Leg { position, alone: false, ..leg(10_000, received, 90) });
     // The server reads the first when the second has arrived as well.
     let first = Some(Position::Bytes { start: 0, end: 100 });
-    assert_eq!(leg(18_000, first), [(Part::PropagationForward, 1000), (Part::ServerHost, 7000)]);
-    assert_eq!(leg(18_000, None)[1..], [(Part::PropagationForward, 1000), (Part::ServerHost, 2000)]);
+    assert_eq!(of(18_000, first), [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 7000, 0)]);
+    assert_eq!(of(18_000, None)[1..], [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 2000, 0)]);
+    // What is another's beside others may be what one that is alone waits for: the end of a handshake.
+    let waits = |alone| wire.pieces(Leg { alone, ..leg(10_001, 11_000, 90) })[0].0;
+    assert_eq!([false, true].map(waits), [Part::Unknown, Part::PropagationForward]);
     // Bytes that were never sent.
-    assert_eq!(leg(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(Part::Unknown, 1000)]);
+    assert_eq!(of(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(Part::Unknown, 1000, 0)]);
 }
 
 #[test]
@@ -206,6 +212,52 @@ fn a_window_holds_back_what_does_not_fit_it() {
 }
 
 #[test]
+fn a_window_waits_for_its_program_where_nothing_had_arrived_since() {
+    for (news, part) in [(true, Part::ReceiveWindow), (false, Part::ZeroWindow)] {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.packets[1].headers.window = 3000;
+        wire.data(10_000, 0, 1000, false); // another's
+        wire.data(10_001, 1000, 2000, news);
+        wire.ack(11_001, 0, 4000, true);
+        wire.data(12_001, 3000, 1000, true); // its own
+        wire.data(12_002, 0, 3000, true);
+        let expected = [(part, 501, 0), (part, 1000, 0), (Part::PropagationForward, 1000, 0), (Part::HeadOfLine, 1, 0)];
+        let position = Some(Position::Bytes { start: 3000, end: 4000 });
+        assert_eq!(wire.pieces(Leg { position, ..leg(10_500, 13_002, 1000) }), expected);
+    }
+}
+
+#[test]
+fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
+    let until = |wire: &Wire, received| wire.pieces(Leg { timed: true, ..leg(10_000, received, 100) });
+    let begins = (Part::ClientHost, 1, 0);
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, true);
+    wire.data(10_001, 1000, 1000, false);
+    // Nothing behind it tells that it was lost.
+    assert_eq!(until(&wire, 11_500), [begins, (Part::Unknown, 1499, 0)]);
+    wire.data(10_002, 2000, 1000, true);
+    assert_eq!(until(&wire, 11_500), [begins, (Part::FastRecovery, 1499, 0)]);
+    wire.ack(11_002, 1000, 60_000, true);
+    wire.data(12_002, 1000, 1000, true);
+    let recovered = [begins, (Part::FastRecovery, 2001, 0)];
+    assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 498, 0)]].concat());
+    // All that was sent is there, and its acknowledgement is not.
+    let arrived = [&recovered[..], &[(Part::PropagationForward, 1000, 0)]].concat();
+    let then = |wire: &Wire, received, part, us| {
+        assert_eq!(until(wire, received), [&arrived[..], &[(part, us, 0)]].concat());
+    };
+    then(&wire, 13_500, Part::CongestionWindow, 498);
+    wire.ack(13_002, 3000, 0, false);
+    then(&wire, 14_500, Part::ClientHost, 1498);
+    (wire.packets[1].headers.window, wire.packets[5].headers.window) = (3000, 2000);
+    then(&wire, 13_500, Part::ReceiveWindow, 498);
+    then(&wire, 14_500, Part::ZeroWindow, 1498);
+}
+
+#[test]
 fn what_no_packet_tells_is_unknown() {
     let mut wire = Wire::default();
     assert_eq!(wire.forward(10_000, 43_000, 60, true), [(Part::Unknown, 33_000, 0)]);
@@ -222,17 +274,7 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
         wire.packets[2].headers.flags |= flags;
         wire.ack(11_000, 1000, 60_000, false);
         wire.data(12_000, 1000, 1000, true);
-        let leg = Leg {
-            side: Side::Forward,
-            client_port: PORT,
-            written: at(10_000),
-            received: at(13_000),
-            bytes: 2000,
-            position: None,
-            alone: true,
-            timed: false,
-        };
-        let hosts = Hosts { send_buffer, ..HOSTS };
+        let (hosts, leg) = (Hosts { send_buffer, ..HOSTS }, leg(10_000, 13_000, 2000));
         Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg)[0].part
     };
     assert_eq!(held(TCP_PSH, Some(1000)), Part::SendBuffer);
@@ -278,23 +320,10 @@ fn while_the_link_carries_the_messages_own_bytes_that_is_what_it_takes() {
     };
     let own = |index, begins| packet(index, PORT, begins);
     let packets = [packet(0, 9, 10_000), own(1, 10_800), own(2, 11_600), packet(3, 9, 12_400), own(4, 13_200)];
-    let leg = |bytes| Leg {
-        side: Side::Forward,
-        client_port: PORT,
-        written: at(10_000),
-        received: at(15_000),
-        bytes,
-        position: None,
-        alone: true,
-        timed: false,
-    };
-    let pieces = Attribution::new(&packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg(2900));
-    assert_is_whole(&pieces, at(10_000), at(15_000));
-    let parts: Vec<_> = pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect();
-    let (link, queue) = (Part::SerialisationForward, Part::QueueingForward);
-    let expected =
-        [(queue, 800), (link, 800), (link, 800), (queue, 800), (link, 800), (Part::PropagationForward, 1000)];
-    assert_eq!(parts, expected);
+    let (link, queue) = ((Part::SerialisationForward, 800, 0), (Part::QueueingForward, 800, 0));
+    let expected = [queue, link, link, queue, link, (Part::PropagationForward, 1000, 0)];
+    let wire = Wire { packets: packets.to_vec() };
+    assert_eq!(wire.forward(10_000, 15_000, 2900, true), expected);
 }
 
 #[test]
@@ -349,16 +378,8 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
             (3000, 0, 15, 0, HttpFrame::InitialWindow(1000)),
             (11_000, 15, 28, stream, HttpFrame::WindowUpdate(more)),
         ]);
-        let leg = Leg {
-            side: Side::Forward,
-            client_port: PORT,
-            written: at(10_000),
-            received: at(13_000),
-            bytes: 1500,
-            position: Some(Position::Stream { stream: 1, start: None, end: None }),
-            alone: false,
-            timed: false,
-        };
+        let position = Some(Position::Stream { stream: 1, start: None, end: None });
+        let leg = Leg { position, alone: false, ..leg(10_000, 13_000, 1500) };
         let pieces = Attribution::new(&wire.packets, &<[QuicLog; 2]>::default(), &[client, server], HOSTS).leg(leg);
         assert_is_whole(&pieces, at(10_000), at(13_000));
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect::<Vec<_>>()

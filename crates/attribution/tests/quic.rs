@@ -222,26 +222,31 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
             written: at(10_000),
             received: at(received),
             bytes: 100,
-            position: Some(Position::Stream { stream: 0, start: Some(0), end: None }),
+            position: Some(Position::Stream { stream: 0, start: None, end: None }),
             alone: true,
-            timed: false,
+            timed: true,
         })
     };
     let mut wire = Wire::new();
     wire.client(10_000, true, &stream(0, 0, 100));
     wire.client(10_001, false, &stream(0, 100, 100));
-    for number in 2..5 {
+    // What follows says how the loss will be found out.
+    for (number, part) in [(2, Part::Unknown), (3, Part::TimeThreshold), (4, Part::TimeThreshold)] {
+        assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (part, 1499, 0)]);
         wire.client(10_000 + number, true, &stream(0, 100 * number as u16, 100));
     }
-    // Nothing says how the loss would have been found out.
-    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::Unknown, 1499, 0)]);
+    assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
     wire.server(11_004, &ack(4));
     wire.client(12_004, true, &stream(0, 100, 100));
     assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
     let recovered = [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 2003, 0)];
     assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 496, 0)]].concat());
-    // All that was sent is there.
-    assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (Part::ClientHost, 996, 0)]].concat());
+    // All that was sent is there, and while it is not acknowledged a window or the pace may be what holds more back.
+    assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (Part::Unknown, 996, 0)]].concat());
+    wire.server(13_004, &ack(5));
+    assert_eq!(until(&wire, 15_000), [&recovered[..], &[FLIGHT, (Part::ClientHost, 1996, 0)]].concat());
+    wire.client(14_004, true, &stream(0, 500, 500));
+    assert_eq!(until(&wire, 16_000).last(), Some(&(Part::StreamWindow, 996, 0)));
 }
 
 #[test]
@@ -301,7 +306,7 @@ proptest! {
                 .prop_map(|(stream, end, start)| Some(Position::Stream { stream, start, end })),
             (0_u64..5).prop_map(|number| Some(Position::Datagram(number))),
         ],
-        alone: bool,
+        alone: bool, timed: bool,
     ) {
         packets.sort_by_key(|it| it.0);
         let mut wire = Wire::new();
@@ -310,6 +315,6 @@ proptest! {
         }
         let side = if forward { Side::Forward } else { Side::Reverse };
         let (written, received) = (at(written), at(written + took));
-        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone, timed: false });
+        wire.pieces(Leg { side, client_port: PORT, written, received, bytes, position, alone, timed });
     }
 }

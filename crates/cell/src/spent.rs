@@ -214,8 +214,7 @@ fn pieces(
             written,
             received,
             bytes,
-            position: sample.positions[side as usize]
-                .map(|it| if traffic.timed == Some(side) { up_to_now(it) } else { it }),
+            position: sample.positions[side as usize],
             alone: traffic.alone,
             timed: traffic.timed == Some(side),
         }),
@@ -250,14 +249,6 @@ fn pieces(
         _ => trail.extend(attribution.exchange(sample.client_port, began, ended)),
     }
     Some(trail)
-}
-
-/// A position whose end is what had been received in time, instead of what was sent.
-const fn up_to_now(position: Position) -> Position {
-    match position {
-        Position::Stream { stream, .. } => Position::Stream { stream, start: Some(0), end: None },
-        other => other,
-    }
 }
 
 /// The pieces of a page: back from the object that was there last to the one that its request waited for, and so on to the document and

@@ -16,8 +16,7 @@ pub enum Position {
         stream: u64,
         /// How many bytes the stream had before the message; none where only the size of the message is known.
         start: Option<u64>,
-        /// How many bytes the stream has up to the end of the message. Without one the message is the whole stream; with a start but no
-        /// end it is what had arrived in time.
+        /// How many bytes the stream has up to the end of the message; without one it is all that follows its start.
         end: Option<u64>,
     },
     /// A datagram of QUIC: how many this end has sent before it.
