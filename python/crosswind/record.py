@@ -157,6 +157,18 @@ class CellRun:
 
 
 @dataclass(frozen=True)
+class RunPart:
+    """Some repetitions of a run, one below the other.
+
+    Attributes: texts: `cell`, `repetition`, and what each was as JSON, `result`. samples: `cell`, `repetition`, and the
+        columns of SAMPLE_SCHEMA.
+    """
+
+    texts: pl.DataFrame
+    samples: pl.DataFrame
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """A whole run: the study as written, every repetition that was executed, and where it came from.
 
@@ -189,3 +201,22 @@ class RunRecord:
     compare_by: tuple[str, ...] = ("median",)
     damaged: list[Damage] = field(default_factory=list)
     keeps_parts: bool = True
+
+
+@dataclass(frozen=True)
+class LargeRun:
+    """A run of more repetitions than are looked at one by one.
+
+    Attributes:
+        record: the run, with the repetitions of those cells alone that something is asked about.
+        cells: what each cell of the plan is: a repetition without a result. planned: how many repetitions it holds.
+        seeds: `cell`, `repetition` and `seed` of each. parts: all repetitions, to be read once. damaged: what is left
+        out, complete when the parts were read.
+    """
+
+    record: RunRecord
+    cells: Sequence[CellRun]
+    planned: int
+    seeds: pl.DataFrame
+    parts: Iterable[RunPart]
+    damaged: list[Damage]

@@ -1,13 +1,17 @@
 """From a run to what people read: its analysis, and its report."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from crosswind import analysis, report
 from crosswind.analysis import CellData
+from crosswind.analysis.overview import Overview
 from crosswind.analysis.result import Result
+from crosswind.errors import UsageError
 from crosswind.findings import pipeline
+from crosswind.findings.large import analyse_large, asked_cells
 from crosswind.record import RunRecord
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
@@ -31,32 +35,80 @@ def write_html(run: StoredRun, path: Path | str | None = None) -> Path:
     return write_page(run, analysed(run), None if path is None else Path(path))
 
 
+MOST_CELLS = 1000
+MOST_REPETITIONS = 50_000
+"""Of a run that is analysed in depth as a whole. A larger one has an overview of its cells."""
+
+
 @dataclass(frozen=True)
 class Analysed:
-    """A run with its analysis. Attributes: data: the samples of its cells, which charts draw."""
+    """A run with its analysis.
+
+    Attributes: data: the samples of its cells, which charts draw. overview: of a large run, whose record and data are
+        those of the cells that something is asked about.
+    """
 
     record: RunRecord
     data: Sequence[CellData]
     result: Result
+    overview: Overview | None = None
 
 
-def analysed(run: StoredRun, fail_if: Sequence[str] = ()) -> Analysed:
+def is_large(run: StoredRun) -> bool:
+    """Whether a run has more than is analysed in depth as a whole. Raises: StoreError."""
+    return run.planned > MOST_CELLS and (len(run.cells) > MOST_CELLS or run.planned > MOST_REPETITIONS)
+
+
+def analysed(
+    run: StoredRun, fail_if: Sequence[str] = (), *, cells: Collection[int] = (), everything: bool = False
+) -> Analysed:
     """The run's record, and its analysis.
 
-    Args: fail_if: thresholds beside those of its study. Raises: StoreError; StudyError for a threshold of no meaning.
+    Args: fail_if: thresholds beside those of its study. cells: only these, in depth; none: all. everything: all cells
+        in depth, of a large run too.
+    Raises: StoreError; StudyError for a threshold of no meaning; UsageError for a cell that the run does not have.
     """
-    record = run.measured()
-    if fail_if:
-        study = Study.from_canonical(record.study).with_thresholds(fail_if)
-        cells = tuple(study.cells())
-        thresholds = [threshold.as_dict(cells) for threshold in study.findings["threshold"]]
-        record = replace(record, asked={**record.asked, "threshold": thresholds})
+    asked = _asked(run, fail_if)
+    if cells:
+        record = _of_some_cells(run, cells)
+    elif not everything and is_large(run):
+        large = run.large(asked_cells(asked))
+        record = replace(large.record, asked=asked)
+        data = analysis.collect(record)
+        result, overview = analyse_large(replace(large, record=record), data=data)
+        if not result.cells:
+            run.measured(())  # It says why there are none.
+        return Analysed(record, data, result, overview)
+    else:
+        record = replace(run.measured(), asked=asked)
     data = analysis.collect(record)
     return Analysed(record, data, pipeline.analyse(record, data=data))
 
 
+def _asked(run: StoredRun, fail_if: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """What the study asks, with thresholds beside its own. Raises: StudyError."""
+    asked: Mapping[str, Sequence[Mapping[str, Any]]] = run.manifest.presentation["asked"]
+    if not fail_if:
+        return asked
+    study = Study.from_canonical(run.manifest.study).with_thresholds(fail_if)
+    cells = tuple(study.cells())
+    return {**asked, "threshold": [threshold.as_dict(cells) for threshold in study.findings["threshold"]]}
+
+
+def _of_some_cells(run: StoredRun, cells: Collection[int]) -> RunRecord:
+    """The run as if it had these cells alone. What is asked is asked of all of it."""
+    if absent := sorted(set(cells) - set(run.cells)):
+        hint = "`crosswind show STUDY` counts the cells, from 0"
+        raise UsageError(f"the run has no cell {', '.join(map(str, absent))}", hint=hint)
+    record = run.measured(frozenset(cells))
+    return replace(record, asked={}, precision=None, limits=[])
+
+
 def write_page(run: StoredRun, made: Analysed, path: Path | None = None) -> Path:
-    """As `write_html`, of a run that is analysed already."""
+    """As `write_html`, of a run that is analysed already. Of a large one, a page of its cells is written beside it."""
     page = path or run.directory / REPORT
-    report.write_html(made.record, made.result, page, data=made.data)
+    if made.overview is None:
+        report.write_html(made.record, made.result, page, data=made.data)
+    else:
+        report.write_overview(made.record, made.result, made.overview, page)
     return page

@@ -32,6 +32,7 @@ class WarningKind(Enum):
     MACHINES = "machines", "a cell on the machine's clock is the machine's: run the study on one, or in virtual time"
     DRIFT = "drift", "more repetitions, or virtual time, in which nothing drifts"
     LAG = "lag", "more repetitions: those that are alike are worth fewer than they are"
+    OVERVIEW = "overview", "`crosswind report RUN --cell N` shows a cell in depth, `--all` every one, which takes long"
     EXCHANGES_FAILED = "exchanges_failed", None
     PROGRAM_FAILED = "program_failed", None
     PROGRAM_REPORT = "program_report", None

@@ -18,10 +18,14 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
     for run in runs:
         for cause in _causes(run):
             causes.setdefault(cause, []).append(run.repetition + 1)
-    reasons = [f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()]
-    if not reasons and all(_fruitless(run) for run in runs):
-        reasons.append(_fruitless_text(runs))
-    return "; ".join(reasons) or None
+    if not causes and all(_fruitless(run) for run in runs):
+        return _fruitless_text(runs)
+    return causes_text(causes)
+
+
+def causes_text(causes: Mapping[str, Sequence[int]]) -> str | None:
+    """Why a cell is not valid, by the repetitions that each cause befell; None where there is none."""
+    return "; ".join(f"{repetitions_text(numbers)}{cause}" for cause, numbers in causes.items()) or None
 
 
 def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
@@ -125,7 +129,7 @@ def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
     if len(fruitless) == len(runs):
         return []
     if fruitless:
-        numbers = _repetitions([run.repetition + 1 for run in fruitless])
+        numbers = repetitions_text([run.repetition + 1 for run in fruitless])
         return [WarningKind.EXCHANGES_FAILED.warning(f"{numbers}: {_fruitless_text(fruitless)}")]
     exchanges = sum(run.samples.height for run in runs)
     failed = sum(int((run.samples["outcome"] != "ok").sum()) for run in runs)
@@ -170,7 +174,7 @@ def _failures(run: CellRun) -> Sequence[OutcomeCount]:
     return [OutcomeCount(outcome=outcome, count=count, first_error=None) for outcome, count in counts.items()]
 
 
-def _repetitions(numbers: Sequence[int]) -> str:
+def repetitions_text(numbers: Sequence[int]) -> str:
     """Numbers as words: "repetition 3", "repetitions 1, 2 and 5", "repetitions 1 to 5"."""
     if len(numbers) == 1:
         return f"repetition {numbers[0]}"

@@ -22,8 +22,21 @@ FILE may be `-` (standard output), a link, a pipe or a device.
 
 @click.command(epilog=_EPILOG)
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.option(
+    "--cell",
+    "cells",
+    type=click.IntRange(0),
+    multiple=True,
+    metavar="N",
+    help="Report cell N alone, as `crosswind show` counts them; repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
-@click.option("--all", "everything", is_flag=True, help="Print every table, then the summary.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Print every table, then the summary; of a large run estimate every cell in depth.",
+)
 @click.option("--csv", type=_FILE, metavar="FILE", help="Write every estimate as CSV.")
 @click.option("--parquet", type=_FILE, metavar="FILE", help="Write every estimate as Parquet.")
 @click.option(
@@ -42,6 +55,7 @@ FILE may be `-` (standard output), a link, a pipe or a device.
 def command(
     *,
     run: Path | None,
+    cells: tuple[int, ...],
     as_json: bool,
     everything: bool,
     csv: Path | None,
@@ -56,9 +70,13 @@ def command(
 ) -> int:
     """Show or export the results of RUN, or of the latest run.
 
+    Of a run of more than 1,000 cells or 50,000 repetitions it is an overview: what the study asks is answered in depth,
+    of all else there are means and medians, and --html writes a page of all cells beside FILE.
+
     Exit status: 0 when every cell is valid and no file is damaged, 1 otherwise; 3 when a threshold fails, 4 with
     --require-answer: a threshold is inconclusive.
     """
+    _check(cells, judged=bool(fail_if or junit))
     files = [file for file in (csv, parquet, samples, html, page_data, junit) if file]
     printed = [file for file in files if file == Path("-")]
     if len(printed) + as_json > 1:
@@ -69,16 +87,11 @@ def command(
     from crosswind.store.run import load
 
     loaded = load(run or latest_run())
-    made = results.analysed(loaded, fail_if)
+    made = results.analysed(loaded, fail_if, cells=cells, everything=everything)
     record, result = made.record, made.result
     if as_json or files:
         warn_of_damage(record)
-    if csv:
-        report.write_csv(result, csv)
-    if parquet:
-        report.write_parquet(report.estimates_frame(result), parquet)
-    if samples:
-        report.write_parquet(report.samples_frame(record), samples)
+    _write_tables(made, csv, parquet, samples)
     if html or page_data:
         _write_pages(loaded, made, html, page_data)
     if junit:
@@ -101,6 +114,31 @@ def command(
     return status_of(verdicts, require_answer=require_answer, valid=result.valid)
 
 
+def _check(cells: tuple[int, ...], *, judged: bool) -> None:
+    """Raises: UsageError where the whole run is to be judged by some of its cells."""
+    if cells and judged:
+        raise UsageError(
+            "--cell with what is judged of the whole run", hint="leave out --cell, or --fail-if and --junit"
+        )
+
+
+def _write_tables(made: "Analysed", csv: Path | None, parquet: Path | None, samples: Path | None) -> None:
+    """Estimates and samples as files. Raises: DiskError; UsageError for the samples of a large run."""
+    from crosswind import report
+
+    if samples and made.overview is not None:
+        raise UsageError(
+            "--samples of so large a run takes --cell or --all",
+            hint="or read its partitions in place: RUN/partitions/*/samples.parquet",
+        )
+    if csv:
+        report.write_csv(made.result, csv)
+    if parquet:
+        report.write_parquet(report.estimates_frame(made.result), parquet)
+    if samples:
+        report.write_parquet(report.samples_frame(made.record), samples)
+
+
 def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Path | None) -> None:
     """The report as a page, and as data. Raises: DiskError."""
     from crosswind import report, results
@@ -108,4 +146,9 @@ def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Pa
     if html:
         results.write_page(run, made, html)
     if data:
-        report.write_text(data, report.page_of(made.record, made.result, data=made.data).to_json() + "\n")
+        page = (
+            report.page_of(made.record, made.result, data=made.data)
+            if made.overview is None
+            else report.overview_page_of(made.result)
+        )
+        report.write_text(data, page.to_json() + "\n")

@@ -6,7 +6,7 @@
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
@@ -41,7 +41,7 @@ from crosswind.findings.registry import judgings
 from crosswind.findings.result import result_model
 from crosswind.record import RunRecord
 from crosswind.stats import share_interval
-from crosswind.warning import WarningKind
+from crosswind.warning import ResultWarning, WarningKind
 
 
 def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level: float = 0.95) -> Result:
@@ -59,14 +59,8 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     if not complete:
         text = f"the run is incomplete: {executed} of {record.planned} repetitions were executed"
         warnings.append(WarningKind.INCOMPLETE.warning(text))
-    machines = sorted({run.machine or "this machine" for run in record.cells if run.clock == "real"})
-    if len(machines) > 1:
-        text = f"cells on the machine's clock were measured on {len(machines)} machines: {', '.join(machines)}"
-        warnings.append(WarningKind.MACHINES.warning(text))
-    by_kind: dict[str, Sequence[ResultModel]] = {}
-    for judging in judgings():
-        by_kind[judging.kind] = judging.make(Context(record, data, cells, level, by_kind))
-    findings: dict[str, Any] = {judging.field: by_kind[judging.kind] for judging in judgings()}
+    warnings += machine_warnings(run.machine for run in record.cells if run.clock == "real")
+    findings: dict[str, Any] = findings_of(record, data, cells, level)
     programs = (program_of(cell.cell, cell.runs) for cell in data)
     return result_model()(
         study=record.name,
@@ -79,7 +73,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         conditions=conditions_of(record, data),
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
-        spent=spent_differences(data, _asked(by_kind), level=level),
+        spent=spent_differences(data, compared_by_questions(findings), level=level),
         round_trips=round_trips(data, level=level),
         flows=flows_of(data, level=level),
         model_errors=model_errors(cells, data),
@@ -93,7 +87,26 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     )
 
 
-def _asked(findings: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
+def machine_warnings(machines: Iterable[str | None]) -> list[ResultWarning]:
+    """That cells on the machine's clock ran on several machines. Args: machines: None for the run's own."""
+    names = sorted({machine or "this machine" for machine in machines})
+    if len(names) < 2:
+        return []
+    text = f"cells on the machine's clock were measured on {len(names)} machines: {', '.join(names)}"
+    return [WarningKind.MACHINES.warning(text)]
+
+
+def findings_of(
+    record: RunRecord, data: Sequence[CellData], cells: Sequence[CellResult], level: float
+) -> dict[str, Sequence[ResultModel]]:
+    """What a run has of each kind of finding, by its field of the result."""
+    by_kind: dict[str, Sequence[ResultModel]] = {}
+    for judging in judgings():
+        by_kind[judging.kind] = judging.make(Context(record, data, cells, level, by_kind))
+    return {judging.field: by_kind[judging.kind] for judging in judgings()}
+
+
+def compared_by_questions(findings: Mapping[str, Sequence[ResultModel]]) -> Iterator[tuple[str, int, int]]:
     """Factor, reference and other of every pair of cells that questions compare."""
     for answer in (finding for kind in findings.values() for finding in kind if isinstance(finding, Answer)):
         for case in answer.cases:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from crosswind.report.files import write_text
     from crosswind.report.junit import write_junit
+    from crosswind.report.overview_page import overview_page_of, write_overview
     from crosswind.report.run_page import page_of, write_html
     from crosswind.report.text.fastest import last_lines
     from crosswind.report.text.terminal import print_result
@@ -28,6 +29,7 @@ __all__ = [
     "comparisons_frame",
     "estimates_frame",
     "last_lines",
+    "overview_page_of",
     "page_of",
     "print_result",
     "samples_frame",
@@ -36,6 +38,7 @@ __all__ = [
     "write_html",
     "write_json",
     "write_junit",
+    "write_overview",
     "write_parquet",
     "write_text",
 ]
@@ -44,6 +47,8 @@ _MODULES = dict.fromkeys(__all__, "export") | {
     "last_lines": "text.fastest",
     "print_result": "text.terminal",
     "write_junit": "junit",
+    "overview_page_of": "overview_page",
+    "write_overview": "overview_page",
     "page_of": "run_page",
     "write_html": "run_page",
     "write_text": "files",

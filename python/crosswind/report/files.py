@@ -31,7 +31,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         BrokenPipeError when nobody reads standard output any more.
     """
     try:
-        with _copied_to(path) if _is_stream(path) else _moved_to(_followed(path)) as part:
+        with _copied_to(path) if is_stream(path) else _moved_to(_followed(path)) as part:
             yield part
     except BrokenPipeError:
         if path == STANDARD_OUTPUT:
@@ -89,7 +89,7 @@ def _followed(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Whether a path is written to where it is: it is no regular file, or leads to what this process has open."""
     if path == STANDARD_OUTPUT or any(_OPEN_FILES.fullmatch(os.path.realpath(place.parent)) for place in _chain(path)):
         return True

@@ -39,14 +39,25 @@ def render(page: Page) -> str:
     markup = Markup()
     head, *rest = markup.body(page)
     body = "\n".join(filter(None, [head, markup.contents(), *rest]))
-    style = f"\n{_asset('style.css')}"
     scripts = [_library(), _asset("draw.js")] if markup.specifications else []
+    return _document(page.title, body, _scripts(markup, scripts), scripts, _asset("style.css"))
+
+
+def document(title: str, body: str, data: str, name: str) -> str:
+    """A page of some markup. Args: data: markup that its script reads. name: of the files of its script and style."""
+    script, style = _asset(f"{name}.js"), _asset("style.css") + _asset(f"{name}.css")
+    return _document(title, body, f"{data}\n<script>{script}</script>", [script], style)
+
+
+def _document(title: str, body: str, end: str, scripts: Sequence[str], style: str) -> str:
+    """Args: end: markup after all else. scripts: those in it, which alone may run."""
+    style = f"\n{style}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(page.title)} – Crosswind</title>\n<style>{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n{_scripts(markup, scripts)}\n</body>\n</html>\n"
+        f"<title>{escaped(title)} – Crosswind</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{end}\n</body>\n</html>\n"
     )
 
 

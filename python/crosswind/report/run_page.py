@@ -64,10 +64,14 @@ def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | Non
 
     Args: record: the run. result: its analysis. data: its cells, whose samples are drawn, if they are known.
     """
+    return page_with(result, sections_of(record, result, collect(record) if data is None else data))
+
+
+def page_with(result: Result, sections: Sequence[Section]) -> Page:
+    """The page of a run with some sections."""
     answer = verdict(result)
     # That a run is incomplete is the verdict's, unless that says something worse.
     said_above = answer.tone is Tone.DOUBTFUL and not result.complete and not result.damaged
-    sections = sections_of(record, result, collect(record) if data is None else data)
     return Page(
         title=result.title,
         about=f"Crosswind study {result.study}",
@@ -95,7 +99,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
     from crosswind.report.charts.stacked import phase_charts, spent_charts
     from crosswind.report.charts.waterfall import waterfalls
 
-    of_findings = _of_findings(result, has_charts=True)
+    of_findings = finding_sections(result, has_charts=True)
     metrics = metric_tables(result)
     ordered = sorted(metrics, key=lambda name: metrics[name].shown is Shown.FOLDED)
     sections = [
@@ -121,7 +125,7 @@ def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> 
 
 def tables_of(result: Result) -> list[Table]:
     """Every table of a report, as a terminal shows them."""
-    of_findings = _of_findings(result, has_charts=False)
+    of_findings = finding_sections(result, has_charts=False)
     first = [
         section for place in SectionPlace if place is not SectionPlace.AFTER_METRICS for section in of_findings[place]
     ]
@@ -135,7 +139,8 @@ def tables_of(result: Result) -> list[Table]:
     ]
 
 
-def _of_findings(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
+def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
+    """What is shown of the findings of every kind, by its place."""
     sections: dict[SectionPlace, list[Section]] = {place: [] for place in SectionPlace}
     for section in (section for showing in showings() for section in showing.sections(result, has_charts)):
         sections[section.place].append(section)

@@ -227,15 +227,18 @@ class Store:
         """
         return self.checked_results()[0]
 
-    def checked_results(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
-        """The same, and which results are damaged. The files beside a result are checked when they are read."""
-        of_repetition, damaged = self._results_in_directories()
+    def checked_results(self, cells: Container[int] | None = None) -> tuple[dict[str, RepetitionResult], list[Damage]]:
+        """The same, and which results are damaged. The files beside a result are checked when they are read.
+
+        Args: cells: the results of these alone; None: all.
+        """
+        of_repetition, damaged = self.results_in_directories(cells)
         packed: dict[str, RepetitionResult] = {}
         for partition in self.partitions():
             try:
-                packed |= {result.key: result for result in partition.results(self.plan)}
+                packed |= {result.key: result for result in partition.results(self.plan, cells)}
             except DamagedFileError as error:
-                damaged += self._damage_of(partition, error)
+                damaged += self.damage_of(partition, error)
         if not packed:
             return of_repetition, damaged
         of_repetition |= packed
@@ -248,34 +251,37 @@ class Store:
                 yield from partition.results(self.plan)
             except DamagedFileError:
                 continue
-        yield from self._results_in_directories()[0].values()
+        yield from self.results_in_directories()[0].values()
 
     def sums(self) -> Sums:
         """Totals of the undamaged repetitions. Raises: StoreError."""
-        parts = [Sums.of(self._results_in_directories()[0].values())]
+        parts = [Sums.of(self.results_in_directories()[0].values())]
         for partition in self.partitions():
             with suppress(DamagedFileError):
                 parts.append(partition.sums(self.plan))
         return Sums.total(parts)
 
-    def _results_in_directories(self) -> tuple[dict[str, RepetitionResult], list[Damage]]:
+    def results_in_directories(
+        self, cells: Container[int] | None = None
+    ) -> tuple[dict[str, RepetitionResult], list[Damage]]:
+        """As `checked_results`, of the repetitions that are in no partition."""
         results, damaged = {}, []
         done = self.manifest.status is Status.DONE
-        cells = self.directory / "cells"
-        there: Container[str] = names_in(cells)
+        folder = self.directory / "cells"
+        there: Container[str] = names_in(folder)
         partitions, errors = self._read_partitions()
         packed = {key for partition in partitions for key in partition.keys}
         for at, key in enumerate(self.plan.keys):
-            if key in packed or not (done or key in there):
+            if key in packed or not (done or key in there) or (cells is not None and self.plan.cells[at] not in cells):
                 continue
             if key not in there and errors:
                 # Of which partition it was a part, nobody knows.
                 damaged.append(self.damage(self.plan[at], errors[0]))
                 continue
             try:
-                results[key] = read_result(cells / key / RESULT, key=key, run=self.manifest.id)
+                results[key] = read_result(folder / key / RESULT, key=key, run=self.manifest.id)
             except DamagedFileError as error:
-                if done or (cells / key).exists():  # It may have been packed meanwhile.
+                if done or (folder / key).exists():  # It may have been packed meanwhile.
                     damaged.append(self.damage(self.plan[at], error))
         if errors and not done:
             damaged += [Damage("", -1, -1, self._name_of(error.path), error.reason) for error in errors]
@@ -286,7 +292,7 @@ class Store:
 
         Raises: StoreError when the plan cannot be read, or a result is of another schema.
         """
-        results, damaged = self._results_in_directories()
+        results, damaged = self.results_in_directories()
         files = len(results)
         for result in results.values():
             place = self.directory / "cells" / result.key
@@ -295,10 +301,11 @@ class Store:
         for partition in self.partitions():
             files += 1 + len(partition.files)
             for error in partition.damaged_files():
-                damaged += self._damage_of(partition, error)
+                damaged += self.damage_of(partition, error)
         return Checked(results, damaged, files)
 
-    def _damage_of(self, partition: "Partition", error: DamagedFileError) -> list[Damage]:
+    def damage_of(self, partition: "Partition", error: DamagedFileError) -> list[Damage]:
+        """What is lost with a partition of which a file is damaged."""
         return [self.damage(self.plan.with_key(key), error) for key in partition.keys]
 
     def check_attempts(self) -> Checked:
@@ -351,13 +358,13 @@ class Store:
 
     def missing(self) -> list[PlannedCell]:
         """What still has to run, in the order of the plan: repetitions without a result, and those that failed."""
-        done = {key for key, result in self._results_in_directories()[0].items() if result.failure is None}
+        done = {key for key, result in self.results_in_directories()[0].items() if result.failure is None}
         done.update(self.packed())
         return [self.plan[at] for at, key in enumerate(self.plan.keys) if key not in done]
 
     def has_results(self) -> bool:
         """Whether a repetition was run."""
-        return bool(self.packed()) or bool(self._results_in_directories()[0])
+        return bool(self.packed()) or bool(self.results_in_directories()[0])
 
 
 def _damaged_files(place: Path, result: RepetitionResult) -> Iterator[DamagedFileError]:

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,7 +49,8 @@ TABLES = frozenset(
 )  # fmt: skip
 """What is packed. A repetition with any other file stays a directory: captures and outputs are for other programs."""
 
-_OWN = ("cell", "repetition")
+OWN = ("cell", "repetition")
+"""The columns that say of which repetition a row is."""
 
 
 class Partition(PartitionIndex):
@@ -59,6 +60,12 @@ class Partition(PartitionIndex):
         """A table of all its repetitions; None where none has it. Raises: DamagedFileError."""
         return None if name not in self.files else _table(self.directory / name, self.files[name])
 
+    def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+        """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
+        table = self.table(name)
+        whole: dict[str, type[pl.DataType]] = {"cell": pl.UInt32, "repetition": pl.UInt32, **schema}
+        return empty_table(whole) if table is None else whole_table(table, whole)
+
     def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """The table of one repetition. Raises: DamagedFileError."""
         if name not in self.files:
@@ -67,13 +74,23 @@ class Partition(PartitionIndex):
         start, length = _places(path, checksum).get((planned.cell, planned.repetition), (0, 0))
         return _shaped(path, checksum, tuple(schema.items())).slice(start, length)
 
-    def results(self, plan: StoredPlan) -> Iterator[RepetitionResult]:
-        """What its repetitions were, each parsed when it is asked for. Raises: DamagedFileError."""
+    def texts(self) -> pl.DataFrame:
+        """What its repetitions were, as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
         table = self.table(RESULTS)
-        path = self.directory / RESULTS
         if table is None or table.height != len(self.keys):
-            raise damaged_file(path, MISSING if table is None else CHANGED)
-        for key, text in zip(self.keys, table["result"], strict=True):
+            raise damaged_file(self.directory / RESULTS, MISSING if table is None else CHANGED)
+        return table
+
+    def results(self, plan: StoredPlan, cells: Container[int] | None = None) -> Iterator[RepetitionResult]:
+        """What its repetitions were, each parsed when it is asked for. Args: cells: those of these alone; None: all.
+
+        Raises: DamagedFileError.
+        """
+        table = self.texts()
+        path = self.directory / RESULTS
+        for key, cell, text in zip(self.keys, table["cell"], table["result"], strict=True):
+            if cells is not None and cell not in cells:
+                continue
             with refusals(path):
                 result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self)
             yield result
@@ -113,7 +130,7 @@ def _shaped(path: Path, checksum: Checksum, schema: tuple[tuple[str, type[pl.Dat
 @lru_cache(maxsize=16)
 def _places(path: Path, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
     """First row and number of rows of each repetition."""
-    runs = _table(path, checksum).select(pl.struct(_OWN).rle().alias("run"))["run"].struct.unnest()
+    runs = _table(path, checksum).select(pl.struct(OWN).rle().alias("run"))["run"].struct.unnest()
     places: dict[tuple[int, int], tuple[int, int]] = {}
     start = 0
     for length, own in runs.iter_rows():
@@ -159,18 +176,22 @@ def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> None:
     results = sorted(results, key=lambda result: (result.planned.cell, result.planned.repetition))
     names = sorted({name for result in results for name in result.files})
     tables = {name: pl.concat(list(_labelled(run, results, name)), how="diagonal_relaxed") for name in names}
-    texts = list(map(packed_text, results))
-    tables[RESULTS] = pl.DataFrame(
-        {
-            "cell": [result.planned.cell for result in results],
-            "repetition": [result.planned.repetition for result in results],
-            "result": texts,
-        },
-        schema_overrides=dict.fromkeys(_OWN, pl.UInt32),
-    )
+    tables[RESULTS] = texts_of(results)
     write_partition(run, run_id, [result.key for result in results], tables, Sums.of(results))
     for result in results:
         shutil.rmtree(run / "cells" / result.key)
+
+
+def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:
+    """The table RESULTS of some repetitions."""
+    return pl.DataFrame(
+        {
+            "cell": [result.planned.cell for result in results],
+            "repetition": [result.planned.repetition for result in results],
+            "result": list(map(packed_text, results)),
+        },
+        schema={**dict.fromkeys(OWN, pl.UInt32), "result": pl.String},
+    )
 
 
 def packed_text(result: RepetitionResult) -> str:

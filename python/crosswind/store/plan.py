@@ -170,6 +170,11 @@ class StoredPlan(Sequence[PlannedCell]):
         """Where in the plan each repetition is, by its key."""
         return {key: at for at, key in enumerate(self.keys)}
 
+    @property
+    def seeds(self) -> list[int]:
+        """Of every repetition, in the order of the plan."""
+        return [seed for _, _, seed in self._own]
+
     def with_key(self, key: str) -> PlannedCell:
         """The repetition with a key. Raises: KeyError."""
         return self[self.places[key]]

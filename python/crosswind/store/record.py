@@ -1,9 +1,11 @@
 """A run as analysis sees it: every repetition that has a result, with its tables."""
 
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from crosswind.damage import Damage
 from crosswind.record import (
     CONNECTION_PIECES_SCHEMA,
     CONNECTION_SCHEMA,
@@ -13,14 +15,18 @@ from crosswind.record import (
     SAMPLE_SCHEMA,
     SPENT_SCHEMA,
     CellRun,
+    LargeRun,
+    RunPart,
     RunRecord,
     empty_intervals,
     empty_objects,
     empty_samples,
     empty_spent,
+    empty_table,
 )
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
+from crosswind.store.partitions import OWN, PACKED_AT_ONCE, texts_of
 from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
 
@@ -39,13 +45,14 @@ _KEPT_OUTPUT_BYTES = 16 << 20
 """Of what a client printed, which may be a report of itself with a million times in it."""
 
 
-def record_of(store: Store) -> RunRecord:
+def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord:
     """The run, failed repetitions too, without those of which a file is damaged.
 
+    Args: cells_of: the repetitions of these cells alone; None: of all.
     Raises: StoreError when its plan cannot be read, or a result is of another schema.
     """
     manifest = store.manifest
-    results, damaged = store.checked_results()
+    results, damaged = store.checked_results(cells_of)
     cells = []
     for result in results.values():
         try:
@@ -61,7 +68,7 @@ def record_of(store: Store) -> RunRecord:
         models=presentation["models"],
         notes=presentation["notes"],
         cells=cells,
-        planned=manifest.planned,
+        planned=manifest.planned if cells_of is None else sum(cell in cells_of for cell in store.plan.cells),
         provenance=dict(manifest.provenance),
         limits=presentation.get("limits", []),
         compare_by=tuple(presentation.get("compare_by", ("median",))),
@@ -69,6 +76,56 @@ def record_of(store: Store) -> RunRecord:
         damaged=damaged,
         keeps_parts=manifest.options.spent,
     )
+
+
+def large_run_of(store: Store, cells_of: Container[int]) -> LargeRun:
+    """A run whose repetitions are read part by part. Args: cells_of: those whose repetitions are in its record.
+
+    Raises: as `record_of`.
+    """
+    record = record_of(store, cells_of)
+    kinds = [
+        CellRun(
+            "", kind.cell, 0, 0, dict(kind.levels), dict(kind.parameters), kind.effect, None, None, exact=kind.exact
+        )
+        for kind in sorted(store.plan.kinds, key=lambda kind: kind.cell)
+    ]
+    damaged = list(record.damaged)
+    return LargeRun(record, kinds, store.manifest.planned, _seeds(store), _parts_of(store, damaged), damaged)
+
+
+def _seeds(store: Store) -> pl.DataFrame:
+    plan = store.plan
+    columns = {"cell": plan.cells, "repetition": plan.repetitions, "seed": plan.seeds}
+    return pl.DataFrame(columns, schema={**dict.fromkeys(OWN, pl.UInt32), "seed": pl.Int64}, strict=False)
+
+
+def _parts_of(store: Store, damaged: list[Damage]) -> Iterator[RunPart]:
+    for partition in store.partitions():
+        try:
+            yield RunPart(partition.texts(), partition.every_row(SAMPLES, SAMPLE_SCHEMA))
+        except DamagedFileError as error:
+            damaged += store.damage_of(partition, error)
+    results, of_results = store.results_in_directories()
+    damaged += of_results
+    left = list(results.values())
+    for start in range(0, len(left), PACKED_AT_ONCE):
+        yield _part_of(store, left[start : start + PACKED_AT_ONCE], damaged)
+
+
+def _part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
+    """Repetitions that are directories, in the form of a partition."""
+    whole, tables = [], [empty_table({**dict.fromkeys(OWN, pl.UInt32), **SAMPLE_SCHEMA})]
+    for result in results:
+        try:
+            samples = empty_samples() if result.failure is not None else _samples(store, result)
+        except DamagedFileError as error:
+            damaged.append(store.damage(result.planned, error))
+            continue
+        own = zip(OWN, (result.planned.cell, result.planned.repetition), strict=True)
+        tables.append(samples.select(*(pl.lit(number, pl.UInt32).alias(name) for name, number in own), pl.all()))
+        whole.append(result)
+    return RunPart(texts_of(whole), pl.concat(tables))
 
 
 def cell_run(store: Store, result: RepetitionResult) -> CellRun:

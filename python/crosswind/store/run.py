@@ -1,16 +1,16 @@
 """A run on the disk as a program sees it: what it is, how far it got, and what it measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
 from crosswind.errors import StoreError
-from crosswind.record import CellRun, RunRecord
+from crosswind.record import CellRun, LargeRun, RunRecord
 from crosswind.store.directory import Store
 from crosswind.store.kept import Sums
 from crosswind.store.manifest import Manifest, Status
-from crosswind.store.record import cell_run, packets_of, record_of
+from crosswind.store.record import cell_run, large_run_of, packets_of, record_of
 from crosswind.store.result import RepetitionResult
 
 
@@ -66,13 +66,25 @@ class StoredRun:
         """The same one after another, in no order: a large run has more than fit into memory. Raises: StoreError."""
         return self._store.iter_results()
 
-    def record(self) -> RunRecord:
-        """The run with its tables, as `crosswind.analysis.analyse` takes it. Raises: StoreError."""
-        return record_of(self._store)
+    @property
+    def cells(self) -> Collection[int]:
+        """The indices of the cells of its plan. Raises: StoreError."""
+        return {kind.cell for kind in self._store.plan.kinds}
 
-    def measured(self) -> RunRecord:
-        """The same, of a run that has results. Raises: StoreError, also where no repetition has an undamaged one."""
-        record = self.record()
+    def record(self, cells: Container[int] | None = None) -> RunRecord:
+        """The run with its tables, as `crosswind.analysis.analyse` takes it.
+
+        Args: cells: the repetitions of these alone; None: all. Raises: StoreError.
+        """
+        return record_of(self._store, cells)
+
+    def large(self, cells: Container[int]) -> LargeRun:
+        """The run to be read part by part, with the tables of some cells. Raises: StoreError."""
+        return large_run_of(self._store, cells)
+
+    def measured(self, cells: Container[int] | None = None) -> RunRecord:
+        """As `record`, of a run that has results. Raises: StoreError, also where no repetition has an undamaged one."""
+        record = self.record(cells)
         if record.cells:
             return record
         hint = f"`crosswind run --resume {self.directory}` continues it"

@@ -67,6 +67,9 @@ def description(specification: Specification, caption: str) -> str:
     x, y = _Axis.of(views, "x"), _Axis.of(views, "y")
     if x is None or y is None:
         return begun
+    colour = _Axis.of(views, "color")
+    if colour is not None and colour.is_number and not (x.is_number or y.is_number):
+        return " ".join([begun, *_map_said(_rows(specification), colour, x, y)])
     is_distribution = y.name.startswith(_SHARES) and x.is_number
     if is_distribution:
         value, place = x, y
@@ -83,6 +86,22 @@ def description(specification: Specification, caption: str) -> str:
     numbers = _distributions if is_distribution else _numbers
     said = (f"{text}." for text in numbers(rows, value, place, series))
     return " ".join([begun, f"{shown[:1].upper()}{shown[1:]}{by}.", *said])
+
+
+def _map_said(rows: Sequence[_Row], value: _Axis, x: _Axis, y: _Axis) -> Iterator[str]:
+    """The smallest and the largest number of a map."""
+    known = [row for row in rows if row.get(value.field) is not None]
+    names = " and ".join(axis.name for axis in (x, y) if axis.name)
+    yield f"{value.title}{f', by {names}' if names else ''}."
+    if known:
+        low, high = (pick(known, key=lambda row: row[value.field]) for pick in (min, max))
+        ends = (f"{_value(row, value)} ({_on_map(row, x, y)})" for row in (low, high))
+        yield f"Smallest of {count(len(known))}: {next(ends)}; largest: {next(ends)}."
+
+
+def _on_map(row: _Row, x: _Axis, y: _Axis) -> str:
+    places = (f"{axis.name} {row[axis.field]}" for axis in (x, y) if axis.name)
+    return str(row["level"]) if "level" in row else ", ".join(places)
 
 
 def _rows(specification: Specification) -> list[_Row]:

@@ -31,11 +31,11 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         if metric.compared_in and metric.place is MetricPlace.MAIN and has_it:
             # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
             measured.append((metric, has_it))
-            left = [cell for cell in left if cell not in has_it]
+            left = _without(left, has_it)
     if not measured:
         connect = [cell for cell in left if "connect" in cell.estimates]
         measured = [(METRICS["connect"], connect)] if connect else []
-        left = [cell for cell in left if cell not in connect]
+        left = _without(left, connect)
     if measured:
         metric, cells = measured[0]
         measured[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
@@ -47,6 +47,11 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         _table(metric, cells, room, kept=kept.get(metric.name, "median"))
         for (metric, cells), room in zip(measured, rooms, strict=True)
     ]
+
+
+def _without(cells: Sequence[CellResult], others: Sequence[CellResult]) -> list[CellResult]:
+    numbers = {cell.cell for cell in others}
+    return [cell for cell in cells if cell.cell not in numbers]
 
 
 def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:

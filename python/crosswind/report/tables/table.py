@@ -132,12 +132,10 @@ def invalid_rows(cells: Sequence[CellResult]) -> frozenset[int]:
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """For each text the names that it is about, each once and in order: to say once what is true of many."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, dict[str, None]] = {}
     for text, name in pairs:
-        group = groups.setdefault(text, [])
-        if name not in group:
-            group.append(name)
-    return groups
+        groups.setdefault(text, {})[name] = None
+    return {text: list(group) for text, group in groups.items()}
 
 
 def grouped_by_wording(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -56,13 +56,18 @@ def _estimates(result: Result) -> list[str]:
     sentences = []
     for name in main_metrics(result):
         cells = [cell for cell in result.cells if name in cell.estimates]
-        statistic = _MEDIAN if METRICS[name].has_quantiles else MEAN
+        statistic = statistic_of(METRICS[name])
         known = [
             (cell, made) for cell in cells if _place(made := cell.estimates[name].statistic(statistic)) is not None
         ]
         if known:
             sentences.append(f"{_what(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
     return sentences[:MOST_METRICS]
+
+
+def statistic_of(metric: Metric) -> str:
+    """The statistic by which a metric of many cells is told: the median, where it has one."""
+    return _MEDIAN if metric.has_quantiles else MEAN
 
 
 def _range(metric: Metric, known: Sequence[tuple[CellResult, Interval]]) -> str:
@@ -106,7 +111,8 @@ def _short(made: Interval, divisor: float) -> str:
 
 def main_metrics(result: Result) -> list[str]:
     """The metrics by which levels are compared, in the order of reports."""
-    names = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
+    estimated = {name for cell in result.cells for name in cell.estimates}
+    names = [name for name in METRICS if name in estimated]
     compared = [name for name in names if METRICS[name].compared_in]
     # Setting a connection up is what some workloads are about, and a detail of the others.
     main = [name for name in compared if METRICS[name].place is MetricPlace.MAIN] or compared

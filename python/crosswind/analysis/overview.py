@@ -1,0 +1,344 @@
+"""What each cell of a large run comes to, read part by part: means and medians, without intervals.
+
+    parts of the run -> a row for each repetition and metric -> a result for each cell
+
+Nothing here is held for each exchange, and nothing is simulated: a run of a hundred thousand repetitions takes seconds.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.conditions import conditions_of
+from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
+from crosswind.analysis.trust import causes_text, repetitions_text
+from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.record import SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
+from crosswind.stats.estimate import EXACT, NO_INTERVAL
+from crosswind.warning import ResultWarning, WarningKind
+
+WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
+_OWN = ["cell", "repetition"]
+_STATISTICS = ("mean", "median")
+_OUTCOME = pl.Struct({"outcome": pl.String, "count": pl.Int64, "first_error": pl.String})
+_WARNING = pl.Struct({"name": pl.String, "text": pl.String, "hint": pl.String})
+_RESULT = pl.Struct({
+    "attempt": pl.Int64,
+    "machine": pl.String,
+    "failure": pl.Struct({"message": pl.String, "hint": pl.String}),
+    "finished": pl.Struct({
+        "valid": pl.Boolean,
+        "reasons": pl.List(pl.String),
+        "warnings": pl.List(_WARNING),
+        "samples": pl.Struct({"rows": pl.Int64, "ok": pl.Int64, "outcomes": pl.List(_OUTCOME)}),
+        "versions": pl.Struct({"kernel": pl.String}),
+        "virtual_time": pl.Boolean,
+    }),
+})  # fmt: skip
+"""What is read of a result."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a large run comes to.
+
+    Attributes:
+        cells: those that were run, in the order of their indices. conditions: of all cells of the plan.
+        values: a row for each repetition and metric: `metric`, `cell`, `repetition`, `n` (exchanges), their `mean` and
+            `median`, `smallest` and `largest`.
+        executed: repetitions that have a result. machines: those on whose clock cells ran; None: the run's own.
+    """
+
+    cells: list[CellResult]
+    conditions: Conditions | None
+    values: pl.DataFrame
+    executed: int
+    machines: Sequence[str | None]
+
+
+def overview_of(run: LargeRun, *, level: float) -> Overview:
+    """Reads a run, once."""
+    return read_large(run).overview(run, level)
+
+
+def read_large(run: LargeRun) -> "Reading":
+    """Reads a run, once."""
+    reading = Reading(run.cells)
+    for part in run.parts:
+        reading.add(part)
+    return reading
+
+
+class Reading:
+    """What was read of a run. Args: cells: of its plan."""
+
+    def __init__(self, cells: Sequence[CellRun]) -> None:
+        self._cells = cells
+        self._metrics = list(_compared(cells))
+        datagrams = [cell.cell for cell in cells if _workload(cell).get("transport") == "udp"]
+        self._setup = pl.when(pl.col("cell").is_in(datagrams)).then(0).otherwise(pl.col("connect_ns"))
+        self._values: list[pl.DataFrame] = []
+        self._ends: list[pl.DataFrame] = []
+        self._outcomes: list[pl.DataFrame] = []
+        self.examples: dict[int, Finished] = {}
+        """What one repetition of each part came to, by its cell."""
+
+    def add(self, part: RunPart) -> None:
+        """Some repetitions more."""
+        if part.texts.is_empty():
+            return
+        ends = part.texts.with_columns(pl.col("result").str.json_decode(_RESULT)).unnest("result").unnest("finished")
+        self._ends.append(ends.unnest("samples"))
+        for cell, text in zip(*(part.texts[name].head(1) for name in ("cell", "result")), strict=True):
+            if finished := json.loads(text)["finished"]:
+                self.examples[cell] = Finished.from_stored(finished)
+        own = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
+        self._outcomes.append(own.drop_nulls("outcome").group_by("cell", "outcome").len())
+        went_well = own.filter(pl.col("outcome") == "ok")
+        for metric, cells in self._metrics:
+            rows = own if metric.per is Per.REPETITION else went_well
+            rows = rows if cells is None else rows.filter(pl.col("cell").is_in(cells))
+            self._values.append(_of_repetitions(metric, rows))
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """As of `Overview`."""
+        return pl.concat(self._values) if self._values else _of_repetitions(METRICS["rtt"], _no_rows())
+
+    @cached_property
+    def ends(self) -> pl.DataFrame | None:
+        """How each repetition ended; None where there is none."""
+        return pl.concat(self._ends) if self._ends else None
+
+    @property
+    def invalid(self) -> dict[int, str | None]:
+        """Why cells are not valid."""
+        return {} if self.ends is None else {cell: causes_text(own) for cell, own in _causes(self.ends).items()}
+
+    def overview(self, run: LargeRun, level: float) -> Overview:
+        """What was read."""
+        values, ends = self.values, self.ends
+        if ends is None:
+            return Overview([], None, values, 0, [])
+        facts = {row["cell"]: row for row in _facts(ends).iter_rows(named=True)}
+        causes, warnings, failures = _causes(ends), _warnings(ends), _failures(ends)
+        outcomes = _by_cell(pl.concat(self._outcomes).group_by("cell", "outcome").agg(pl.col("len").sum()))
+        estimates = _estimates(values, {cell.cell for cell in self._cells if cell.exact}, level)
+        cells = [
+            _cell(
+                kind,
+                facts[kind.cell],
+                outcomes=dict(sorted(outcomes.get(kind.cell, ()))),
+                causes=causes.get(kind.cell, {}),
+                warnings=warnings.get(kind.cell, []),
+                failures=failures.get(kind.cell, []),
+                estimates=estimates.get(kind.cell, {}),
+                level=level,
+            )
+            for kind in self._cells
+            if kind.cell in facts
+        ]
+        on_clock = ends.filter(~pl.col("virtual_time").fill_null(value=False))
+        machines = on_clock["machine"].unique(maintain_order=True).to_list()
+        return Overview(cells, self._conditions(run, ends, facts), values, ends.height, machines)
+
+    def _conditions(
+        self, run: LargeRun, ends: pl.DataFrame, facts: Mapping[int, Mapping[str, Any]]
+    ) -> Conditions | None:
+        """Conditions of all cells, of which one of each part says what its programs were."""
+        kinds = [replace(kind, finished=self.examples.get(kind.cell)) for kind in self._cells if kind.cell in facts]
+        made = conditions_of(run.record, [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds])
+        if made is None:
+            return None
+        repetitions = [of_cell["repetitions"] for of_cell in facts.values()]
+        kernels = [struct["kernel"] for struct in ends["versions"].drop_nulls().unique(maintain_order=True)]
+        update = {"repetitions": (min(repetitions), max(repetitions)), "kernels": list(filter(None, kernels))}
+        return made.model_copy(update=update)
+
+
+def _workload(cell: CellRun) -> Mapping[str, Any]:
+    return cell.parameters.get("workload") or {}
+
+
+def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
+    """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
+    known = {*SAMPLE_SCHEMA, "setup_ns"}
+    for metric in METRICS.values():
+        if metric.per not in (Per.EXCHANGE, Per.REPETITION) or not metric.compared_in:
+            continue
+        if not known.issuperset(pl.sql_expr(metric.formula).meta.root_names()):
+            continue
+        own = [
+            cell.cell for cell in cells
+            if _workload(cell).get("kind") in metric.compared_in and metric.applies(_workload(cell))
+        ]  # fmt: skip
+        if own:
+            yield metric, None if len(own) == len(cells) else own
+
+
+def _no_rows() -> pl.DataFrame:
+    return pl.DataFrame(schema={**dict.fromkeys(_OWN, pl.UInt32), **SAMPLE_SCHEMA})
+
+
+def _of_repetitions(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
+    """What the values of each repetition come to."""
+    value = pl.sql_expr(metric.formula).cast(pl.Float64).alias("value")
+    if metric.per is Per.REPETITION:
+        values = rows.group_by(_OWN, maintain_order=True).agg(value)
+    else:
+        values = rows.select(*_OWN, value)
+    of_value = pl.col("value")
+    return (
+        values.filter(of_value.is_finite())
+        .group_by(_OWN, maintain_order=True)
+        .agg(
+            n=pl.len().cast(pl.Int64),
+            mean=of_value.mean(),
+            median=of_value.median(),
+            smallest=of_value.min(),
+            largest=of_value.max(),
+        )
+        .select(pl.lit(metric.name).alias("metric"), pl.all())
+    )
+
+
+def _facts(ends: pl.DataFrame) -> pl.DataFrame:
+    """Of each cell its repetitions, attempts, clock and kernel, and how many repetitions had no success."""
+    fruitless = ((pl.col("rows") > 0) & (pl.col("ok") == 0)).fill_null(value=False)
+    return ends.group_by("cell").agg(
+        repetitions=pl.len(),
+        attempts=pl.col("attempt").fill_null(1).sum(),
+        virtual=pl.col("virtual_time").drop_nulls().first(),
+        kernel=pl.col("versions").struct.field("kernel").drop_nulls().first(),
+        fruitless=pl.col("repetition").filter(fruitless).sort() + 1,
+    )
+
+
+def _causes(ends: pl.DataFrame) -> dict[int, dict[str, list[int]]]:
+    """Why cells are not valid: of each its causes, with the repetitions that they befell, from 1."""
+    causes: dict[int, dict[str, list[int]]] = {}
+    invalid = ends.filter(~pl.col("valid").fill_null(value=False)).sort(_OWN)
+    for row in invalid.select(*_OWN, "valid", "reasons", "failure").iter_rows(named=True):
+        if row["valid"] is None:
+            failure = row["failure"] or {"message": "no result", "hint": None}
+            cause = f" failed: {failure['message']}" + (f" ({failure['hint']})" if failure["hint"] else "")
+        else:
+            cause = f": {', '.join(row['reasons'] or ()) or 'marked invalid'}"
+        causes.setdefault(row["cell"], {}).setdefault(cause, []).append(row["repetition"] + 1)
+    return causes
+
+
+def _warnings(ends: pl.DataFrame) -> dict[int, list[ResultWarning]]:
+    """The warnings of each cell, each once."""
+    warnings: dict[int, list[ResultWarning]] = {}
+    given = ends.sort(_OWN).select("cell", "warnings").explode("warnings").drop_nulls().unique(maintain_order=True)
+    for cell, warning in given.iter_rows():
+        warnings.setdefault(cell, []).append(ResultWarning(**warning))
+    return warnings
+
+
+def _failures(ends: pl.DataFrame) -> dict[int, list[OutcomeCount]]:
+    """The exchanges of each cell that did not go well, by their outcome, the most frequent first."""
+    counted = (
+        ends.sort(_OWN).select("cell", "outcomes").explode("outcomes").drop_nulls().unnest("outcomes")
+        .group_by("cell", "outcome").agg(pl.col("count").sum(), pl.col("first_error").drop_nulls().first())
+        .sort(pl.col("count"), "outcome", descending=[True, False])
+    )  # fmt: skip
+    failures: dict[int, list[OutcomeCount]] = {}
+    for cell, outcome, count, first_error in counted.iter_rows():
+        failures.setdefault(cell, []).append(OutcomeCount(outcome=outcome, count=count, first_error=first_error))
+    return failures
+
+
+def _by_cell(rows: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
+    """Rows by their first column."""
+    groups: dict[int, list[tuple[Any, ...]]] = {}
+    for cell, *row in rows.iter_rows():
+        groups.setdefault(cell, []).append(tuple(row))
+    return groups
+
+
+def _estimates(values: pl.DataFrame, exact: Iterable[int], level: float) -> dict[int, dict[str, MetricEstimates]]:
+    """Mean and median of each metric of each cell."""
+    rows = values.group_by("metric", "cell", maintain_order=True).agg(
+        pl.len().alias("units"),
+        pl.col("n").sum(),
+        pl.col("smallest").min(),
+        pl.col("largest").max(),
+        ((pl.col("mean") * pl.col("n")).sum() / pl.col("n").sum()).alias("mean"),
+        pl.col("median").median(),
+        *(getattr(pl.col(name), end)().alias(f"{name}_{end}") for name in _STATISTICS for end in ("min", "max")),
+    )
+    absent = Interval(value=None, low=None, high=None, n=0, level=level, method=NO_INTERVAL, reason=WHY_NONE)
+    estimates: dict[int, dict[str, MetricEstimates]] = {}
+    of_exact = frozenset(exact)
+    for row in rows.iter_rows(named=True):
+        is_exact = row["cell"] in of_exact
+        given = {"n": row["n"], "level": level, "units": row["units"], "low": None, "high": None}
+        given |= {"method": EXACT} if is_exact else {"method": NO_INTERVAL, "reason": WHY_NONE}
+
+        def estimate(name: str, row: Mapping[str, Any] = row, given: Mapping[str, Any] = given) -> Interval:
+            ends = (row[f"{name}_min"], row[f"{name}_max"]) if row["units"] > 1 else None
+            return Interval(value=row[name], spread=ends, **given)
+
+        estimates.setdefault(row["cell"], {})[row["metric"]] = MetricEstimates.of(
+            METRICS[row["metric"]].unit,
+            (row["smallest"], row["largest"]),
+            {name: estimate(name) if name in _STATISTICS else absent for name in STATISTICS},
+        )
+    return estimates
+
+
+def _cell(
+    kind: CellRun,
+    facts: Mapping[str, Any],
+    *,
+    outcomes: Mapping[str, int],
+    causes: Mapping[str, Sequence[int]],
+    warnings: Sequence[ResultWarning],
+    failures: Sequence[OutcomeCount],
+    estimates: Mapping[str, MetricEstimates],
+    level: float,
+) -> CellResult:
+    n = sum(outcomes.values())
+    lost = n - outcomes.get("ok", 0)
+    counts = ", ".join(failure.text() for failure in failures)
+    fruitless = facts["fruitless"]
+    reason = causes_text(causes)
+    if reason is None and len(fruitless) == facts["repetitions"]:
+        reason = f"no exchange succeeded: {counts}"
+    elif fruitless and len(fruitless) < facts["repetitions"]:
+        text = f"{repetitions_text(fruitless)}: no exchange succeeded"
+        warnings = [WarningKind.EXCHANGES_FAILED.warning(text), *warnings]
+    elif 2 * lost > n and not fruitless:
+        warnings = [WarningKind.EXCHANGES_FAILED.warning(f"{lost} of {n} exchanges failed: {counts}"), *warnings]
+    share = Interval(
+        value=lost / n, low=None, high=None, n=n, level=level, method=NO_INTERVAL, reason=WHY_NONE
+    ) if n else None  # fmt: skip
+    return CellResult(
+        cell=kind.cell,
+        levels=kind.levels,
+        clock=kind.clock if facts["virtual"] is None else "virtual" if facts["virtual"] else "real",
+        kernel=facts["kernel"],
+        exact=kind.exact and bool(facts["virtual"]),
+        valid=reason is None,
+        reason=reason,
+        warnings=list(warnings),
+        repetitions=facts["repetitions"],
+        attempts=facts["attempts"],
+        n=n,
+        lost=lost,
+        loss=share,
+        outcomes=dict(outcomes),
+        failures=[FailureCount(**dict(failure)) for failure in failures],
+        estimates=dict(estimates),
+        ledger=None,
+        fidelity=None,
+        models=[],
+    )

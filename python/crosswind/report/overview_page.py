@@ -1,0 +1,75 @@
+"""The page of a large run: its answers, maps of its cells, the worst and the best; all cells are in a page beside."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswind.analysis.overview import Overview
+from crosswind.analysis.result import Result
+from crosswind.metrics import METRICS
+from crosswind.record import RunRecord
+from crosswind.report.cells_page import render_cells
+from crosswind.report.files import is_stream, write_text
+from crosswind.report.page import Page, Section, SectionPlace
+from crosswind.report.run_page import finding_sections, page_with
+from crosswind.report.tables.summary import summary_tables
+from crosswind.report.tables.table import Table, names, sentences
+from crosswind.report.text.exploration import main_metrics, statistic_of
+from crosswind.report.text.terminal import doubts_of
+
+MOST_MAPS = 4
+_ROWS = 40
+_DOUBTS = 100
+_SAID = "Colour: the {statistic} of each cell. Cross: a cell that is not valid."
+_LEADS = " A cell leads to its repetitions, in the page {beside}."
+
+
+def write_overview(record: RunRecord, result: Result, overview: Overview, path: Path) -> None:
+    """Write the page as HTML, and beside it one of the cells; into a stream the first alone. Raises: DiskError."""
+    from crosswind.report import html
+
+    beside = "" if is_stream(path) else f"{path.stem}-cells.html"
+    if beside:
+        write_text(path.with_name(beside), render_cells(record, result, overview, path.name))
+    write_text(path, html.render(overview_page_of(result, beside)))
+
+
+def overview_page_of(result: Result, beside: str = "") -> Page:
+    """The page of a large run. Args: beside: name of the page of its cells."""
+    return page_with(result, _sections(result, beside))
+
+
+def _sections(result: Result, beside: str) -> list[Section]:
+    from crosswind.report.charts.heat_map import heat_map, map_of_losses
+
+    of_findings = finding_sections(result, has_charts=True)
+    leads = _LEADS.format(beside=beside) if beside else ""
+    tables = {table.title.partition(", ")[0]: table for table in summary_tables(result, most=_ROWS)}
+    sections = [
+        section for place in SectionPlace for section in of_findings[place] if place is not SectionPlace.AFTER_METRICS
+    ]
+    for name in main_metrics(result)[:MOST_MAPS]:
+        title = METRICS[name].title
+        sections.append(
+            Section(
+                title,
+                charts=[heat_map(name, [cell for cell in result.cells if name in cell.estimates], beside)],
+                tables=[tables.pop(title)] if title in tables else [],
+                caption=_SAID.format(statistic=statistic_of(METRICS[name])) + leads,
+            )
+        )
+    if any(cell.lost for cell in result.cells):
+        caption = _SAID.format(statistic="share") + leads
+        sections.append(Section("Exchanges lost", charts=[map_of_losses(result.cells, beside)], caption=caption))
+    sections += of_findings[SectionPlace.AFTER_METRICS]
+    sections.append(Section("Doubts", tables=_doubts(result)))
+    return [section for section in sections if not section.is_empty]
+
+
+def _doubts(result: Result) -> Sequence[Table]:
+    """Why cells are not valid, and what they warn of. What is said of the run stands at the top of the page."""
+    doubts = doubts_of(result.model_copy(update={"warnings": []}))
+    if not doubts:
+        return []
+    notes = [f"{len(doubts) - _DOUBTS} more."] if len(doubts) > _DOUBTS else []
+    rows = [[kind, text] for kind, text in doubts[:_DOUBTS]]
+    return [Table("Doubts", [*names("what"), *sentences("why")], rows, footnotes=notes)]
