@@ -110,3 +110,16 @@ def test_a_page_leads_to_the_page_of_its_cells(
     assert (status, only["cell"], only["estimates"]["rtt"]["mean"]["units"]) == (0, 1, REPETITIONS), err
     status, _, err = crosswind("report", str(run.directory), "--cell", "2")
     assert (status, "the run has no cell 2" in err) == (2, True)
+
+
+def test_large_runs_are_compared_by_the_means_of_their_repetitions(
+    run: StoredRun, is_large: None, crosswind: Crosswind, tmp_path: Path
+) -> None:
+    other = load(fill(tmp_path / "other"))
+    status, out, err = crosswind("compare", str(run.directory), str(other.directory), "--json")
+    assert status == 0, err
+    made = json.loads(out)
+    assert made["common"] == []
+    assert made["overview"]["metrics"][0] | {"metric": ""} == {
+        "metric": "", "cells": CELLS, "larger": 0, "smaller": 0, "least": 1, "middle": 1, "most": 1,
+    }  # fmt: skip

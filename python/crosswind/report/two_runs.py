@@ -10,7 +10,7 @@ from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.page import Chart, Page, Panels, Section, Sentence, Tone
 from crosswind.report.tables.two_runs import change_tables, condition_table, part_tables, surroundings_table
 from crosswind.report.text.format import count_of, levels, listed
-from crosswind.report.text.two_runs import change_text, condition_text, matched_text, side_text
+from crosswind.report.text.two_runs import change_text, common_text, condition_text, overview_sentences, side_text
 from crosswind.report.text.two_runs_why import why_sentences
 
 _HOW_TO_READ = (
@@ -52,7 +52,8 @@ def _verdict(comparison: RunComparison) -> Sentence:
 
 def _lines(comparison: RunComparison) -> Iterator[str]:
     yield from (side_text(name, side) for name, side in (("A", comparison.a), ("B", comparison.b)))
-    yield f"{count_of(len(comparison.common), 'common cell')}, matched by {matched_text(comparison.common)}."
+    yield f"{common_text(comparison)}."
+    yield from overview_sentences(comparison)
     for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
         if cells:
             yield f"Only in {name}: {listed([levels(cell) for cell in cells])}."

@@ -151,7 +151,7 @@ def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:
         matched_by=pair.by,
         invalid_a=reason_of(pair.a.runs),
         invalid_b=reason_of(pair.b.runs),
-        changes=[_change(pair, metric, statistic) for metric, statistic in _compared(pair, metrics)],
+        changes=[change_of(pair, metric, statistic) for metric, statistic in _compared(pair, metrics)],
     )
 
 
@@ -165,7 +165,8 @@ def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]
             yield from ((metric, name) for name in metric.statistics if name in _SHOWN_STATISTICS)
 
 
-def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
+def change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
+    """How a statistic of a metric differs in a pair of cells; p is not corrected yet."""
     try:
         measured = measure_pair(pair, metric, statistic)
     except TooFewSamples as error:
@@ -180,7 +181,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     if is_same:
         verdict = "same"
     elif effect.how == EXACT:
-        verdict = _direction(metric, measured.difference.value)
+        verdict = direction_of(metric, measured.difference.value)
     values, sides = measured.values, (measured.a.units, measured.b.units)
     return MetricChange(
         metric=metric.name,
@@ -220,7 +221,8 @@ def _without(metric: Metric, statistic: str, reason: str) -> MetricChange:
     )  # fmt: skip
 
 
-def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
+def direction_of(metric: Metric, difference: float) -> Literal["worse", "better"]:
+    """What a difference of a metric is."""
     return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
 
 
@@ -249,7 +251,7 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
         metric = metric_named(change.metric)
         update: dict[str, object] = {"p_holm": p}
         if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
-            update |= {"verdict": _direction(metric, change.difference.value), "needed": None}
+            update |= {"verdict": direction_of(metric, change.difference.value), "needed": None}
         return change.model_copy(update=update)
 
     return [cell.model_copy(update={"changes": [judged(change) for change in cell.changes]}) for cell in common]

@@ -55,8 +55,8 @@ def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
     for by, key in keys.items():
         ours, theirs = _unique(left, key), _unique(right, key)
         pairs += [Pair(cell, theirs[name], by) for name, cell in ours.items() if name in theirs]
-        left = [cell for cell in left if all(cell is not pair.a for pair in pairs)]
-        right = [cell for cell in right if all(cell is not pair.b for pair in pairs)]
+        matched = {id(cell) for pair in pairs for cell in (pair.a, pair.b)}
+        left, right = ([cell for cell in cells if id(cell) not in matched] for cells in (left, right))
     return Matching(sorted(pairs, key=lambda pair: pair.a.cell), left, right)
 
 
@@ -64,7 +64,10 @@ def differing_settings(pairs: Iterable[Pair]) -> list[Differing]:
     """The settings in which common cells differ, each once."""
     differing: dict[tuple[str, str | None, str | None], None] = {}
     for pair in pairs:
-        a, b = (dict(_flat(_measured(cell), "")) for cell in (pair.a, pair.b))
+        parameters = [_measured(cell) for cell in (pair.a, pair.b)]
+        if parameters[0] == parameters[1]:
+            continue
+        a, b = (dict(_flat(of_cell, "")) for of_cell in parameters)
         differing |= {(key, a.get(key), b.get(key)): None for key in {**a, **b} if a.get(key) != b.get(key)}
     return [Differing(what=what, a=a, b=b) for what, a, b in differing]
 

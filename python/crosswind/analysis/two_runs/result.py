@@ -218,8 +218,33 @@ class AskedCondition(ResultModel):
     cells: list[ConditionInCell]
 
 
+class MetricOverview(ResultModel):
+    """A metric of all cells that two large runs have in common.
+
+    Attributes: cells: that have it. larger, smaller: in how many the mean of its repetitions is so in B. least, middle,
+        most: of the ratios of these means, B to A; null where none is above 0.
+    """
+
+    metric: str
+    cells: int
+    larger: int
+    smaller: int
+    least: float | None
+    middle: float | None
+    most: float | None
+
+
+class LargeComparison(ResultModel):
+    """Of two large runs: how many cells they have in common, of which `common` lists those that stand out the most, and
+    what is known of all of them.
+    """
+
+    cells: int
+    metrics: list[MetricOverview]
+
+
 class RunComparison(ResultModel):
-    """Two runs compared."""
+    """Two runs compared. overview: of large ones."""
 
     schema_: Literal["crosswind.comparison/2"] = Field(default="crosswind.comparison/2", alias="schema")
     a: RunSide
@@ -231,7 +256,10 @@ class RunComparison(ResultModel):
     only_b: list[dict[str, str]]
     conditions: list[AskedCondition]
     level: float
+    overview: LargeComparison | None = Field(default=None)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The comparison as JSON text, non-ASCII characters kept."""
-        return json.dumps(self.model_dump(mode="json"), indent=indent, ensure_ascii=False, allow_nan=False)
+        left_out = None if self.overview else {"overview"}
+        data = self.model_dump(mode="json", exclude=left_out)
+        return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)

@@ -14,11 +14,22 @@ from crosswind.analysis.two_runs.result import (
     ConditionInCell,
     Differing,
     MetricChange,
+    MetricOverview,
     RunComparison,
     RunSide,
 )
 from crosswind.metrics import metric_named
-from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
+from crosswind.report.text.format import (
+    MINUS,
+    NOTHING,
+    count,
+    count_of,
+    levels,
+    listed,
+    number,
+    scale_of,
+    three_digits,
+)
 from crosswind.report.text.two_runs_why import part_rows, why_sentences
 from crosswind.terminal_table import TextColumn, number_columns, print_table
 
@@ -35,9 +46,9 @@ def print_comparison(comparison: RunComparison, console: Console) -> None:
         _print_wrapped(console, side_text(name, side))
         for text in side.damaged:
             _print_wrapped(console, f"damaged: {text}")
-    _print_wrapped(
-        console, f"{count_of(len(comparison.common), 'common cell')}, matched by {matched_text(comparison.common)}"
-    )
+    _print_wrapped(console, common_text(comparison))
+    for text in overview_sentences(comparison):
+        _print_wrapped(console, text)
     for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
         if cells:
             _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
@@ -69,6 +80,34 @@ def side_text(name: str, side: RunSide) -> str:
     started = f", {side.started[:16].replace('T', ' ')}" if side.started else ""
     counts = f"{count_of(side.cells, 'cell')}, {count_of(side.repetitions, 'repetition')}"
     return f"{name}  {side.directory}: {side.title}{started}, {' and '.join(side.clocks)} clock, {counts}"
+
+
+def common_text(comparison: RunComparison) -> str:
+    """How many common cells there are, and which of them are looked at."""
+    matched = f"matched by {matched_text(comparison.common)}"
+    if comparison.overview is None:
+        return f"{count_of(len(comparison.common), 'common cell')}, {matched}"
+    cells = count_of(comparison.overview.cells, "common cell")
+    if not comparison.common:
+        return f"{cells}, none of which changed"
+    return f"{cells}; the {len(comparison.common)} whose change stands out the most from their repetitions, {matched}"
+
+
+def overview_sentences(comparison: RunComparison) -> list[str]:
+    """What is known of all common cells of large runs."""
+    overviews = comparison.overview.metrics if comparison.overview is not None else []
+    return [_overview_sentence(overview) for overview in overviews]
+
+
+def _overview_sentence(overview: MetricOverview) -> str:
+    metric = metric_named(overview.metric)
+    title = metric.title if metric else overview.metric
+    which = f"larger in {count_of(overview.larger, 'cell')}, smaller in {count(overview.smaller)}"
+    if overview.middle is None:
+        return f"{title}: {which} of {count(overview.cells)}."
+    ends = " to ".join(three_digits(end) for end in (overview.least, overview.most))
+    middle = three_digits(overview.middle)
+    return f"{title}: {ends} times that of A, in the middle {middle}; {which} of {count(overview.cells)}."
 
 
 def matched_text(cells: Sequence[CommonCell]) -> str:
