@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -107,9 +108,9 @@ def made_up(source: Path, directory: Path, cells: int, repetitions: int, *, numb
 def plan_of(kind: PlannedCell, cells: int, repetitions: int) -> Iterator[PlannedCell]:
     """A plan in blocks of their own order."""
     orders = list(range(cells))
-    levels = [
-        {"path.delay": f"{1 + cell // LOSSES}ms", "path.loss": f"{cell % LOSSES / 10:g}%"} for cell in range(cells)
-    ]
+    factors = [(1 + cell // LOSSES, cell % LOSSES / 10) for cell in range(cells)]
+    levels = [{"path.delay": f"{delay_ms}ms", "path.loss": f"{percent:g}%"} for delay_ms, percent in factors]
+    paths = [path_of(kind.parameters["path"], *factor) for factor in factors]
     for repetition in range(repetitions):
         random.Random(repetition).shuffle(orders)
         for at, cell in enumerate(orders):
@@ -123,8 +124,16 @@ def plan_of(kind: PlannedCell, cells: int, repetitions: int) -> Iterator[Planned
                 block=repetition,
                 seed=seed,
                 levels=levels[cell],
-                parameters={**kind.parameters, "id": key, "seed": seed},
+                parameters={**kind.parameters, "path": paths[cell], "id": key, "seed": seed},
             )
+
+
+def path_of(path: dict[str, Any], delay_ms: int, percent: float) -> dict[str, Any]:
+    """A path with a delay and a loss of each direction."""
+    ways = {
+        way: {**path[way], "delay_ns": delay_ms * 1_000_000, "loss": percent / 100} for way in ("forward", "reverse")
+    }
+    return {**path, **ways}
 
 
 def repeated(name: str, table: pl.DataFrame, own: list[PlannedCell], draw: np.random.Generator) -> pl.DataFrame:

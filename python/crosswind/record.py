@@ -81,16 +81,19 @@ def _empty(schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
     return pl.DataFrame(schema=dict(schema))
 
 
+@cache
 def empty_samples() -> pl.DataFrame:
     """A samples table without rows, for a failed repetition or a program workload."""
     return empty_table(SAMPLE_SCHEMA)
 
 
+@cache
 def empty_intervals() -> pl.DataFrame:
     """A table of flows without rows, where the workload runs alone."""
     return empty_table(FLOW_SCHEMA)
 
 
+@cache
 def empty_objects() -> pl.DataFrame:
     """An objects table without rows, for all but pages."""
     return empty_table(OBJECT_SCHEMA)
@@ -101,6 +104,7 @@ def output_of_program(key: str, name: str = "client.err") -> str:
     return f"cells/{key}/{name}"
 
 
+@cache
 def empty_spent() -> pl.DataFrame:
     """A table of what time was spent on without rows, where packets do not tell."""
     return empty_table(SPENT_SCHEMA)
@@ -160,11 +164,15 @@ class CellRun:
 class RunPart:
     """Some repetitions of a run, one below the other.
 
-    Attributes: texts: `cell`, `repetition`, and what each was as JSON, `result`. samples: `cell`, `repetition`, and the
-        columns of SAMPLE_SCHEMA.
+    Attributes:
+        cells: of which they are. repetitions: how many.
+        texts: `cell`, `repetition`, and what each was as JSON, `result`; None where they are not asked for, and all are
+            valid. samples: `cell`, `repetition`, and the columns of SAMPLE_SCHEMA.
     """
 
-    texts: pl.DataFrame
+    cells: frozenset[int]
+    repetitions: int
+    texts: pl.DataFrame | None
     samples: pl.DataFrame
 
 

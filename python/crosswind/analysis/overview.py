@@ -86,18 +86,18 @@ class Reading:
         self._values: list[pl.DataFrame] = []
         self._ends: list[pl.DataFrame] = []
         self._outcomes: list[pl.DataFrame] = []
+        self.executed = 0
+        """Repetitions that have a result."""
+        self.executed_cells: set[int] = set()
         self.examples: dict[int, Finished] = {}
         """What one repetition of each part came to, by its cell."""
 
     def add(self, part: RunPart) -> None:
         """Some repetitions more."""
-        if part.texts.is_empty():
-            return
-        ends = part.texts.with_columns(pl.col("result").str.json_decode(_RESULT)).unnest("result").unnest("finished")
-        self._ends.append(ends.unnest("samples"))
-        for cell, text in zip(*(part.texts[name].head(1) for name in ("cell", "result")), strict=True):
-            if finished := json.loads(text)["finished"]:
-                self.examples[cell] = Finished.from_stored(finished)
+        self.executed += part.repetitions
+        self.executed_cells |= part.cells
+        if part.texts is not None:
+            self._add_texts(part.texts)
         own = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
         self._outcomes.append(own.drop_nulls("outcome").group_by("cell", "outcome").len())
         went_well = own.filter(pl.col("outcome") == "ok")
@@ -106,6 +106,13 @@ class Reading:
             rows = rows if cells is None else rows.filter(pl.col("cell").is_in(cells))
             self._values.append(_of_repetitions(metric, rows))
 
+    def _add_texts(self, texts: pl.DataFrame) -> None:
+        ends = texts.with_columns(pl.col("result").str.json_decode(_RESULT)).unnest("result").unnest("finished")
+        self._ends.append(ends.unnest("samples"))
+        for cell, text in zip(*(texts[name].head(1) for name in ("cell", "result")), strict=True):
+            if finished := json.loads(text)["finished"]:
+                self.examples[cell] = Finished.from_stored(finished)
+
     @cached_property
     def values(self) -> pl.DataFrame:
         """As of `Overview`."""
@@ -113,7 +120,7 @@ class Reading:
 
     @cached_property
     def ends(self) -> pl.DataFrame | None:
-        """How each repetition ended; None where there is none."""
+        """How each repetition ended of which that was read; None where there is none."""
         return pl.concat(self._ends) if self._ends else None
 
     @property
@@ -169,15 +176,21 @@ def _workload(cell: CellRun) -> Mapping[str, Any]:
 def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
     """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
     known = {*SAMPLE_SCHEMA, "setup_ns"}
+    groups: dict[str, tuple[Mapping[str, Any], list[int]]] = {}
+    for cell in cells:
+        groups.setdefault(json.dumps(_workload(cell)), (_workload(cell), []))[1].append(cell.cell)
+    by_workload = list(groups.values())
     for metric in METRICS.values():
         if metric.per not in (Per.EXCHANGE, Per.REPETITION) or not metric.compared_in:
             continue
         if not known.issuperset(pl.sql_expr(metric.formula).meta.root_names()):
             continue
         own = [
-            cell.cell for cell in cells
-            if _workload(cell).get("kind") in metric.compared_in and metric.applies(_workload(cell))
-        ]  # fmt: skip
+            number
+            for workload, numbers in by_workload
+            if workload.get("kind") in metric.compared_in and metric.applies(workload)
+            for number in numbers
+        ]
         if own:
             yield metric, None if len(own) == len(cells) else own
 

@@ -121,7 +121,7 @@ def _compared(
     runs, names = (load(run_a), load(run_b)), (str(run_a), str(run_b))
     try:
         if any(is_large(run) for run in runs) and not (metrics or conditions or why):
-            return compare_large(*(run.large(()) for run in runs), names=names)
+            return compare_large(*(run.large((), results=False) for run in runs), names=names)
         return compare_runs(
             *(run.measured() for run in runs),
             names=names,

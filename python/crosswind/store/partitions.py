@@ -86,6 +86,9 @@ class Partition(PartitionIndex):
 
         Raises: DamagedFileError.
         """
+        own = () if self.stored_sums is None else self.stored_sums["cells"]
+        if cells is not None and own and not any(cell in cells for cell in own):
+            return
         table = self.texts()
         path = self.directory / RESULTS
         for key, cell, text in zip(self.keys, table["cell"], table["result"], strict=True):

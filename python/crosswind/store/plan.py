@@ -124,7 +124,10 @@ class PlannedCell:
             **data,
             "effect": PathEffect.from_stored(data["effect"]),
         }
-        return cls(**{field.name: known[field.name] for field in fields(cls)})
+        return cls(**{name: known[name] for name in _FIELDS})
+
+
+_FIELDS = tuple(field.name for field in fields(PlannedCell))
 
 
 class StoredPlan(Sequence[PlannedCell]):

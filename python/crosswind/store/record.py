@@ -78,9 +78,11 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
     )
 
 
-def large_run_of(store: Store, cells_of: Container[int]) -> LargeRun:
-    """A run whose repetitions are read part by part. Args: cells_of: those whose repetitions are in its record.
+def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> LargeRun:
+    """A run whose repetitions are read part by part.
 
+    Args: cells_of: those whose repetitions are in its record. results: whether what each repetition was is read too,
+        else only of the first part, and of those with repetitions that are not valid.
     Raises: as `record_of`.
     """
     record = record_of(store, cells_of)
@@ -91,7 +93,9 @@ def large_run_of(store: Store, cells_of: Container[int]) -> LargeRun:
         for kind in sorted(store.plan.kinds, key=lambda kind: kind.cell)
     ]
     damaged = list(record.damaged)
-    return LargeRun(record, kinds, store.manifest.planned, _seeds(store), _parts_of(store, damaged), damaged)
+    return LargeRun(
+        record, kinds, store.manifest.planned, _seeds(store), _parts_of(store, damaged, results=results), damaged
+    )
 
 
 def _seeds(store: Store) -> pl.DataFrame:
@@ -100,15 +104,21 @@ def _seeds(store: Store) -> pl.DataFrame:
     return pl.DataFrame(columns, schema={**dict.fromkeys(OWN, pl.UInt32), "seed": pl.Int64}, strict=False)
 
 
-def _parts_of(store: Store, damaged: list[Damage]) -> Iterator[RunPart]:
-    for partition in store.partitions():
+def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator[RunPart]:
+    for at, partition in enumerate(store.partitions()):
         try:
-            yield RunPart(partition.texts(), partition.every_row(SAMPLES, SAMPLE_SCHEMA))
+            known = partition.stored_sums
+            asked = results or at == 0 or known is None or known["valid"] < len(partition.keys)
+            texts = partition.texts() if asked else None
+            cells = frozenset(texts["cell"] if texts is not None else () if known is None else known["cells"])
+            samples = partition.every_row(SAMPLES, SAMPLE_SCHEMA)
         except DamagedFileError as error:
             damaged += store.damage_of(partition, error)
-    results, of_results = store.results_in_directories()
+            continue
+        yield RunPart(cells, len(partition.keys), texts, samples)
+    in_directories, of_results = store.results_in_directories()
     damaged += of_results
-    left = list(results.values())
+    left = list(in_directories.values())
     for start in range(0, len(left), PACKED_AT_ONCE):
         yield _part_of(store, left[start : start + PACKED_AT_ONCE], damaged)
 
@@ -125,7 +135,8 @@ def _part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Da
         own = zip(OWN, (result.planned.cell, result.planned.repetition), strict=True)
         tables.append(samples.select(*(pl.lit(number, pl.UInt32).alias(name) for name, number in own), pl.all()))
         whole.append(result)
-    return RunPart(texts_of(whole), pl.concat(tables))
+    cells = frozenset(result.planned.cell for result in whole)
+    return RunPart(cells, len(whole), texts_of(whole), pl.concat(tables))
 
 
 def cell_run(store: Store, result: RepetitionResult) -> CellRun:

@@ -78,9 +78,12 @@ class StoredRun:
         """
         return record_of(self._store, cells)
 
-    def large(self, cells: Container[int]) -> LargeRun:
-        """The run to be read part by part, with the tables of some cells. Raises: StoreError."""
-        return large_run_of(self._store, cells)
+    def large(self, cells: Container[int], *, results: bool = True) -> LargeRun:
+        """The run to be read part by part, with the tables of some cells. Args: as of `large_run_of`.
+
+        Raises: StoreError.
+        """
+        return large_run_of(self._store, cells, results=results)
 
     def measured(self, cells: Container[int] | None = None) -> RunRecord:
         """As `record`, of a run that has results. Raises: StoreError, also where no repetition has an undamaged one."""

@@ -78,8 +78,8 @@ class _Side:
         if reading.ends is None:
             raise TooFewSamples(f"{name} has no results")
         self.invalid = reading.invalid
-        executed = frozenset(reading.ends["cell"].unique())
-        kinds = [replace(kind, finished=reading.examples.get(kind.cell)) for kind in run.cells if kind.cell in executed]
+        executed = (kind for kind in run.cells if kind.cell in reading.executed_cells)
+        kinds = [replace(kind, finished=reading.examples.get(kind.cell)) for kind in executed]
         self.cells = [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds]
         self.values = reading.values.join(run.seeds, on=["cell", "repetition"], how="left")
         # One repetition of each part says on which clock and kernel it ran.
@@ -91,7 +91,7 @@ class _Side:
             started=run.record.provenance.get("started"),
             clocks=clocks_of(self.record),
             cells=len(kinds),
-            repetitions=reading.ends.height + len({damage.key for damage in run.damaged}),
+            repetitions=reading.executed + len({damage.key for damage in run.damaged}),
             valid=not run.damaged and not self.invalid,
             damaged=damage_sentences(run.damaged),
         )
@@ -177,9 +177,10 @@ def _tested(
         if made.p is None:
             yield made
             continue
-        update: dict[str, object] = {"p_holm": min(1.0, made.p * family.height)}
+        # How many repetitions would show it among so many cells is not known.
+        update: dict[str, object] = {"p_holm": min(1.0, made.p * family.height), "needed": None}
         if made.p * family.height < ALPHA and made.verdict != "same" and made.difference.value:
-            update |= {"verdict": direction_of(metric, made.difference.value), "needed": None}
+            update |= {"verdict": direction_of(metric, made.difference.value)}
         yield made.model_copy(update=update)
 
 

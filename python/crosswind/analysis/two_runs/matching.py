@@ -47,12 +47,14 @@ def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
     """The common cells of two runs."""
     left, right = list(a), list(b)
     pairs: list[Pair] = []
-    keys: dict[By, Callable[[CellData], Hashable]] = {
-        "parameters": lambda cell: _text(_measured(cell)),
-        "parameters but the clock": lambda cell: _text(_without_clock(_measured(cell))),
-        "levels": lambda cell: tuple(sorted(cell.levels.items())),
-    }
-    for by, key in keys.items():
+    keys: list[tuple[By, Callable[[CellData], Hashable]]] = [
+        # Of two runs of one version the keys are in the same order, and a thousand cells take a tenth of the time.
+        ("parameters", lambda cell: repr(_measured(cell))),
+        ("parameters", lambda cell: _text(_measured(cell))),
+        ("parameters but the clock", lambda cell: _text(_without_clock(_measured(cell)))),
+        ("levels", lambda cell: tuple(sorted(cell.levels.items()))),
+    ]
+    for by, key in keys:
         ours, theirs = _unique(left, key), _unique(right, key)
         pairs += [Pair(cell, theirs[name], by) for name, cell in ours.items() if name in theirs]
         matched = {id(cell) for pair in pairs for cell in (pair.a, pair.b)}

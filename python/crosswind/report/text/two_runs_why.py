@@ -25,8 +25,8 @@ def why_sentences(comparison: RunComparison) -> Iterator[str]:
         exchanges = sum(why.exchanges for cell, why in told if cell in same)
         where = f" in {count_of(len(same), 'cell')}" if several else ""
         yield f"Every exchange takes as long in B as in A{where}: {count_of(exchanges, 'pair')} of exchanges."
-    untold = sum(cell.why is None for cell in comparison.common)
-    if untold:
+    untold = len(comparison.common) - len(told)
+    if told and untold:
         yield f"Nothing tells why {count_of(untold, 'cell')} differ."
 
 
