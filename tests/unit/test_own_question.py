@@ -20,10 +20,11 @@ def question(study: Study) -> dict[str, Any]:
 def test_what_people_choose_is_what_a_run_asks_about() -> None:
     study = asked("echo", path__loss="0%,5%", workload__transport="tcp,udp")
     assert question(study) == {
-        "asks": "Is the mean round-trip time shorter with udp than with tcp?",
+        "asks": "Is the mean round-trip time shorter with udp than with tcp, by 1 % or more?",
         "metric": "rtt",
         "factor": "workload.transport",
         "compare": ["tcp", "udp"],
+        "margin": "1%",
     }
     assert study.repetitions == 10
 
@@ -31,7 +32,7 @@ def test_what_people_choose_is_what_a_run_asks_about() -> None:
 def test_a_factor_of_the_network_may_differ() -> None:
     table = question(asked("transfer", path__loss="0%,1%"))
     assert (table["yes"], table["factor"]) == ("different", "path.loss")
-    assert table["asks"].startswith("Does the mean ") and table["asks"].endswith("differ between loss 0% and loss 1%?")
+    assert table["asks"].startswith("Does the mean ") and table["asks"].endswith("differ between loss 0% and loss 1%, by 1 % or more?")
 
 
 def test_levels_that_are_series_stay_series() -> None:

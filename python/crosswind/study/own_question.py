@@ -17,6 +17,8 @@ from crosswind.study.precision import main_metric
 USUAL_REPETITIONS = 10
 """Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""
 _MOST_REPETITIONS = 20
+_MARGIN = "1%"
+"""What matters: in virtual time two transports differ by nanoseconds of computing, which nobody asks about."""
 _CHOSEN = (
     "workload.transport", "workload.client", "workload.server", "host.congestion_control", "workload.connection",
     "path.network", "host.clock", "host.kernel",
@@ -34,13 +36,15 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
     first, *others = (f"{factor}{level}" for level in levels)
     more = "higher" if is_rate else "shorter"
     asks = (
-        f"Is the {of} {more} with {' or '.join(others)} than with {first}?"
+        f"Is the {of} {more} with {' or '.join(others)} than with {first}, by 1 % or more?"
         if is_chosen
-        else f"Does the {of} differ between {first} and {' or '.join(others)}?"
+        else f"Does the {of} differ between {first} and {' or '.join(others)}, by 1 % or more?"
     )
     if len(asks) > MOST_CHARACTERS:
-        asks = f"Does the {of} differ from that with {first}?"
-    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": raw_levels(key, levels)}
+        asks = f"Does the {of} differ from that with {first}, by 1 % or more?"
+    table: dict[str, Any] = {
+        "asks": asks, "metric": metric, "factor": key, "compare": raw_levels(key, levels), "margin": _MARGIN,
+    }  # fmt: skip
     return table if is_chosen else {**table, "yes": "different"}
 
 

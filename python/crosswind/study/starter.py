@@ -98,7 +98,7 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
         "timeout": "30m" if seconds > _PATIENCE_S else None,
         "repetitions": answers.repetitions or None,
         "repetitions_max": None if answers.repetitions else 100,
-        **{name: asked.get(name) for name in ("asks", "metric", "factor", "compare", "yes")},
+        **{name: asked.get(name) for name in ("asks", "metric", "factor", "compare", "yes", "margin")},
         "target": answers.target or None,
     }
     words = {
