@@ -3,7 +3,7 @@
 study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], server=[...]), {"path.loss": "2%"})
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from crosswind.cell.others import is_other_file, unrunnable
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
+from crosswind.study.overrides import NOTHING_FURTHER, FurtherTables
 from crosswind.units import format_duration, parse_duration
 
 NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
@@ -72,15 +73,15 @@ def study_of(
     given: Mapping[str, object],
     *,
     flags: Mapping[str, str],
-    beside: Sequence[str] = (),
+    further: FurtherTables = NOTHING_FURTHER,
     repetitions: int = 1,
     seed: int | None = None,
     several: bool = False,
 ) -> tuple[Study, bool]:
     """The study of the one cell, and whether it runs in virtual time.
 
-    Args: given: settings by dotted key. flags: what errors call each of them. beside: flows, as `--beside` has them.
-        seed: None for the default. several: whether it may be several cells.
+    Args: given: settings by dotted key. flags: what errors call each of them. further: hops, changes and flows. seed:
+        None for the default. several: whether it may be several cells.
     Raises: StudyError, EngineError, UsageError.
     """
     wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
@@ -98,8 +99,8 @@ def study_of(
     if seed is not None:
         settings["study.seed"] = seed
     study = Study.adhoc("program", settings, flags=flags)
-    if beside:
-        study = study.with_tables((), (), beside)
+    if further:
+        study = study.with_tables(further)
     if len(study) > 1 and not several:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise UsageError(
@@ -130,7 +131,9 @@ class ProgramRoundTrips:
         return asdict(self)
 
 
-def refuse_other_delays(settings: Mapping[str, object], *, name: Callable[[str], str], asked: str, delay: str) -> None:
+def refuse_other_delays(
+    settings: Mapping[str, object], further: FurtherTables, *, name: Callable[[str], str], asked: str, delay: str
+) -> None:
     """Raises: UsageError where the delay is not that of both directions of one hop.
 
     Args: name: what the caller calls a key. asked: what varies the delay. delay: what the caller calls path.delay.
@@ -138,8 +141,8 @@ def refuse_other_delays(settings: Mapping[str, object], *, name: Callable[[str],
     others = [
         key for key in settings if key != "path.delay" and (key.endswith(("delay", ".network")) or ".hop." in key)
     ]
-    if others:
-        given = ", ".join(map(name, others))
+    if others or further.hops or further.changes:
+        given = ", ".join([*map(name, others), *map(repr, (*further.hops, *further.changes))])
         raise UsageError(f"{asked} varies {delay}, and {given} sets another", hint=f"give {delay} alone")
 
 
@@ -148,13 +151,13 @@ def program_round_trips(
     settings: Mapping[str, object],
     *,
     flags: Mapping[str, str],
-    beside: Sequence[str] = (),
+    further: FurtherTables = NOTHING_FURTHER,
     seed: int | None,
     run: Callable[[Study], StoredRun],
 ) -> ProgramRoundTrips | None:
     """How many round trips the client takes; None where it did not end well over every delay.
 
-    Args: settings, flags, beside, seed: as of `study_of`. run: runs a study. Raises: CrosswindError as a run does.
+    Args: settings, flags, further, seed: as of `study_of`. run: runs a study. Raises: CrosswindError as a run does.
     """
     # Statistics take a second to import.
     from crosswind.analysis import collect
@@ -163,7 +166,7 @@ def program_round_trips(
     own_ns = parse_duration(str(settings.get("path.delay", "0ms")))
     delays = [format_duration(own_ns + more_ns) for more_ns in _FURTHER_DELAYS_NS]
     settings = {**settings, "path.delay": delays}
-    study, _ = study_of(programs, settings, flags=flags, beside=beside, seed=seed, several=True)
+    study, _ = study_of(programs, settings, flags=flags, further=further, seed=seed, several=True)
     counted = round_trips(collect(run(study).record()), level=0.95)
     if not counted or counted[0].trips.value is None or counted[0].offset.value is None:
         return None

@@ -14,6 +14,7 @@ from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.record import FLOW_SCHEMA, CellRun
 from crosswind.study.design import Study
+from crosswind.study.overrides import FurtherTables
 
 STUDY = """
 [workload]
@@ -52,7 +53,9 @@ def test_a_cell_has_its_flows_in_their_order_and_a_list_is_a_factor() -> None:
 
 def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
     of = Study.adhoc("echo", {"workload.transport": "udp"})
-    of = of.with_tables((), (), ("transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"))
+    of = of.with_tables(
+        FurtherTables(flows=("transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"))
+    )
     (cell,) = of.with_overrides({"flow.transfer.count": 2}).cells()
     first, other = cell_json(cell, {})["flows"]
     assert first == {

@@ -32,7 +32,9 @@ def test_what_people_choose_is_what_a_run_asks_about() -> None:
 def test_a_factor_of_the_network_may_differ() -> None:
     table = question(asked("transfer", path__loss="0%,1%"))
     assert (table["yes"], table["factor"]) == ("different", "path.loss")
-    assert table["asks"].startswith("Does the mean ") and table["asks"].endswith("differ between loss 0% and loss 1%, by 1 % or more?")
+    assert table["asks"].startswith("Does the mean ") and table["asks"].endswith(
+        "differ between loss 0% and loss 1%, by 1 % or more?"
+    )
 
 
 def test_levels_that_are_series_stay_series() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crosswind.programs import ProgramRoundTrips, Programs
     from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
+    from crosswind.study.overrides import FurtherTables
 
 _SHOWN_LINES = 30
 
@@ -65,6 +66,8 @@ class Net:
         client: Program,
         server: Program | None = None,
         *,
+        hops: Sequence[str] = (),
+        changes: Sequence[str] = (),
         beside: Sequence[str] = (),
         check: bool = True,
         **settings: Any,
@@ -75,6 +78,7 @@ class Net:
             client, server: a command, in which {address}, {client} and {port} stand for the server's address, the
                 client's and the server's port; or a function of address and port, at the top of a file, which is called
                 in a process of its own. A server is ended when the client has ended.
+            hops, changes: of the path, as "wifi rate=50mbit delay=2ms" and "outage start=5s for=1s loss=100%".
             beside: flows of Crosswind on the same path while the client runs, as "transfer --transport tcp".
             check: whether a client that fails (exit status, signal, timeout, exception) fails the test.
             settings: repetitions, seed; and the settings of path and hosts, as a study has them without their table:
@@ -85,8 +89,12 @@ class Net:
         __tracebackhide__ = True
         problem: CrosswindError | None = None
         try:
-            flows = [beside] if isinstance(beside, str) else list(beside)
-            result = self._run(client, server, flows, {**self._defaults, **settings})
+            from crosswind.study.overrides import FurtherTables
+
+            further = FurtherTables(
+                *([given] if isinstance(given, str) else given for given in (hops, changes, beside))
+            )
+            result = self._run(client, server, further, {**self._defaults, **settings})
         except CrosswindError as error:
             problem = error
         if problem is not None:
@@ -97,14 +105,16 @@ class Net:
             raise ClientFailedError(_why_failed(result), result)
         return result
 
-    def _run(self, client: Program, server: Program | None, beside: list[str], settings: dict[str, Any]) -> Result:
+    def _run(
+        self, client: Program, server: Program | None, further: "FurtherTables", settings: dict[str, Any]
+    ) -> Result:
         """Raises: CrosswindError."""
         from crosswind.results import write_html
         from crosswind.running import run as run_study
 
         check_names(settings, "net.run()")
         given = dict(settings)
-        study = self._study(client, server, beside, settings)
+        study = self._study(client, server, further, settings)
         place = self._directory()
         run = run_study(study, output=place, jobs=self._jobs, command=["pytest", self._test])
         if run.interrupted:
@@ -113,11 +123,11 @@ class Net:
         if self._with_report:
             write_html(run)
         return Result(
-            run, has_value=callable(client), round_trips=lambda: self._round_trips(client, server, beside, given)
+            run, has_value=callable(client), round_trips=lambda: self._round_trips(client, server, further, given)
         )
 
     def _round_trips(
-        self, client: Program, server: Program | None, beside: list[str], settings: Mapping[str, Any]
+        self, client: Program, server: Program | None, further: "FurtherTables", settings: Mapping[str, Any]
     ) -> "ProgramRoundTrips | None":
         """Raises: CrosswindError."""
         from crosswind.programs import program_round_trips, refuse_other_delays
@@ -126,20 +136,24 @@ class Net:
 
         given, seed = _given(settings), settings.get("seed")
         flags = {key: name for name, key in keys().items()}
-        refuse_other_delays(given, name=lambda key: flags.get(key, key), asked="result.round_trips", delay="delay")
+        refuse_other_delays(
+            given, further, name=lambda key: flags.get(key, key), asked="result.round_trips", delay="delay"
+        )
         with temporary_directory() as place:
             return program_round_trips(
                 _programs(client, server),
                 given,
                 flags=flags,
-                beside=beside,
+                further=further,
                 seed=seed,
                 run=lambda study: run_study(
                     study, output=place / "run", jobs=self._jobs, command=["pytest", self._test]
                 ),
             )
 
-    def _study(self, client: Program, server: Program | None, beside: list[str], settings: dict[str, Any]) -> "Study":
+    def _study(
+        self, client: Program, server: Program | None, further: "FurtherTables", settings: dict[str, Any]
+    ) -> "Study":
         """Raises: CrosswindError."""
         from crosswind.programs import study_of
         from crosswind.study.design import Study
@@ -154,7 +168,7 @@ class Net:
         programs = _programs(client, server)
         programs.check()
         flags = {key: name for name, key in keys().items()}
-        study, _ = study_of(programs, given, flags=flags, beside=beside, repetitions=repetitions, seed=seed)
+        study, _ = study_of(programs, given, flags=flags, further=further, repetitions=repetitions, seed=seed)
         # In a title, words in braces are keys of the study; in the name of a test they are anything.
         title = self._test.translate(str.maketrans("{}", "()"))
         return Study.from_document({**study.document, "title": title}, name="test", origin=study.origin)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from crosswind.cli.programs import ProgramOptions, program_options, run_programs
-from crosswind.cli.settings import chosen, picked
+from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 
 _EPILOG = """\b
@@ -37,7 +37,7 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 @program_options
 def command(*, client: tuple[str, ...], repetitions: int, round_trips: bool, **given: Any) -> int:
     """Run COMMAND on a client host, and the --server command on a server host, with an emulated path between them."""
-    asked = picked(ProgramOptions, given)
+    asked = ProgramOptions.of(given)
     if asked.capture is not None and repetitions > 1:
         raise UsageError("--capture writes one file, of one repetition", hint="leave out --repetitions, or --capture")
     return run_programs(list(client), asked, chosen(given), repetitions=repetitions, round_trips=round_trips)

@@ -27,10 +27,10 @@ _WIDE = 110
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object, schema {SCHEMA}.")
 def command(name: str | None, as_json: bool) -> None:
-    """List the named networks, their numbers and sources.
+    """List the named networks and their numbers.
 
-    With NAME, or file=my-network.toml: that network alone, and the study keys that it stands for. A study sets
-    `network = "4g"` under [path], the command line `--network 4g`; any key set beside it overrides it.
+    With NAME, or file=my-network.toml: that network alone, its sources, and the study keys that it stands for. A study
+    sets `network = "4g"` under [path], the command line `--network 4g`; any key set beside it overrides it.
     """
     one = None if name is None else _named(name)
     if as_json:
@@ -63,11 +63,10 @@ def _print_all(console: Console) -> None:
     rows: list[list[TextCell]] = []
     for network in NETWORKS.values():
         what = "; ".join(filter(None, [network.what, besides(network)]))
-        said = Text(f"{what}. ").append(f"{network.own_source}.", style="dim")
-        rows.append([network.name, *(text for column in columns for text in column.texts(network)), said])
-    print_table(console, [TextColumn("network"), *number_columns(*heads), TextColumn("description and source")], rows)
+        rows.append([network.name, *(text for column in columns for text in column.texts(network)), what])
+    print_table(console, [TextColumn("network"), *number_columns(*heads), TextColumn("description")], rows)
     notes = dict.fromkeys(source.note for network in NETWORKS.values() for source in network.sources if source.note)
-    text = " ".join([*notes, "`crosswind networks NAME` has the keys of one of them."])
+    text = " ".join([*notes, "`crosswind networks NAME` has the sources and keys of one of them."])
     console.print(Text(f"\n{text}", style="dim"))
 
 

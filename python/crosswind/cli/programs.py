@@ -9,18 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 
 from crosswind.cell.binary import OUTPUT
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
-from crosswind.cli.settings import F, beside_option, option_name, options, options_of
+from crosswind.cli.settings import FURTHER_OPTIONS, F, option_name, options, options_of, picked
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
+from crosswind.study.overrides import FurtherTables
 from crosswind.temporary import temporary_directory
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
@@ -36,7 +37,7 @@ _OF_PROGRAMS = (
         metavar="COMMAND",
         help="Command to run on the server's host; without it, the host only answers pings.",
     ),
-    beside_option,
+    *FURTHER_OPTIONS,
     click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions."),
     click.option(
         "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets as pcapng."
@@ -66,11 +67,16 @@ class ProgramOptions:
     """What the options of `program_options` say beside the path."""
 
     server: str | None
-    flows: tuple[str, ...]
+    further: FurtherTables
     seed: int | None
     capture: Path | None
     as_json: bool
     output: Path | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Args: given: a command's arguments."""
+        return picked(cls, {**given, "further": picked(FurtherTables, given)})
 
 
 def run_programs(
@@ -105,11 +111,11 @@ def run_programs(
     if round_trips:
         from crosswind.programs import refuse_other_delays
 
-        refuse_other_delays(settings, name=option_name, asked="--round-trips", delay="--delay")
+        refuse_other_delays(settings, asked.further, name=option_name, asked="--round-trips", delay="--delay")
     try:
         flags = {key: option_name(key) for key in settings}
         study, is_virtual = study_of(
-            programs, settings, flags=flags, beside=asked.flows, repetitions=repetitions, seed=asked.seed
+            programs, settings, flags=flags, further=asked.further, repetitions=repetitions, seed=asked.seed
         )
         if greeting:
             click.echo(greeting, err=True)
@@ -155,7 +161,7 @@ def _round_trips(
             programs,
             settings,
             flags=flags,
-            beside=asked.flows,
+            further=asked.further,
             seed=asked.seed,
             run=lambda study: run_in_turn(study, options, None, look=lambda _part: None),
         )

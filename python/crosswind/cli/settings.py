@@ -24,18 +24,7 @@ _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
 
-beside_option = click.option(
-    "--beside",
-    "flows",
-    multiple=True,
-    metavar="'KIND --KEY VALUE ...'",
-    help="Run a flow beside the workload, as 'transfer --transport tcp --count 4 --start 2s'.",
-)
-
-_OF_VARIANTS = (
-    click.option(
-        "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, as path.loss=5%."
-    ),
+FURTHER_OPTIONS = (
     click.option(
         "--hop",
         "hops",
@@ -50,7 +39,21 @@ _OF_VARIANTS = (
         metavar="'NAME KEY=VALUE ...'",
         help="Add a change of the path over time, as 'outage start=5s for=1s loss=100%'.",
     ),
-    beside_option,
+    click.option(
+        "--beside",
+        "flows",
+        multiple=True,
+        metavar="'KIND --KEY VALUE ...'",
+        help="Run a flow beside the workload, as 'transfer --transport tcp --count 4 --start 2s'.",
+    ),
+)
+"""A command with these has the fields of `FurtherTables`."""
+
+_OF_VARIANTS = (
+    click.option(
+        "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, as path.loss=5%."
+    ),
+    *FURTHER_OPTIONS,
     click.option("--ladder", is_flag=True, help="Run on each rung of a ladder of ever worse networks."),
     click.option("--quick", is_flag=True, help="Run the study's short variant."),
     click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from crosswind.cli.programs import ProgramOptions, program_options, run_programs
-from crosswind.cli.settings import chosen, picked
+from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 from crosswind.programs import PORT
 
@@ -27,7 +27,7 @@ Exit status: the shell's; the others are those of `crosswind exec`.
 @program_options
 def command(**given: Any) -> int:
     """Open a shell ($SHELL, else sh) whose network is an emulated path."""
-    asked, settings = picked(ProgramOptions, given), chosen(given)
+    asked, settings = ProgramOptions.of(given), chosen(given)
     if settings.get("host.clock", "real") not in ("real", "auto"):
         raise UsageError(
             "a shell needs the real clock: virtual time has no interactive input",

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import click
 
-from crosswind.cli.settings import chosen, options, parse_set
+from crosswind.cli.settings import chosen, options, parse_set, picked
 from crosswind.cli.to import server_at, study_to
 from crosswind.errors import UsageError
 from crosswind.first_look import first_look
@@ -15,6 +15,7 @@ from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
 from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.overrides import FurtherTables
 from crosswind.study.own_question import with_own_question
 
 _OF_DESIGN = ("repetitions", "repetitions_max", "seed")
@@ -28,8 +29,7 @@ class StudyOptions:
     Attributes:
         name: of a built-in study, a file or a kind of workload; None for no study.
         settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
-        flags: what errors call the keys of the design. hops, changes: of `--hop` and `--at`, which are
-            added, and flows those of `--beside`.
+        flags: what errors call the keys of the design. further: of `--hop`, `--at` and `--beside`.
         ladder: whether it runs on each rung of the ladder of networks.
         to: HOST[:PORT] of a server that it runs to over the network.
         needs_machine: whether only the machine's clock will do.
@@ -39,9 +39,7 @@ class StudyOptions:
     settings: dict[str, str]
     overrides: dict[str, Any]
     flags: dict[str, str]
-    hops: tuple[str, ...]
-    changes: tuple[str, ...]
-    flows: tuple[str, ...]
+    further: FurtherTables
     quick: bool
     ladder: bool
     precision: str | None
@@ -57,9 +55,7 @@ class StudyOptions:
             chosen(given),
             {**parse_set(given["assignments"]), **design},
             {key: "--" + key.removeprefix("study.").replace("_", "-") for key in design},
-            given["hops"],
-            given["changes"],
-            given["flows"],
+            picked(FurtherTables, given),
             given["quick"],
             given["ladder"],
             given["precision"],
@@ -72,7 +68,7 @@ class StudyOptions:
         """Whether anything is said beside the name."""
         return any(
             (
-                *(self.settings, self.overrides, self.hops, self.changes, self.flows),
+                *(self.settings, self.overrides, self.further),
                 *(self.quick, self.ladder, self.precision, self.to),
             )
         )
@@ -123,8 +119,8 @@ class StudyOptions:
         return "real" if self.needs_machine else None if named is None else str(named)
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
-        if self.hops or self.changes or self.flows:
-            study = study.with_tables(self.hops, self.changes, self.flows)
+        if self.further:
+            study = study.with_tables(self.further)
         # Before the overrides, one of which may say how often a cell is run at most for its precision.
         study = study.with_precision(self.precision) if self.precision is not None else study
         twice = sorted(set(settings) & set(self.overrides))

@@ -22,7 +22,7 @@ from crosswind.study.format import DesignDocument, set_keys
 from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
-from crosswind.study.overrides import add_tables, override
+from crosswind.study.overrides import FurtherTables, add_tables, override
 from crosswind.study.own_networks import with_networks_read
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
@@ -126,9 +126,9 @@ class Study:
         }
         return _overridden(self.document, overrides, self.origin, labels, name=self.name)
 
-    def with_tables(self, hops: Sequence[str], changes: Sequence[str], flows: Sequence[str]) -> "Study":
-        """This study with further hops, changes and flows, as by `--hop`, `--at` and `--beside`. Raises: StudyError."""
-        document, labels = add_tables(self.document, {"hop": hops, "at": changes}, flows)
+    def with_tables(self, further: FurtherTables) -> "Study":
+        """This study with further hops, changes and flows. Raises: StudyError, naming their options."""
+        document, labels = add_tables(self.document, further)
         origin = replace(self.origin, options={**self.origin.options, **labels})
         return Study.from_document(document, name=self.name, origin=origin)
 

@@ -7,6 +7,7 @@ import copy
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +48,40 @@ def override(
     return changed, places
 
 
-def add_tables(
-    document: Mapping[str, Any], texts: Mapping[str, Sequence[str]], flows: Sequence[str]
-) -> tuple[dict[str, Any], dict[Location, str]]:
-    """A copy of the document with further hops, changes and flows, and what to name in errors at each.
+@dataclass(frozen=True)
+class FurtherTables:
+    """What `--hop`, `--at` and `--beside` add to a study.
 
-    Args:
-        texts: of `hop` and `at`, as "outage start=5s for=1s loss=100%": a name, and keys with their values.
+    Attributes:
+        hops, changes: as "outage start=5s for=1s loss=100%": a name, and keys with their values.
         flows: as "transfer --transport tcp --start 2s": a kind of workload, and options of a flow.
+    """
+
+    hops: Sequence[str] = ()
+    changes: Sequence[str] = ()
+    flows: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.hops or self.changes or self.flows)
+
+
+NOTHING_FURTHER = FurtherTables()
+
+
+def add_tables(document: Mapping[str, Any], further: FurtherTables) -> tuple[dict[str, Any], dict[Location, str]]:
+    """A copy of the document with further tables, and what to name in errors at each.
+
     Raises: StudyError for a text that is none.
     """
     changed = _copied(document)
     places: dict[Location, str] = {}
-    for word, own in texts.items():
+    for word, own in {"hop": further.hops, "at": further.changes}.items():
         for text in own:
             label = f"--{word} {text!r}"
             tables = changed.setdefault("path", {}).setdefault(word, [])
             places["path", word, len(tables)] = label
             tables.append(_path_table(word, text, label))
-    for text in flows:
+    for text in further.flows:
         label = f"--beside {text!r}"
         tables = changed.setdefault(FLOW, [])
         places[FLOW, len(tables)] = label

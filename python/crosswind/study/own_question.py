@@ -34,11 +34,12 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
     is_chosen, is_rate = not key.startswith(("path.", "workload.size")), METRICS[metric].unit is RATE
     of, factor = f"mean {METRICS[metric].title.lower()}", _in_words(key)
     first, *others = (f"{factor}{level}" for level in levels)
+    others_in_words = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
     more = "higher" if is_rate else "shorter"
     asks = (
-        f"Is the {of} {more} with {' or '.join(others)} than with {first}, by 1 % or more?"
+        f"Is the {of} {more} with {others_in_words} than with {first}, by 1 % or more?"
         if is_chosen
-        else f"Does the {of} differ between {first} and {' or '.join(others)}, by 1 % or more?"
+        else f"Does the {of} differ between {first} and {others_in_words}, by 1 % or more?"
     )
     if len(asks) > MOST_CHARACTERS:
         asks = f"Does the {of} differ from that with {first}, by 1 % or more?"
