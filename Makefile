@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(she
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests browser kernel kernel-wheel test test-rust test-python check check-rust check-python licences \
+.PHONY: help demo install build build-tests browser kernel kernel-wheel test test-rust test-python check check-rust check-python docs licences \
         advisories bench catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -21,6 +21,7 @@ help:
 	@echo "make demo        set up, build, run the study quickstart and say where its report is"
 	@echo "make test        every test"
 	@echo "make check       formatting, lints, types, import contracts, licences"
+	@echo "make docs        the documentation as a site, in dist/site; its links are checked"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
@@ -96,7 +97,12 @@ test-python: dist/.built
 	$(PYTEST) -m "not alone" -n $(WORKERS) --dist worksteal
 	$(PYTEST) -m alone
 
-check: check-rust check-python licences
+check: check-rust check-python docs licences
+
+# A link to a page or heading that is not there is an error.
+SITE ?= dist/site
+docs: $(DEV)/.locked
+	$(DEV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs $(SITE)
 
 # A target without a standard library, as the guest's kernel has none.
 NO_STD := x86_64-unknown-none

@@ -29,7 +29,7 @@ def section() -> str:
         parts.append(_part(f"crosswind {name}", command, _first_sentence(command)))
     settings = [_row(option) for option in _options(command_of("run")) if _is_setting(option)]
     head = "Each sets a key of a study; commas separate the levels of a factor. They are options of `run` and `plan`."
-    parts.append(f"#### Options that set a key\n{head}\n\n{_table(settings)}")
+    parts.append(f"### Options that set a key\n{head}\n\n{_table(settings)}")
     return "\n".join(parts)
 
 
@@ -57,7 +57,7 @@ def _part(title: str, command: click.Command, text: str) -> str:
     settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, _options(command))) else ""
     usage = " ".join([title, *arguments])
     table = f"\n{_table(rows)}" if rows else ""
-    return f"#### `{usage}`\n{text}\n{table}{settings}"
+    return f"### `{usage}`\n{text}\n{table}{settings}"
 
 
 def _options(command: click.Command) -> Iterator[click.Option]:
