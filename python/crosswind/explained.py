@@ -80,7 +80,9 @@ class PartOfConnection:
 class Connection(Timed):
     """A connection of programs, or the datagrams between two ports. Counts are the columns of docs/result.md.
 
-    Attributes: number: its own, in the order of beginning. parts: all of its time, the longest first.
+    Attributes:
+        number: its own, in the order of beginning. parts: all of its time, the longest first.
+        is_cut_off: whether its cell had more packets than it kept, and this connection was open then.
     """
 
     number: int
@@ -101,6 +103,7 @@ class Connection(Timed):
     again_reverse: int
     turns: int
     parts: Sequence[PartOfConnection]
+    is_cut_off: bool
 
 
 @dataclass(frozen=True)

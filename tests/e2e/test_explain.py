@@ -71,6 +71,11 @@ def test_any_exchange_may_be_asked_for_and_the_page_has_its_picture(crosswind: C
 def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
     for asked, said in (
         (["--message", "10"], "exchange 10 of c000-r00 did not succeed, or there is none\nhint: the last one is 9"),
+        (
+            ["--connection", "0"],
+            "connections are told of programs, peers and pages, and this run has none\n"
+            "hint: --message N explains exchange N of a cell",
+        ),
         (["--cell", "1"], "the run has no repetition of cell 1\nhint: its cells are 0 to 0"),
         (
             ["--message", "1", "--slowest", "2"],
@@ -93,6 +98,22 @@ def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
         ended = crosswind("explain", str(run))
         assert (ended.status, ended.out) == (2, "")
         assert f"{name} has changed since it was written\nhint: " in ended.err
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (["run", "echo", "--messages", "2", "--repetitions", "1", "--forward-loss", "100%", "--timeout", "1s"],
+     "no exchange succeeded: 2 x timeout (cannot connect: timed out)"),
+    (["run", "echo", "--messages", "1", "--repetitions", "1", "--backend", "netem"],
+     "no packet passed the emulator: the path is netem"),
+    (["exec", "--", "true"], "neither TCP nor UDP passed the path"),
+])  # fmt: skip
+def test_where_nothing_tells_it_is_said_why(crosswind: Cli, words: list[str], why: str) -> None:
+    requires_kernel()
+    crosswind(words[0], "--clock", "virtual", "--output", "ran", *words[1:])
+    ended = crosswind("explain", "ran")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("error: nothing tells what the time of ")
+    assert ended.err.endswith(f" was spent on\nhint: {why}\n")
 
 
 def test_every_part_is_in_one_group_and_no_column_of_samples_has_its_name() -> None:

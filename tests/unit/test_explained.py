@@ -1,9 +1,21 @@
 """Why an exchange took as long as it did, in a sentence."""
 
+from itertools import product
+from typing import Any
+
 import pytest
 
-from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
+from crosswind.explained import (
+    Connection,
+    Explained,
+    PacketPoint,
+    PartOfConnection,
+    Piece,
+    SocketHistory,
+    SocketPoint,
+)
 from crosswind.report.charts.sockets import socket_charts
+from crosswind.report.text.connections import connection_sentence
 from crosswind.report.text.explained import exchange_sentence
 from crosswind.spent import GROUPS
 
@@ -31,6 +43,27 @@ def test_every_part_has_its_words(part: str) -> None:
     # Of hosts there is nothing to say.
     is_usual = part in {"client_host", "server_host", "late"}
     assert ("98 ms: " in sentence) != is_usual
+
+
+@pytest.mark.parametrize(("known", "part", "says"), [
+    ({"beginning": "unanswered", "lost_forward": 3, "again_forward": 2}, "syn_timer",
+     "waited for an answer to a SYN (never answered, 3 packets lost, 2 segments sent again)"),
+    ({"beginning": "before"}, "unknown", "is not told by packets (begun before its first known packet)"),
+    ({"is_cut_off": True}, "receive_window",
+     "waited for the receiver's window (cut off: of later packets nothing was kept)"),
+    ({"protocol": "udp", "beginning": "datagram", "lost_reverse": 1}, "datagram_loss",
+     "waited after a lost datagram until the program sent the next (1 packet lost)"),
+])  # fmt: skip
+def test_a_connection_that_is_not_known_whole_says_so(known: dict[str, Any], part: str, says: str) -> None:
+    counted = product(("packets", "bytes", "lost", "again"), ("forward", "reverse"))
+    usual: dict[str, Any] = {f"{what}_{side}": 0 for what, side in counted}
+    usual |= {"protocol": "tcp", "beginning": "handshake", "is_cut_off": False}
+    connection = Connection(
+        key="c000-r00", cell=0, repetition=0, levels={}, whole_ns=98 * MS, pieces=[], number=0, client_port=40_000,
+        server_port=80, opened_by="client", from_ns=0, ending="open", turns=0,
+        parts=[PartOfConnection("forward", part, 98 * MS, None, None)], **usual | known,
+    )  # fmt: skip
+    assert connection_sentence(connection) == f"{connection.protocol} to port 80: 100 % of 98 ms {says}"
 
 
 def test_a_socket_is_drawn_with_what_the_path_did_on_one_time_axis() -> None:

@@ -9,14 +9,16 @@ Piece = tuple[int, int, int, str]
 """Connection, from, to, part."""
 
 
-def spent(*pieces: Piece, began: int = 0, ended: int = 100, without_pieces: Piece | None = None) -> dict[str, int]:
+def spent(
+    *pieces: Piece, began: int = 0, ended: int = 100, without_pieces: Piece | None = None, is_cut_off: bool = False
+) -> dict[str, int]:
     """What the only exchange of a repetition spent its time on, without what is 0."""
     schema = {"connection": pl.UInt64, "from_ns": pl.Int64, "to_ns": pl.Int64, "part": pl.String}
     table = pl.DataFrame(list(pieces), schema, orient="row")
     every = pl.DataFrame([*pieces, *([without_pieces] if without_pieces else [])], schema, orient="row")
     connections = every.group_by("connection").agg(pl.col("from_ns").min(), pl.col("to_ns").max())
     samples = pl.DataFrame({"exchange": [0], "outcome": ["ok"], "sent_ns": [began], "received_ns": [ended]})
-    found = with_connections(empty_spent(), samples, connections, table)
+    found = with_connections(empty_spent(), samples, connections, table, is_cut_off=is_cut_off)
     assert found.schema == empty_spent().schema
     row = found.row(0, named=True)
     assert sum(ns for name, ns in row.items() if name not in ("exchange", "whole_ns")) == row["whole_ns"]
@@ -47,6 +49,16 @@ def test_shares_that_are_no_whole_numbers_sum_to_the_whole() -> None:
 def test_a_connection_whose_pieces_were_not_kept_is_unknown_where_no_other_one_tells() -> None:
     assert spent((0, 20, 50, "nagle"), without_pieces=(1, 10, 100, "")) == {
         "whole": 100, "client_host": 10, "nagle": 30, "unknown": 60,
+    }  # fmt: skip
+
+
+def test_what_comes_after_the_last_piece_or_packet_that_was_kept_is_unknown() -> None:
+    # Of the first connection pieces were kept until 50, of the cell packets until 70.
+    assert spent((0, 20, 50, "nagle"), without_pieces=(0, 50, 70, "")) == {
+        "whole": 100, "client_host": 50, "nagle": 30, "unknown": 20,
+    }  # fmt: skip
+    assert spent((0, 20, 50, "nagle"), without_pieces=(0, 50, 70, ""), is_cut_off=True) == {
+        "whole": 100, "client_host": 20, "nagle": 30, "unknown": 50,
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ use crosswind_attribution::Hosts;
 use crosswind_host::netem::QdiscChange;
 use crosswind_host::{Clock, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
-    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, PacketRecord, Recorder, SinkReport,
+    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
@@ -87,7 +87,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     if cell.output.spent && ended.report.is_some() {
         let hosts = hosts(cell, &measured, virtual_time, &readback);
         on_event(&Event::Measured {})?;
-        records.write_spent(cell, &measured, &written.kept, hosts, [zero, programs_ended])?;
+        records.write_spent(cell, &measured, &written, hosts, [zero, programs_ended])?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -159,18 +159,20 @@ impl Records {
         &self,
         cell: &Cell,
         measured: &Measured,
-        packets: &[PacketRecord],
+        written: &SinkReport,
         hosts: Hosts,
         [zero, programs_ended]: [Instant; 2],
     ) -> Result<(), CellError> {
         let Some(directory) = &cell.output.directory else { return Ok(()) };
         let quic = self.quic.as_ref().map(|packets| packets.take()).unwrap_or_default();
         let http = self.http.as_ref().map(|ends| ends.take()).unwrap_or_default();
+        let packets = written.kept.as_slice();
         if is_of_programs(cell) {
             write_connections(directory, packets, hosts, zero, programs_ended)?;
         }
         if cell.workload.connections().is_some() {
-            write_spent(cell, measured, directory, Known { packets, quic: &quic, http: &http, hosts }, zero)?;
+            let until = packets.iter().filter(|_| written.left_out > 0).map(|it| it.left.unwrap_or(it.entered)).max();
+            write_spent(cell, measured, directory, Known { packets, quic: &quic, http: &http, hosts, until }, zero)?;
         }
         Ok(())
     }

@@ -60,6 +60,8 @@ pub struct Known<'a> {
     /// What they have written over HTTP/1.1 and HTTP/2.
     pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
+    /// Up to when all packets are in the table; none where all are.
+    pub until: Option<Instant>,
 }
 
 /// Writes what the time of each exchange that ended well was spent on.
@@ -81,7 +83,10 @@ pub fn write_spent(
     }
     let of = |sample: &Sample| {
         let objects = objects.get(&sample.exchange).map(Vec::as_slice).unwrap_or_default();
-        pieces(&attribution, sample, objects, traffic)
+        let pieces = pieces(&attribution, sample, objects, traffic)?;
+        let (from, to) = (pieces.first()?.from, pieces.last()?.to);
+        let is_cut_off = known.until.is_some_and(|until| to > until);
+        Some(if is_cut_off { vec![piece(from, to, Part::Unknown, Place::Client)] } else { pieces })
     };
     let mut parts = Vec::with_capacity(measured.samples.len());
     for sample in &measured.samples {

@@ -46,8 +46,11 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
     connections = []
     for row in source.table(result, CONNECTIONS, CONNECTION_SCHEMA).iter_rows(named=True):
         number, whole_ns = row.pop("connection"), row.pop("to_ns") - row["from_ns"]
-        spent = parts.get(number, [])
-        connections.append(Connection(**which, **row, number=number, whole_ns=whole_ns, parts=spent, pieces=[]))
+        known: dict[str, Any] = {
+            "parts": parts.get(number, []),
+            "is_cut_off": result.is_cut_off and row["ending"] == "open",
+        }
+        connections.append(Connection(**which, **row, **known, number=number, whole_ns=whole_ns, pieces=[]))
     return sorted(connections, key=lambda connection: (-connection.whole_ns, connection.number))
 
 
@@ -62,7 +65,7 @@ def explained_connections(
     by_key = {result.key: result for result in chosen}
     explained = [connection for result in chosen for connection in connections_of(store, result)]
     if not explained:
-        raise untold(store, "connections")
+        raise untold(store, "connections", chosen)
     if number is not None:
         if len(by_key) > 1:
             raise UsageError("every repetition has a connection with that number", hint="give --cell and --repetition")

@@ -5,12 +5,14 @@ from statistics import median
 
 import polars as pl
 
+from crosswind.cell.result import added_up
+from crosswind.ends import EMULATOR
 from crosswind.errors import StoreError, UsageError
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.spent import NOT_KEPT, TAKES
 from crosswind.store.directory import Store
-from crosswind.store.record import PACKETS, PIECES, SPENT, TCP
+from crosswind.store.record import CONNECTIONS, PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
 
 
@@ -25,7 +27,7 @@ def explained(
     tables = [(result, store.table(result, SPENT, SPENT_SCHEMA)) for result in chosen]
     tables = [(result, table) for result, table in tables if not table.is_empty()]
     if not tables:
-        raise untold(store, "these exchanges")
+        raise untold(store, "these exchanges", chosen)
     if message is not None:
         return [_the_one(store, tables, message)]
     ordered = [(result, table.sort("whole_ns", descending=True).head(slowest)) for result, table in tables]
@@ -35,10 +37,23 @@ def explained(
     return [_explained(store, result, row, whole[result.key]) for result, row, _ in all_rows[:slowest]]
 
 
-def untold(store: Store, what: str) -> StoreError:
-    """That nothing tells what the time of something was spent on, and why."""
-    hint = TAKES if store.manifest.options.spent else NOT_KEPT
-    return StoreError(f"nothing tells what the time of {what} was spent on", hint=hint)
+def untold(store: Store, what: str, results: Sequence[RepetitionResult]) -> StoreError:
+    """That nothing tells what the time of something in some repetitions was spent on, and why."""
+    return StoreError(f"nothing tells what the time of {what} was spent on", hint=_why(store, results))
+
+
+def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
+    if not store.manifest.options.spent:
+        return NOT_KEPT
+    backends = {result.planned.parameters["path"]["backend"] for result in results}
+    if EMULATOR not in backends:
+        return f"no packet passed the emulator: the path is {' or '.join(sorted(backends))}"
+    if not any(result.succeeded for result in results):
+        ended = added_up(outcome for result in results for outcome in result.outcomes)
+        return f"no exchange succeeded: {', '.join(count.text() for count in ended)}"
+    if any(CONNECTIONS in result.files for result in results):
+        return "neither TCP nor UDP passed the path"
+    return TAKES
 
 
 def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:
@@ -52,7 +67,9 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
     if not chosen:
         raise UsageError(
             f"the run has no repetition {_named(cell, repetition)}",
-            hint=f"its cells are 0 to {max((result.planned.cell for result in results), default=0)}",
+            hint=f"its cells are 0 to {max(result.planned.cell for result in results)}"
+            if results
+            else f"`crosswind report {store.directory}` says why they failed",
         )
     return chosen
 

@@ -185,7 +185,7 @@ def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.
         store.table(result, name, schema)
         for name, schema in ((CONNECTIONS, CONNECTION_SCHEMA), (CONNECTION_PIECES, CONNECTION_PIECES_SCHEMA))
     )
-    return with_connections(spent, samples, connections, pieces)
+    return with_connections(spent, samples, connections, pieces, is_cut_off=result.is_cut_off)
 
 
 def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 RESULT = "result.json"
 CELL_SCHEMA = "crosswind.cell-run/2"
+_CUT_OFF = "connections_incomplete"
+"""The warning of a cell that had more packets than it keeps."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class RepetitionResult:
     def succeeded(self) -> bool:
         """Whether it finished, and one of its exchanges, if it has any, did what it should."""
         return self.finished is not None and self.finished.samples.succeeded
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it had more packets than are kept of programs, so that nothing tells of connections after these."""
+        return self.finished is not None and any(warning.name == _CUT_OFF for warning in self.finished.warnings)
 
     @property
     def outcomes(self) -> Sequence[OutcomeCount]:

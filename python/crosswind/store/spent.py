@@ -31,13 +31,19 @@ _Times = npt.NDArray[np.int64]
 
 
 def with_connections(
-    spent: pl.DataFrame, samples: pl.DataFrame, connections: pl.DataFrame, pieces: pl.DataFrame
+    spent: pl.DataFrame,
+    samples: pl.DataFrame,
+    connections: pl.DataFrame,
+    pieces: pl.DataFrame,
+    *,
+    is_cut_off: bool = False,
 ) -> pl.DataFrame:
     """What the time of exchanges was spent on; of those of which it tells nothing, what their connections tell.
 
     Args:
         spent: shape of SPENT_SCHEMA. samples: of the same repetition. connections, pieces: its connections, and the
-            pieces of those of which they were kept; the time of the others is unknown.
+            pieces of those of which they were kept, as far as they were; other time of theirs is unknown.
+        is_cut_off: whether nothing is known of what came after all of these.
     """
     told = spent.filter(pl.col("unknown_ns") < pl.col("whole_ns"))
     asked = samples.filter(
@@ -47,13 +53,15 @@ def with_connections(
     )
     if connections.is_empty() or asked.is_empty():
         return spent
-    without = connections.filter(~pl.col("connection").is_in(pieces["connection"].implode()))
-    every = pl.concat(
-        [
-            pieces.select("from_ns", "to_ns", "part"),
-            without.select("from_ns", "to_ns", pl.lit(_UNKNOWN[0]).alias("part")),
-        ]
+    kept = pieces.group_by("connection").agg(pl.col("to_ns").max().alias("kept_ns"))
+    rest = connections.join(kept, on="connection", how="left").select(
+        pl.coalesce("kept_ns", "from_ns").alias("from_ns"), "to_ns", pl.lit(_UNKNOWN[0]).alias("part")
     )
+    every = pl.concat([pieces.select("from_ns", "to_ns", "part"), rest])
+    if is_cut_off:
+        after = (max(connections["to_ns"]), max(asked["received_ns"]), _UNKNOWN[0])
+        every = pl.concat([every, pl.DataFrame([after], every.schema, orient="row")])
+    every = every.filter(pl.col("from_ns") < pl.col("to_ns"))
     began, ended = asked["sent_ns"].to_numpy(), asked["received_ns"].to_numpy()
     at = np.unique(np.concatenate([began, ended, every["from_ns"].to_numpy(), every["to_ns"].to_numpy()]))
     at_begin, at_end = np.searchsorted(at, began), np.searchsorted(at, ended)

@@ -28,7 +28,7 @@ _WENT = {
     "fast_recovery": "waited for fast recovery of what was lost",
     "tail_loss_probe": "waited for tail loss probes",
     "retransmission_timer": "waited for the retransmission timer",
-    "syn_timer": "waited for the timer of a lost SYN",
+    "syn_timer": "waited for an answer to a SYN",
     "datagram_loss": "waited after a lost datagram until the program sent the next",
     "congestion_window": "waited for the congestion window",
     "slow_start_after_idle": "waited for the congestion window, which an idle time had shrunk",
@@ -107,6 +107,8 @@ def _notes(connection: Connection) -> Iterator[str]:
         yield "never answered"
     elif connection.beginning == "before":
         yield "begun before its first known packet"
+    if connection.is_cut_off:
+        yield "cut off: of later packets nothing was kept"
     again = connection.again_forward + connection.again_reverse
     lost = connection.lost_forward + connection.lost_reverse
     if lost:
