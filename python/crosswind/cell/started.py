@@ -258,15 +258,15 @@ class InGuest:
         stood_s, worked_s = now - self._moved, now - self._waited
         if stood_s < min(STUCK_S, self._timeout_s) and worked_s < self._timeout_s:
             return None
-        moved_ns = state.virtual_ns - self._waited_to.virtual_ns
+        moved_ns, made = state.virtual_ns - self._waited_to.virtual_ns, state.calls - self._waited_to.calls
         moved = "stood still for" if moved_ns < 1_000_000 else f"moved by {moved_ns / 1e9:.3f} s in"
-        return f"{_in_words(state, calls)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
+        return f"{_in_words(state, calls, made)}: virtual time {moved} {max(stood_s, worked_s):.0f} s"
 
     def _leave_out_starvation(self, now: float) -> None:
         """Leaves out the time that the guest has waited for a processor since the last look."""
         before_s, looked = self._processor_s, self._looked
         # Looking at all processes of the machine is left to the rare case.
-        slow = now - min(self._moved, self._waited) >= LEAST_STUCK_S
+        slow = now - min(self._moved, self._waited) >= LEAST_STUCK_S / 4
         self._processor_s, self._looked = self._guest.processor_s() if slow else None, now
         if before_s is not None and self._processor_s is not None:
             starved_s = max(0.0, now - looked - (self._processor_s - before_s))
@@ -287,14 +287,18 @@ def _timeout_s(cell: Mapping[str, Any]) -> float:
     return max(LEAST_STUCK_S, timeout_s)
 
 
-def _in_words(state: GuestState, calls: int) -> str:
-    """What a program does while virtual time stands still. Args: calls: how many it made since the last look."""
+def _in_words(state: GuestState, calls: int, made: int) -> str:
+    """What a program does while virtual time stands still.
+
+    Args: calls: how many it made since the last look. made: since it last waited.
+    """
     process = state.process or BINARY
     if not calls:
         return f"{process} computes without a system call (its last one was number {state.call})"
     if (poll := _POLLS.get(state.call)) is not None:
         return f"{process} polls a descriptor that is always ready ({poll})"
-    return f"{process} makes system calls without waiting (the last one is number {state.call})"
+    # It may be a loop, or a program that is still starting.
+    return f"{process} made the last of {made} system calls that did not wait (number {state.call})"
 
 
 def _lost_process(message: str) -> str:
