@@ -14,7 +14,7 @@ from typing import Any
 from crosswind import report
 from crosswind.analysis.result import Result
 from crosswind.report.files import whole_file
-from crosswind.results import Analysed
+from crosswind.results import Analysed, write_page
 from crosswind.store.lock import LOCK
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
@@ -44,6 +44,8 @@ _TOP = {
 }
 
 
+_CELLS = {"report-cells.html": ("text/html", "Every cell of a large run, beside the report")}
+
 _FOLDERS = {
     "cells/": (
         "Repetitions",
@@ -66,14 +68,15 @@ def write_crate(
         or SPDX name. zenodo: also a `.zenodo.json`, from which Zenodo fills in its form.
     Returns: how many files it holds. Raises: DiskError when it cannot be written.
     """
-    describing = {METADATA: _json(_metadata(run, made.result, authors, licence))}
+    cells = {} if made.overview is None else _CELLS
+    describing = {METADATA: _json(_metadata(run, made.result, authors, licence, _TOP | cells))}
     if zenodo:
         describing[ZENODO] = _json(_zenodo(run, made.result, authors, licence))
     with whole_file(path) as part, temporary_directory() as scratch, zipfile.ZipFile(part, "w") as archive:
         for name, text in describing.items():
             archive.writestr(name, text, zipfile.ZIP_DEFLATED)
-        _make(made, scratch)
-        for name in _MADE:
+        _make(run, made, scratch)
+        for name in (*_MADE, *cells):
             archive.write(scratch / name, name, zipfile.ZIP_DEFLATED)
         for file in _files(run.directory):
             name = file.relative_to(run.directory).as_posix()
@@ -86,20 +89,23 @@ def _files(directory: Path) -> Iterator[Path]:
     """What is kept of a run: all that is whole."""
     for file in sorted(directory.rglob("*")):
         name = file.relative_to(directory)
-        if file.is_symlink() or not file.is_file() or name.name == LOCK or name.as_posix() in _MADE:
+        if file.is_symlink() or not file.is_file() or name.name == LOCK or name.as_posix() in (*_MADE, *_CELLS):
             continue
         if not any(part.endswith(".part") for part in name.parts):
             yield file
 
 
-def _make(made: Analysed, directory: Path) -> None:
-    report.write_html(made.record, made.result, directory / "report.html", data=made.data)
+def _make(run: StoredRun, made: Analysed, directory: Path) -> None:
+    write_page(run, made, directory / "report.html")
     report.write_text(directory / "result.json", made.result.to_json() + "\n")
     report.write_csv(made.result, directory / "estimates.csv")
     report.write_text(directory / "study.toml", Study.from_canonical(made.record.study).to_toml())
 
 
-def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: str | None) -> dict[str, Any]:
+def _metadata(
+    run: StoredRun, result: Result, authors: Sequence[str], licence: str | None, top: Mapping[str, tuple[str, str]]
+) -> dict[str, Any]:
+    """Args: top: files beside the folders, with what they are."""
     provenance = run.manifest.provenance
     people = [_person(author) for author in authors]
     graph: list[dict[str, Any]] = [
@@ -117,7 +123,7 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
             "description": _description(run, result),
             "datePublished": _date(provenance.get("ended") or run.manifest.started),
             "license": {"@id": licence} if licence and "://" in licence else licence or "not stated",
-            "hasPart": [{"@id": name} for name in (*_TOP, *_folders(run))],
+            "hasPart": [{"@id": name} for name in (*top, *_folders(run))],
             "mentions": [{"@id": "#run"}],
             "keywords": ["network emulation", "transport protocols", *sorted(_factors(result))],
             "variableMeasured": [{"@id": f"#factor-{key}"} for key in _factors(result)],
@@ -126,7 +132,7 @@ def _metadata(run: StoredRun, result: Result, authors: Sequence[str], licence: s
         {"@id": _PROCESS, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
         *(
             {"@id": name, "@type": "File", "encodingFormat": kind, "description": text}
-            for name, (kind, text) in _TOP.items()
+            for name, (kind, text) in top.items()
         ),
         *(
             {"@id": name, "@type": "Dataset", "name": title, "description": text}

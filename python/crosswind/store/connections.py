@@ -24,7 +24,9 @@ class Tables(Protocol):
 
 def has_connections(store: Store) -> bool:
     """Whether a run tells what the time of connections was spent on."""
-    return any(CONNECTIONS in result.files for result in store.iter_results())
+    if any(CONNECTIONS in partition.files for partition in store.partitions()):
+        return True
+    return any(CONNECTIONS in result.files for result in store.results_in_directories()[0].values())
 
 
 def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]:

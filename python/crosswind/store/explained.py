@@ -58,17 +58,19 @@ def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
 
 def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:
     """The repetitions that ended well, of one cell or of all. Raises: UsageError when there are none."""
-    results = [result for result in store.results().values() if result.failure is None]
+    known, _ = store.checked_results(None if cell is None else {cell})
+    results = [result for result in known.values() if result.failure is None]
     chosen = [
         result
         for result in results
         if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
     ]
     if not chosen:
+        cells = store.plan.cells
         raise UsageError(
             f"the run has no repetition {_named(cell, repetition)}",
-            hint=f"its cells are 0 to {max(result.planned.cell for result in results)}"
-            if results
+            hint=f"its cells are 0 to {max(cells, default=0)}"
+            if results or cell not in {None, *cells}
             else f"`crosswind report {store.directory}` says why they failed",
         )
     return chosen
@@ -119,7 +121,7 @@ def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[Socke
 
     Raises: DamagedFileError when a table is not what was written.
     """
-    results = store.results()
+    results, _ = store.checked_results({exchange.cell for exchange in exchanges})
     keys = dict.fromkeys(exchange.key for exchange in exchanges)
     return [history for key in keys if (history := _history(store, results[key])) is not None]
 
