@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What runs of many repetitions cost: tiny ones that are run, and many that are made up of one of them.
 
-    benches/scale.py [--run 2000] [--cells 10000] [--repetitions 10] [--listed 1000000]
+    benches/scale.py [--run 2000] [--workers 400] [--cells 10000] [--repetitions 10] [--listed 1000000]
 
-`--run` tiny repetitions are run in virtual time. A run of `--cells` times `--repetitions`, and one of `--listed`, are
-written as the store writes them, with round trips that differ; then commands read them. 0 leaves a part out.
+`--run` tiny repetitions are run in virtual time. So are `--workers` of them by Dask, with one, two and four processes,
+beside as many by this machine's own worker, one at a time. A run of `--cells` times `--repetitions`, and one of
+`--listed`, are written as the store writes them, with round trips that differ; then commands read them. 0 leaves a part
+out.
 """
 
 import argparse
@@ -38,6 +40,7 @@ path = {{ delay = ["1ms", "2ms"], loss = "1%" }}
 workload = {{ kind = "echo", transport = "udp", size = 100, messages = 5 }}
 study = {{ repetitions = {repetitions}, seed = 3 }}
 """
+WORKERS = (1, 2, 4)
 LOSSES = 100
 """Levels of one factor of a made-up run; the other has as many as its cells take."""
 
@@ -78,6 +81,27 @@ def tiny_run(directory: Path, repetitions: int) -> Path:
         "as little as possible",
     )
     return run
+
+
+def by_workers(directory: Path, repetitions: int) -> None:
+    """As many tiny repetitions by each kind of worker: what one costs more than by this machine's own."""
+    study = directory / "workers.toml"
+    study.write_text(TINY.format(repetitions=repetitions // 2), encoding="utf-8")
+    own: tuple[float, float] | None = None
+    kinds: list[tuple[str, list[object]]] = [("its own worker, one at a time", ["--jobs", 1])]
+    kinds += [(f"Dask, {processes} processes", ["--on", f"local:{processes}"]) for processes in WORKERS]
+    for at, (name, options) in enumerate(kinds):
+        run = directory / f"workers-{at}"
+        wall, cpu, megabytes = crosswind("run", study, "--clock", "virtual", "--output", run, "--no-report", *options)
+        each = wall / repetitions * 1e3, cpu / repetitions * 1e3
+        own = own or each
+        show(
+            f"{repetitions:,} tiny repetitions by {name}",
+            f"{repetitions / wall:.1f} cells/s, each {each[0]:.1f} ms, {each[1]:.1f} ms processor, {megabytes:.0f} MB",
+            f"its own: {own[0]:.1f} ms, {own[1]:.1f} ms of processor time",
+            f"{each[1] - own[1]:+.1f} ms of processor time each, with start and end of the workers",
+            "as little as possible",
+        )
 
 
 def made_up(source: Path, directory: Path, cells: int, repetitions: int, *, number: int = 0) -> Path:
@@ -177,6 +201,7 @@ def main() -> None:
     """Measures what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=int, default=2000)
+    parser.add_argument("--workers", type=int, default=400)
     parser.add_argument("--cells", type=int, default=10_000)
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--listed", type=int, default=1_000_000)
@@ -185,6 +210,8 @@ def main() -> None:
     os.environ.setdefault("CROSSWIND_DURATIONS", "off")
     with directory_of(asked.directory) as directory:
         source = tiny_run(directory, max(2, asked.run))
+        if asked.workers:
+            by_workers(directory, max(2, asked.workers))
         if asked.cells:
             started = time.perf_counter()
             run = made_up(source, directory, asked.cells, asked.repetitions)
@@ -202,6 +229,7 @@ def main() -> None:
             name = f"{asked.listed:,} repetitions"
             shown(f"runs, {name}", "5 s", "runs", run)
             shown(f"run --resume with nothing left, {name}", "5 s", "run", "--resume", run, "--no-report")
+            shown(f"report, {name}", "-", "report", run, "--html", directory / "page.html")
 
 
 if __name__ == "__main__":
