@@ -199,6 +199,15 @@ def test_the_end_of_a_duration_cuts_off_a_recovery(transport: str, recovery: str
         assert spent(cell) == usual | ends
 
 
+def test_a_server_that_sends_unasked_is_on_its_way_since_the_connection_was_there() -> None:
+    # A client that counts for a time begins with the first message, of 64 kB: windows hold its end back.
+    workload = {"kind": "transfer", "transport": "wss", "duration": "45ms", "direction": "download"}
+    assert spent(virtual({"delay": "10ms"}, workload=workload, host={"congestion_control": "cubic"})) == {
+        "tcp_handshake": 20, "security_handshake": 20, "upgrade_handshake": 20, "propagation_reverse": 10,
+        "congestion_window": 85, "receive_window": 10,
+    }  # fmt: skip
+
+
 def test_quics_flow_control_is_told_from_its_congestion_window() -> None:
     usual = {"security_handshake": 20, "propagation_forward": 10}
     # 200 kB in windows of 20 kB, of which a receiver tells as soon as it has read an eighth.

@@ -235,8 +235,10 @@ fn pieces(
         }
         if opened < began {
             trail.extend(leg(Side::Forward, opened, began, 1));
-            // A client that counts for a time begins with the first byte: since the request was there, that was on its way.
-            let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && it.part == Part::ServerHost);
+            // A client that counts for a time begins with the first message: since the request was there, or since the beginning
+            // where there is none, that was on its way.
+            let is_answer = |part| matches!(part, Part::ServerHost | Part::Unknown);
+            let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && is_answer(it.part));
             if let Some(asked) = asked {
                 trail.extend(leg(Side::Reverse, asked.from, began, 1));
             }
