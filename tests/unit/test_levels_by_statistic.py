@@ -205,7 +205,7 @@ class OfRecord(Run):
     def __init__(self, *made: CellRun) -> None:
         self._made = record(*made)
 
-    def record(self) -> Any:
+    def record(self, cells: Any = None) -> Any:
         return self._made
 
 
