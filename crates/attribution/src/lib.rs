@@ -12,6 +12,7 @@ mod http;
 mod links;
 mod part;
 mod quic;
+mod quic_half;
 mod tcp;
 mod tcp_half;
 mod trail;

@@ -5,16 +5,13 @@
 
 use crate::bytes::{Awaited, ByteStream};
 use crate::links::Links;
+use crate::quic_half::{Datagram, Half};
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
-use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
+use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog};
 use crosswind_path::Side;
 use crosswind_units::Instant;
-use std::collections::HashMap;
 use std::ops::Range;
-
-/// The largest datagram of a probe: a larger one with a PING looks for what passes (RFC 9000, 14.1 and 14.3).
-const LARGEST_PROBE: u32 = 1200;
 
 /// The packets that a host has sent, to be found by their last bytes.
 pub struct Known<'a> {
@@ -94,45 +91,6 @@ pub struct QuicConnection<'a> {
     hosts: Hosts,
     forward: Half<'a>,
     reverse: Half<'a>,
-}
-
-/// What one host sent to the other.
-struct Half<'a> {
-    log: &'a QuicLog,
-    /// In the order of entering the path.
-    sends: Vec<Datagram<'a>>,
-    /// In the order of arriving.
-    arrivals: Vec<(Instant, u32)>,
-    streams: HashMap<u64, ByteStream>,
-    /// Which of `sends` have messages without a stream.
-    datagrams: Vec<u32>,
-    /// What its receiver has acknowledged, in the order in which that arrived at its sender.
-    acks: Vec<Ack>,
-    /// How many bytes its receiver takes, likewise.
-    limits: Vec<Limit>,
-}
-
-struct Datagram<'a> {
-    packet: &'a PacketRecord,
-    /// When it arrived; none if it was lost or damaged.
-    arrived: Option<Instant>,
-    /// Of its sender's log; nothing where they are not known.
-    packets: Range<u32>,
-    /// Bytes of all streams that had been sent when it was, its own included.
-    new: u64,
-}
-
-struct Ack {
-    at: Instant,
-    /// The largest number so far.
-    largest: u64,
-}
-
-struct Limit {
-    at: Instant,
-    /// None of all streams together.
-    stream: Option<u64>,
-    bytes: u64,
 }
 
 impl<'a> QuicConnection<'a> {
@@ -458,152 +416,5 @@ impl Walk<'_, '_> {
 
     fn is_prompt(&self, later: Instant, earlier: Instant) -> bool {
         later.saturating_since(earlier) <= self.hosts.promptness
-    }
-}
-
-impl<'a> Half<'a> {
-    fn new(sends: Vec<Datagram<'a>>, log: &'a QuicLog) -> Self {
-        let (mut copies, mut originals) = (Vec::new(), Vec::with_capacity(sends.len()));
-        for datagram in sends {
-            if datagram.packet.copy > 0 { &mut copies } else { &mut originals }.push(datagram);
-        }
-        let mut half = Self {
-            log,
-            sends: originals,
-            arrivals: Vec::new(),
-            streams: HashMap::new(),
-            datagrams: Vec::new(),
-            acks: Vec::new(),
-            limits: Vec::new(),
-        };
-        // A copy is another chance to arrive.
-        for copy in copies {
-            if let (Some(send), Some(at)) = (half.send_of(copy.packet), copy.arrived) {
-                let sent = &mut half.sends[send];
-                if sent.arrived.is_none_or(|before| at < before) {
-                    (sent.arrived, sent.packet) = (Some(at), copy.packet);
-                }
-            }
-        }
-        half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
-        half.arrivals.sort_unstable();
-        half.add_streams();
-        let has_datagrams = |send: &u32| {
-            half.frames(*send as usize).filter(|frame| matches!(frame, QuicFrame::Datagram { .. })).count()
-        };
-        half.datagrams =
-            (0..half.sends.len() as u32).flat_map(|send| std::iter::repeat_n(send, has_datagrams(&send))).collect();
-        half
-    }
-
-    fn add_streams(&mut self) {
-        let mut streams: HashMap<u64, ByteStream> = HashMap::new();
-        let mut all = 0;
-        for send in 0..self.sends.len() {
-            for (number, bytes) in self.pieces(send) {
-                let stream = streams.entry(number).or_default();
-                let before = stream.sent();
-                stream.add(send, bytes);
-                all += stream.sent() - before;
-            }
-            self.sends[send].new = all;
-        }
-        let mut arrived: HashMap<u64, Vec<(Instant, usize, Range<u64>)>> = HashMap::new();
-        for &(at, send) in &self.arrivals {
-            for (number, bytes) in self.pieces(send as usize) {
-                arrived.entry(number).or_default().push((at, send as usize, bytes));
-            }
-        }
-        for (number, arrivals) in arrived {
-            if let Some(stream) = streams.get_mut(&number) {
-                stream.follow_receiver(arrivals);
-            }
-        }
-        self.streams = streams;
-    }
-
-    /// Notes what the other host has said of what it received.
-    fn hear(&mut self, other: &Self) {
-        for &(at, send) in &other.arrivals {
-            for frame in other.frames(send as usize) {
-                match frame {
-                    QuicFrame::Ack { largest, .. } => {
-                        let before = self.acks.last().map_or(0, |ack| ack.largest);
-                        self.acks.push(Ack { at, largest: largest.max(before) });
-                    }
-                    QuicFrame::MaxData(bytes) => self.limits.push(Limit { at, stream: None, bytes }),
-                    QuicFrame::MaxStreamData { stream, limit } => {
-                        self.limits.push(Limit { at, stream: Some(stream), bytes: limit });
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    fn packets(&self, send: usize) -> &'a [QuicPacket] {
-        let Range { start, end } = self.sends[send].packets;
-        &self.log.packets()[start as usize..end as usize]
-    }
-
-    /// The frames of a datagram in packets that can carry streams.
-    fn frames(&self, send: usize) -> impl Iterator<Item = QuicFrame> + use<'a> {
-        let log = self.log;
-        let packets = self.packets(send).iter().filter(|it| it.space == QuicSpace::Data);
-        packets.flat_map(move |packet| log.frames(packet).iter().copied())
-    }
-
-    /// The streams whose bytes a datagram has, and which bytes.
-    fn pieces(&self, send: usize) -> impl Iterator<Item = (u64, Range<u64>)> + use<'a> {
-        self.frames(send).filter_map(|frame| match frame {
-            QuicFrame::Stream { stream, offset, length, .. } if length > 0 => {
-                Some((stream, offset..offset + u64::from(length)))
-            }
-            _ => None,
-        })
-    }
-
-    fn number(&self, send: usize) -> Option<u64> {
-        self.packets(send).iter().rfind(|it| it.space == QuicSpace::Data).map(|it| it.number)
-    }
-
-    fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
-        self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
-    }
-
-    /// Datagrams that were sent from number `from` on, until `until`.
-    fn between(&self, from: usize, until: Instant) -> Range<usize> {
-        from..self.sends.partition_point(|it| it.packet.entered <= until).max(from)
-    }
-
-    fn is_probe(&self, send: usize) -> bool {
-        self.sends[send].packet.headers.payload_bytes <= LARGEST_PROBE
-            && self.frames(send).any(|frame| frame == QuicFrame::Ping)
-    }
-
-    fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
-        let &(at, send) = self.arrivals[..self.arrivals.partition_point(|it| it.0 <= until)].last()?;
-        Some((at, send as usize))
-    }
-
-    /// The acknowledgements that came after `from` and until `to`.
-    fn acks_between(&self, from: Instant, to: Instant) -> &[Ack] {
-        let until = self.acks.partition_point(|ack| ack.at <= to);
-        &self.acks[self.acks.partition_point(|ack| ack.at <= from).min(until)..until]
-    }
-
-    /// Whether at `at` something had been sent before a datagram that nothing had overtaken yet.
-    fn is_in_flight(&self, send: usize, at: Instant) -> bool {
-        let until = self.acks.partition_point(|ack| ack.at <= at);
-        let largest = self.acks[..until].last().map(|ack| ack.largest);
-        let previous = (0..send).rev().find_map(|it| self.number(it));
-        previous.is_some_and(|previous| largest.is_none_or(|largest| largest < previous))
-    }
-
-    /// How many bytes a stream, or all together, might have before `at`.
-    fn limit(&self, stream: Option<u64>, at: Instant, at_first: u64) -> u64 {
-        let until = self.limits.partition_point(|it| it.at < at);
-        let of_stream = self.limits[..until].iter().filter(|it| it.stream == stream);
-        of_stream.map(|it| it.bytes).max().unwrap_or(0).max(at_first)
     }
 }
