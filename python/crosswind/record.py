@@ -81,6 +81,10 @@ def _empty(schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
     return pl.DataFrame(schema=dict(schema))
 
 
+OF_REPETITION = {"cell": pl.UInt32, "repetition": pl.UInt32}
+"""The columns that say of which repetition a row is, where a table has those of several."""
+
+
 @cache
 def empty_samples() -> pl.DataFrame:
     """A samples table without rows, for a failed repetition or a program workload."""

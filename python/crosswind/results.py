@@ -35,11 +35,6 @@ def write_html(run: StoredRun, path: Path | str | None = None) -> Path:
     return write_page(run, analysed(run), None if path is None else Path(path))
 
 
-MOST_CELLS = 1000
-MOST_REPETITIONS = 50_000
-"""Of a run that is analysed in depth as a whole. A larger one has an overview of its cells."""
-
-
 @dataclass(frozen=True)
 class Analysed:
     """A run with its analysis.
@@ -54,11 +49,6 @@ class Analysed:
     overview: Overview | None = None
 
 
-def is_large(run: StoredRun) -> bool:
-    """Whether a run has more than is analysed in depth as a whole. Raises: StoreError."""
-    return run.planned > MOST_CELLS and (len(run.cells) > MOST_CELLS or run.planned > MOST_REPETITIONS)
-
-
 def analysed(
     run: StoredRun, fail_if: Sequence[str] = (), *, cells: Collection[int] = (), everything: bool = False
 ) -> Analysed:
@@ -71,7 +61,7 @@ def analysed(
     asked = _asked(run, fail_if)
     if cells:
         record = _of_some_cells(run, cells)
-    elif not everything and is_large(run):
+    elif not everything and run.is_large:
         large = run.large(asked_cells(asked))
         record = replace(large.record, asked=asked)
         data = analysis.collect(record)

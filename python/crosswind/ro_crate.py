@@ -105,7 +105,7 @@ def _make(run: StoredRun, made: Analysed, directory: Path) -> None:
 def _metadata(
     run: StoredRun, result: Result, authors: Sequence[str], licence: str | None, top: Mapping[str, tuple[str, str]]
 ) -> dict[str, Any]:
-    """Args: top: files beside the folders, with what they are."""
+    """Args: top: the type and the description of each file at the top of the archive."""
     provenance = run.manifest.provenance
     people = [_person(author) for author in authors]
     graph: list[dict[str, Any]] = [

@@ -39,7 +39,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRun:
 
 @pytest.fixture
 def is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_CELLS", 1)
+    monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
 
 
 def facts(cell: CellResult) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_an_overview_has_the_numbers_of_the_whole_analysis_without_intervals(
     run: StoredRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = results.analysed(run).result
-    monkeypatch.setattr(results, "MOST_CELLS", 1)
+    monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
     made = results.analysed(run)
     large = made.result
     assert list(map(facts, large.cells)) == list(map(facts, whole.cells))
@@ -78,7 +78,7 @@ def test_what_is_asked_is_answered_as_of_any_run(run: StoredRun, monkeypatch: py
     presentation = {**run.manifest.presentation, "asked": {"threshold": [{**stored, "cells": [1], "where": {}}]}}
     change_sealed(run.directory / "manifest.json", presentation=presentation)
     whole = results.analysed(load(run.directory)).result
-    monkeypatch.setattr(results, "MOST_CELLS", 1)
+    monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
     large = results.analysed(load(run.directory)).result
     assert large.model_dump()["thresholds"] == whole.model_dump()["thresholds"]
     assert large.cells[1] == whole.cells[1] and large.cells[0] != whole.cells[0]

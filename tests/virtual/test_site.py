@@ -22,7 +22,7 @@ PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob(
 
 
 def scenes(page: Path) -> Iterator[tuple[str, list[str]]]:
-    """Every command of a page, and the lines that it shows."""
+    """Yields each command of a page with the lines that the page shows of its output."""
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         for scene in re.split(r"^\$ ", block.replace(" \\\n", " "), flags=re.MULTILINE)[1:]:
             command, *shown = scene.splitlines()

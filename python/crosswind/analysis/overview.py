@@ -16,15 +16,15 @@ import polars as pl
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
-from crosswind.analysis.trust import causes_text, repetitions_text
+from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, repetitions_text
 from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per
-from crosswind.record import SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
+from crosswind.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.stats.estimate import EXACT, NO_INTERVAL
 from crosswind.warning import ResultWarning, WarningKind
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
-_OWN = ["cell", "repetition"]
+_OWN = list(OF_REPETITION)
 _STATISTICS = ("mean", "median")
 _OUTCOME = pl.Struct({"outcome": pl.String, "count": pl.Int64, "first_error": pl.String})
 _WARNING = pl.Struct({"name": pl.String, "text": pl.String, "hint": pl.String})
@@ -76,7 +76,7 @@ def read_large(run: LargeRun) -> "Reading":
 
 
 class Reading:
-    """What was read of a run. Args: cells: of its plan."""
+    """What has been read of a run so far. Args: cells: all cells of its plan."""
 
     def __init__(self, cells: Sequence[CellRun]) -> None:
         self._cells = cells
@@ -125,7 +125,7 @@ class Reading:
 
     @property
     def invalid(self) -> dict[int, str | None]:
-        """Why cells are not valid."""
+        """Why invalid cells are invalid, by the index of the cell."""
         return {} if self.ends is None else {cell: causes_text(own) for cell, own in _causes(self.ends).items()}
 
     def overview(self, run: LargeRun, level: float) -> Overview:
@@ -196,7 +196,7 @@ def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | No
 
 
 def _no_rows() -> pl.DataFrame:
-    return pl.DataFrame(schema={**dict.fromkeys(_OWN, pl.UInt32), **SAMPLE_SCHEMA})
+    return pl.DataFrame(schema={**OF_REPETITION, **SAMPLE_SCHEMA})
 
 
 def _of_repetitions(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
@@ -222,7 +222,7 @@ def _of_repetitions(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _facts(ends: pl.DataFrame) -> pl.DataFrame:
-    """Of each cell its repetitions, attempts, clock and kernel, and how many repetitions had no success."""
+    """The repetitions, attempts, clock and kernel of each cell, and which repetitions had no success, from 1."""
     fruitless = ((pl.col("rows") > 0) & (pl.col("ok") == 0)).fill_null(value=False)
     return ends.group_by("cell").agg(
         repetitions=pl.len(),
@@ -234,15 +234,15 @@ def _facts(ends: pl.DataFrame) -> pl.DataFrame:
 
 
 def _causes(ends: pl.DataFrame) -> dict[int, dict[str, list[int]]]:
-    """Why cells are not valid: of each its causes, with the repetitions that they befell, from 1."""
+    """Why cells are invalid: the causes of each, with the repetitions that they affected, counted from 1."""
     causes: dict[int, dict[str, list[int]]] = {}
     invalid = ends.filter(~pl.col("valid").fill_null(value=False)).sort(_OWN)
     for row in invalid.select(*_OWN, "valid", "reasons", "failure").iter_rows(named=True):
         if row["valid"] is None:
             failure = row["failure"] or {"message": "no result", "hint": None}
-            cause = f" failed: {failure['message']}" + (f" ({failure['hint']})" if failure["hint"] else "")
+            cause = cause_of_failure(failure["message"], filter(None, [failure["hint"]]))
         else:
-            cause = f": {', '.join(row['reasons'] or ()) or 'marked invalid'}"
+            cause = cause_of_invalidity(row["reasons"] or ())
         causes.setdefault(row["cell"], {}).setdefault(cause, []).append(row["repetition"] + 1)
     return causes
 

@@ -24,8 +24,19 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
 
 
 def causes_text(causes: Mapping[str, Sequence[int]]) -> str | None:
-    """Why a cell is not valid, by the repetitions that each cause befell; None where there is none."""
+    """Why a cell is invalid: each cause after the repetitions that it affected. None if there is no cause."""
     return "; ".join(f"{repetitions_text(numbers)}{cause}" for cause, numbers in causes.items()) or None
+
+
+def cause_of_failure(message: str, hints: Iterable[str] = ()) -> str:
+    """What a failed repetition adds to the reason of its cell."""
+    hint = ": ".join(hints)
+    return f" failed: {message}" + (f" ({hint})" if hint else "")
+
+
+def cause_of_invalidity(reasons: Sequence[str]) -> str:
+    """What a repetition that was measured and is invalid adds to the reason of its cell."""
+    return f": {', '.join(reasons) or 'marked invalid'}"
 
 
 def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
@@ -117,10 +128,8 @@ def _causes(run: CellRun) -> list[str]:
     """Why a repetition is not valid."""
     finished = run.finished
     if finished is None:
-        return [f" failed: {_failure(run)}"]
-    if not finished.valid:
-        return [f": {', '.join(finished.reasons) or 'marked invalid'}"]
-    return []
+        return [_failure(run)]
+    return [] if finished.valid else [cause_of_invalidity(finished.reasons)]
 
 
 def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
@@ -158,9 +167,10 @@ def _counts(runs: Iterable[CellRun]) -> str:
 def _failure(run: CellRun) -> str:
     """Why a repetition failed, and what to do about it."""
     if run.failure is None:
-        return "no result"
-    hint = [*filter(None, [run.failure.hint]), *([output_of_program(run.key, "*")] if peers_of(run.parameters) else [])]
-    return run.failure.message + (f" ({': '.join(hint)})" if hint else "")
+        return cause_of_failure("no result")
+    outputs = [output_of_program(run.key, "*")] if peers_of(run.parameters) else []
+    hints = [*filter(None, [run.failure.hint]), *outputs]
+    return cause_of_failure(run.failure.message, hints)
 
 
 def _failures(run: CellRun) -> Sequence[OutcomeCount]:

@@ -102,11 +102,9 @@ def _compared(
 ) -> "RunComparison":
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
     from crosswind.analysis.two_runs.compare import compare_runs
-    from crosswind.analysis.two_runs.large import compare_large
     from crosswind.analysis.two_runs.why import NotPairedError
     from crosswind.errors import did_you_mean
     from crosswind.metrics import LOST, METRICS, metric_named
-    from crosswind.results import is_large
     from crosswind.stats.estimate import TooFewSamples
     from crosswind.store.run import load
 
@@ -120,7 +118,9 @@ def _compared(
         raise UsageError(f"{run_a} and {run_b} are the same run", hint="name two runs: `crosswind runs` lists them")
     runs, names = (load(run_a), load(run_b)), (str(run_a), str(run_b))
     try:
-        if any(is_large(run) for run in runs) and not (metrics or conditions or why):
+        if any(run.is_large for run in runs) and not (metrics or conditions or why):
+            from crosswind.analysis.two_runs.large import compare_large
+
             return compare_large(*(run.large((), results=False) for run in runs), names=names)
         return compare_runs(
             *(run.measured() for run in runs),

@@ -79,13 +79,12 @@ def command(
     store = Store.read(run or latest_run())
     most = slowest or _SLOWEST
     shown: Sequence[Timed]
-    of_connections = has_connections(store)
-    if connection is not None and not of_connections and store.manifest.options.spent:
+    if connection is not None and store.manifest.options.spent and not has_connections(store):
         raise UsageError(
             "connections are told of programs, peers and pages, and this run has none",
             hint="--message N explains exchange N of a cell",
         )
-    if connection is not None or (message is None and of_connections):
+    if connection is not None or (message is None and has_connections(store)):
         shown = explained_connections(store, cell=cell, repetition=repetition, number=connection, longest=most)
     else:
         shown = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)

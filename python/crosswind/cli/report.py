@@ -115,15 +115,15 @@ def command(
 
 
 def _check(cells: tuple[int, ...], *, judged: bool) -> None:
-    """Raises: UsageError where the whole run is to be judged by some of its cells."""
+    """Raises: UsageError when options ask for some cells and judge the whole run."""
     if cells and judged:
         raise UsageError(
-            "--cell with what is judged of the whole run", hint="leave out --cell, or --fail-if and --junit"
+            "--cell reports some cells, and --fail-if and --junit judge the whole run", hint="leave out one of them"
         )
 
 
 def _write_tables(made: "Analysed", csv: Path | None, parquet: Path | None, samples: Path | None) -> None:
-    """Estimates and samples as files. Raises: DiskError; UsageError for the samples of a large run."""
+    """Writes estimates and samples as files. Raises: DiskError; UsageError for the samples of a large run."""
     from crosswind import report
 
     if samples and made.overview is not None:

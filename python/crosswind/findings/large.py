@@ -11,8 +11,7 @@ from crosswind.analysis.overview import Overview, overview_of
 from crosswind.analysis.result import CellResult, Result
 from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
-from crosswind.damage import damage_sentences
-from crosswind.findings.pipeline import compared_by_questions, findings_of, machine_warnings, summarise
+from crosswind.findings.pipeline import compared_by_questions, findings_of, run_warnings, summarise
 from crosswind.findings.result import result_model
 from crosswind.record import LargeRun, RunRecord
 from crosswind.warning import WarningKind
@@ -40,18 +39,13 @@ def analyse_large(run: LargeRun, *, data: Sequence[CellData], level: float = 0.9
     findings: dict[str, Any] = findings_of(run.record, data, cells, level)
     damaged = list({(damage.key, damage.file): damage for damage in run.damaged}.values())
     executed = overview.executed + len({damage.key for damage in damaged})
-    complete = executed >= run.planned
-    warnings = [WarningKind.DAMAGED.warning(text) for text in damage_sentences(damaged)]
-    if not complete:
-        text = f"the run is incomplete: {executed} of {run.planned} repetitions were executed"
-        warnings.append(WarningKind.INCOMPLETE.warning(text))
-    warnings += machine_warnings(overview.machines)
+    warnings = run_warnings(damaged, executed, run.planned, overview.machines)
     warnings.append(WarningKind.OVERVIEW.warning(_of_what(cells, len(own), run.record)))
     result = result_model()(
         study=run.record.name,
         title=run.record.title,
         valid=bool(cells) and not damaged and all(cell.valid for cell in cells),
-        complete=complete,
+        complete=executed >= run.planned,
         planned=run.planned,
         executed=executed,
         damaged=damaged,

@@ -34,7 +34,7 @@ from crosswind.analysis.trust import (
     reason_of,
     warnings_of,
 )
-from crosswind.damage import damage_sentences
+from crosswind.damage import Damage, damage_sentences
 from crosswind.findings.judged import Context
 from crosswind.findings.question.result import Answer
 from crosswind.findings.registry import judgings
@@ -54,19 +54,15 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     data = collect(record) if data is None else data
     cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
     executed = len(record.cells) + len(record.damaged)
-    complete = executed >= record.planned
-    warnings = [WarningKind.DAMAGED.warning(text) for text in damage_sentences(record.damaged)]
-    if not complete:
-        text = f"the run is incomplete: {executed} of {record.planned} repetitions were executed"
-        warnings.append(WarningKind.INCOMPLETE.warning(text))
-    warnings += machine_warnings(run.machine for run in record.cells if run.clock == "real")
+    machines = (run.machine for run in record.cells if run.clock == "real")
+    warnings = run_warnings(record.damaged, executed, record.planned, machines)
     findings: dict[str, Any] = findings_of(record, data, cells, level)
     programs = (program_of(cell.cell, cell.runs) for cell in data)
     return result_model()(
         study=record.name,
         title=record.title,
         valid=bool(cells) and not record.damaged and all(cell.valid for cell in cells),
-        complete=complete,
+        complete=executed >= record.planned,
         planned=record.planned,
         executed=executed,
         damaged=record.damaged,
@@ -87,13 +83,22 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     )
 
 
-def machine_warnings(machines: Iterable[str | None]) -> list[ResultWarning]:
-    """That cells on the machine's clock ran on several machines. Args: machines: None for the run's own."""
+def run_warnings(
+    damaged: Sequence[Damage], executed: int, planned: int, machines: Iterable[str | None]
+) -> list[ResultWarning]:
+    """What is doubtful about a whole run: damage, repetitions that are missing, several machines.
+
+    Args: machines: those on whose clock cells ran; None is the run's own.
+    """
+    warnings = [WarningKind.DAMAGED.warning(text) for text in damage_sentences(damaged)]
+    if executed < planned:
+        text = f"the run is incomplete: {executed} of {planned} repetitions were executed"
+        warnings.append(WarningKind.INCOMPLETE.warning(text))
     names = sorted({machine or "this machine" for machine in machines})
-    if len(names) < 2:
-        return []
-    text = f"cells on the machine's clock were measured on {len(names)} machines: {', '.join(names)}"
-    return [WarningKind.MACHINES.warning(text)]
+    if len(names) > 1:
+        text = f"cells on the machine's clock were measured on {len(names)} machines: {', '.join(names)}"
+        warnings.append(WarningKind.MACHINES.warning(text))
+    return warnings
 
 
 def findings_of(

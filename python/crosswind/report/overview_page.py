@@ -1,4 +1,4 @@
-"""The page of a large run: its answers, maps of its cells, the worst and the best; all cells are in a page beside."""
+"""The page of a large run: its answers, maps of its cells, the worst and best of them. A second page has all cells."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +66,7 @@ def _sections(result: Result, beside: str) -> list[Section]:
 
 
 def _doubts(result: Result) -> Sequence[Table]:
-    """Why cells are not valid, and what they warn of. What is said of the run stands at the top of the page."""
+    """Why cells are invalid, and their warnings. Those of the run stand at the top of the page."""
     doubts = doubts_of(result.model_copy(update={"warnings": []}))
     if not doubts:
         return []

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.record import empty_table, whole_table
+from crosswind.record import OF_REPETITION, empty_table, whole_table
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, DamagedFileError, checked_bytes, damaged_file
 from crosswind.store.files import sync_path, sync_tree, write_sealed
 from crosswind.store.kept import Sums
@@ -49,9 +49,6 @@ TABLES = frozenset(
 )  # fmt: skip
 """What is packed. A repetition with any other file stays a directory: captures and outputs are for other programs."""
 
-OWN = ("cell", "repetition")
-"""The columns that say of which repetition a row is."""
-
 
 class Partition(PartitionIndex):
     """One of them, with its tables."""
@@ -63,7 +60,7 @@ class Partition(PartitionIndex):
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
         table = self.table(name)
-        whole: dict[str, type[pl.DataType]] = {"cell": pl.UInt32, "repetition": pl.UInt32, **schema}
+        whole: dict[str, type[pl.DataType]] = {**OF_REPETITION, **schema}
         return empty_table(whole) if table is None else whole_table(table, whole)
 
     def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
@@ -133,7 +130,7 @@ def _shaped(path: Path, checksum: Checksum, schema: tuple[tuple[str, type[pl.Dat
 @lru_cache(maxsize=16)
 def _places(path: Path, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
     """First row and number of rows of each repetition."""
-    runs = _table(path, checksum).select(pl.struct(OWN).rle().alias("run"))["run"].struct.unnest()
+    runs = _table(path, checksum).select(pl.struct(*OF_REPETITION).rle().alias("run"))["run"].struct.unnest()
     places: dict[tuple[int, int], tuple[int, int]] = {}
     start = 0
     for length, own in runs.iter_rows():
@@ -193,7 +190,7 @@ def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:
             "repetition": [result.planned.repetition for result in results],
             "result": list(map(packed_text, results)),
         },
-        schema={**dict.fromkeys(OWN, pl.UInt32), "result": pl.String},
+        schema={**OF_REPETITION, "result": pl.String},
     )
 
 

@@ -11,6 +11,7 @@ from crosswind.record import (
     CONNECTION_SCHEMA,
     FLOW_SCHEMA,
     OBJECT_SCHEMA,
+    OF_REPETITION,
     PACKET_SCHEMA,
     SAMPLE_SCHEMA,
     SPENT_SCHEMA,
@@ -26,7 +27,7 @@ from crosswind.record import (
 )
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
-from crosswind.store.partitions import OWN, PACKED_AT_ONCE, texts_of
+from crosswind.store.partitions import PACKED_AT_ONCE, texts_of
 from crosswind.store.result import RepetitionResult
 from crosswind.store.tables import read_table
 
@@ -101,7 +102,7 @@ def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> La
 def _seeds(store: Store) -> pl.DataFrame:
     plan = store.plan
     columns = {"cell": plan.cells, "repetition": plan.repetitions, "seed": plan.seeds}
-    return pl.DataFrame(columns, schema={**dict.fromkeys(OWN, pl.UInt32), "seed": pl.Int64}, strict=False)
+    return pl.DataFrame(columns, schema={**OF_REPETITION, "seed": pl.Int64}, strict=False)
 
 
 def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator[RunPart]:
@@ -125,14 +126,14 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
 
 def _part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
     """Repetitions that are directories, in the form of a partition."""
-    whole, tables = [], [empty_table({**dict.fromkeys(OWN, pl.UInt32), **SAMPLE_SCHEMA})]
+    whole, tables = [], [empty_table({**OF_REPETITION, **SAMPLE_SCHEMA})]
     for result in results:
         try:
             samples = empty_samples() if result.failure is not None else _samples(store, result)
         except DamagedFileError as error:
             damaged.append(store.damage(result.planned, error))
             continue
-        own = zip(OWN, (result.planned.cell, result.planned.repetition), strict=True)
+        own = zip(OF_REPETITION, (result.planned.cell, result.planned.repetition), strict=True)
         tables.append(samples.select(*(pl.lit(number, pl.UInt32).alias(name) for name, number in own), pl.all()))
         whole.append(result)
     cells = frozenset(result.planned.cell for result in whole)

@@ -13,6 +13,10 @@ from crosswind.store.manifest import Manifest, Status
 from crosswind.store.record import cell_run, large_run_of, packets_of, record_of
 from crosswind.store.result import RepetitionResult
 
+MOST_CELLS = 1000
+MOST_REPETITIONS = 50_000
+"""Of a run that is analysed in depth as a whole. A larger one has an overview of its cells."""
+
 
 class StoredRun:
     """A run. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
@@ -70,6 +74,11 @@ class StoredRun:
     def cells(self) -> Collection[int]:
         """The indices of the cells of its plan. Raises: StoreError."""
         return {kind.cell for kind in self._store.plan.kinds}
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has more than is analysed in depth as a whole. Raises: StoreError."""
+        return self.planned > MOST_CELLS and (len(self.cells) > MOST_CELLS or self.planned > MOST_REPETITIONS)
 
     def record(self, cells: Container[int] | None = None) -> RunRecord:
         """The run with its tables, as `crosswind.analysis.analyse` takes it.

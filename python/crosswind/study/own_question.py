@@ -17,8 +17,8 @@ from crosswind.study.precision import main_metric
 USUAL_REPETITIONS = 10
 """Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""
 _MOST_REPETITIONS = 20
-_MARGIN = "1%"
-"""What matters: in virtual time two transports differ by nanoseconds of computing, which nobody asks about."""
+_MARGIN, _BY_MARGIN = "1%", "by 1 % or more"
+"""The least difference that counts. In virtual time, transports differ by nanoseconds, which no user asks about."""
 _CHOSEN = (
     "workload.transport", "workload.client", "workload.server", "host.congestion_control", "workload.connection",
     "path.network", "host.clock", "host.kernel",
@@ -37,12 +37,12 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
     others_in_words = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
     more = "higher" if is_rate else "shorter"
     asks = (
-        f"Is the {of} {more} with {others_in_words} than with {first}, by 1 % or more?"
+        f"Is the {of} {more} with {others_in_words} than with {first}, {_BY_MARGIN}?"
         if is_chosen
-        else f"Does the {of} differ between {first} and {others_in_words}, by 1 % or more?"
+        else f"Does the {of} differ between {first} and {others_in_words}, {_BY_MARGIN}?"
     )
     if len(asks) > MOST_CHARACTERS:
-        asks = f"Does the {of} differ from that with {first}, by 1 % or more?"
+        asks = f"Does the {of} differ from that with {first}, {_BY_MARGIN}?"
     table: dict[str, Any] = {
         "asks": asks, "metric": metric, "factor": key, "compare": raw_levels(key, levels), "margin": _MARGIN,
     }  # fmt: skip

@@ -95,15 +95,21 @@ def compare_runs(
 
 
 def _side(record: RunRecord, data: Sequence[CellData], name: str) -> RunSide:
+    is_valid = all(reason_of(cell.runs) is None for cell in data)
+    return side_of(record, name, cells=len(data), repetitions=len(record.cells), is_valid=is_valid)
+
+
+def side_of(record: RunRecord, name: str, *, cells: int, repetitions: int, is_valid: bool) -> RunSide:
+    """One of the runs. Args: is_valid: whether all of its cells are."""
     return RunSide(
         directory=name,
         study=record.name,
         title=record.title,
         started=record.provenance.get("started"),
         clocks=clocks_of(record),
-        cells=len(data),
-        repetitions=len(record.cells),
-        valid=not record.damaged and all(reason_of(cell.runs) is None for cell in data),
+        cells=cells,
+        repetitions=repetitions,
+        valid=not record.damaged and is_valid,
         damaged=damage_sentences(record.damaged),
     )
 
@@ -181,7 +187,7 @@ def change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     if is_same:
         verdict = "same"
     elif effect.how == EXACT:
-        verdict = direction_of(metric, measured.difference.value)
+        verdict = _direction(metric, measured.difference.value)
     values, sides = measured.values, (measured.a.units, measured.b.units)
     return MetricChange(
         metric=metric.name,
@@ -221,8 +227,7 @@ def _without(metric: Metric, statistic: str, reason: str) -> MetricChange:
     )  # fmt: skip
 
 
-def direction_of(metric: Metric, difference: float) -> Literal["worse", "better"]:
-    """What a difference of a metric is."""
+def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
 
 
@@ -247,14 +252,18 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
     def judged(change: MetricChange) -> MetricChange:
         if change.p is None:
             return change
-        p = next(corrected[change.metric, change.statistic])
-        metric = metric_named(change.metric)
-        update: dict[str, object] = {"p_holm": p}
-        if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
-            update |= {"verdict": direction_of(metric, change.difference.value), "needed": None}
-        return change.model_copy(update=update)
+        return corrected_change(change, next(corrected[change.metric, change.statistic]))
 
     return [cell.model_copy(update={"changes": [judged(change) for change in cell.changes]}) for cell in common]
+
+
+def corrected_change(change: MetricChange, p: float) -> MetricChange:
+    """With its corrected p-value, and the verdict that follows."""
+    metric = metric_named(change.metric)
+    update: dict[str, object] = {"p_holm": p}
+    if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
+        update |= {"verdict": _direction(metric, change.difference.value), "needed": None}
+    return change.model_copy(update=update)
 
 
 # Conditions

@@ -7,12 +7,11 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.overview import read_large
-from crosswind.analysis.two_runs.compare import change_of, direction_of
+from crosswind.analysis.two_runs.compare import change_of, corrected_change, side_of
 from crosswind.analysis.two_runs.effects import LEVEL
 from crosswind.analysis.two_runs.matching import (
     Matching,
     Pair,
-    clocks_of,
     differing_settings,
     differing_surroundings,
     match_cells,
@@ -23,10 +22,7 @@ from crosswind.analysis.two_runs.result import (
     MetricChange,
     MetricOverview,
     RunComparison,
-    RunSide,
 )
-from crosswind.damage import damage_sentences
-from crosswind.findings.families import ALPHA
 from crosswind.metrics import METRICS
 from crosswind.record import LargeRun
 from crosswind.stats import Repetitions
@@ -83,18 +79,10 @@ class _Side:
         self.cells = [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds]
         self.values = reading.values.join(run.seeds, on=["cell", "repetition"], how="left")
         # One repetition of each part says on which clock and kernel it ran.
-        self.record = replace(run.record, cells=[kind for kind in kinds if kind.finished is not None])
-        self.result = RunSide(
-            directory=name,
-            study=run.record.name,
-            title=run.record.title,
-            started=run.record.provenance.get("started"),
-            clocks=clocks_of(self.record),
-            cells=len(kinds),
-            repetitions=reading.executed + len({damage.key for damage in run.damaged}),
-            valid=not run.damaged and not self.invalid,
-            damaged=damage_sentences(run.damaged),
-        )
+        examples = [kind for kind in kinds if kind.finished is not None]
+        self.record = replace(run.record, cells=examples, damaged=run.damaged)
+        repetitions = reading.executed + len({damage.key for damage in run.damaged})
+        self.result = side_of(self.record, name, cells=len(kinds), repetitions=repetitions, is_valid=not self.invalid)
 
     def of_cells(self, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:
         """The means of the repetitions of some cells, by metric."""
@@ -108,8 +96,10 @@ class _Side:
 
 
 def _changes(matching: Matching, a: _Side, b: _Side) -> pl.DataFrame:
-    """Of each pair and metric the `ratio` of the means of its repetitions, whether B `X, and how
-    many standard errors the change is.
+    """How B differs from A in each `pair` and `metric`, by the means of their repetitions.
+
+    Returns: `ratio`, B to A, null where A is not above 0. `change`: the mean difference of repetitions that both have.
+        `errors`: how many of its standard errors that is.
     """
     numbers = pl.DataFrame(
         {
@@ -178,10 +168,7 @@ def _tested(
             yield made
             continue
         # How many repetitions would show it among so many cells is not known.
-        update: dict[str, object] = {"p_holm": min(1.0, made.p * family.height), "needed": None}
-        if made.p * family.height < ALPHA and made.verdict != "same" and made.difference.value:
-            update |= {"verdict": direction_of(metric, made.difference.value)}
-        yield made.model_copy(update=update)
+        yield corrected_change(made.model_copy(update={"needed": None}), min(1.0, made.p * family.height))
 
 
 def _overview(name: str, family: pl.DataFrame) -> MetricOverview:

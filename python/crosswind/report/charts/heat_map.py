@@ -20,7 +20,7 @@ _IN_A_ROW = 50
 
 
 def heat_map(name: str, cells: Sequence[CellResult], beside: str) -> Panels:
-    """A metric of all cells that have it. Args: beside: the page of the cells that a cell leads to; empty for none."""
+    """A map of a metric over all cells that have it. Args: beside: the page that each cell links to; empty: none."""
     metric = METRICS[name]
     statistic = statistic_of(metric)
     divisor, unit = scale_of_metric(name, cells)
