@@ -8,7 +8,7 @@ use crate::links::Links;
 use crate::quic_half::{Datagram, Half};
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
-use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog};
+use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 use std::ops::Range;
@@ -266,7 +266,7 @@ impl Walk<'_, '_> {
             let Some(at) = answer.arrived else { return };
             trail.name(at, Part::sender(side), Place::sender(side), None, 0);
             let answer = self.links.follow(answer.packet, Some(why), trail);
-            let Some((came, cause)) = half.last_arrival(answer.entered) else { return };
+            let Some((came, cause)) = half.arrival_before(sent, answer.entered) else { return };
             let is_limit = matches!(why, Part::StreamWindow | Part::ConnectionWindow);
             let prompt = answer.entered.saturating_since(came) <= self.hosts.promptness;
             let part = if prompt || is_limit { Part::receiver(side) } else { Part::DelayedAcknowledgement };
@@ -400,10 +400,17 @@ impl Walk<'_, '_> {
                 _ => {}
             }
         }
-        // The window is one for all packet number spaces.
-        let log = self.back.log;
-        let mut frames = self.back.packets(answer).iter().flat_map(|packet| log.frames(packet));
-        frames.any(|frame| matches!(frame, QuicFrame::Ack { .. })).then_some(Part::CongestionWindow)
+        // The window is one for all packet number spaces. On a path that takes no time what acknowledges the datagram has come as well.
+        let (log, number) = (self.back.log, half.number(send));
+        let is_own = |packet: &QuicPacket, largest| {
+            packet.space == QuicSpace::Data && number.is_some_and(|number| largest >= number)
+        };
+        let mut packets = self.back.packets(answer).iter();
+        let opens = |packet: &QuicPacket| {
+            let mut frames = log.frames(packet).iter();
+            frames.any(|frame| matches!(frame, QuicFrame::Ack { largest, .. } if !is_own(packet, *largest)))
+        };
+        packets.any(opens).then_some(Part::CongestionWindow)
     }
 
     /// A byte that was sent before a datagram and is sent again in it.

@@ -168,9 +168,10 @@ impl<'a> Half<'a> {
             && self.frames(send).any(|frame| frame == QuicFrame::Ping)
     }
 
-    pub fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
-        let &(at, send) = self.arrivals[..self.arrivals.partition_point(|it| it.0 <= until)].last()?;
-        Some((at, send as usize))
+    /// Of the datagrams that were sent before another one, which had arrived last by `until`, and when. On a path that takes no time that one has arrived as well.
+    pub fn arrival_before(&self, send: usize, until: Instant) -> Option<(Instant, usize)> {
+        let until = self.arrivals.partition_point(|it| it.0 <= until);
+        self.arrivals[..until].iter().rev().map(|&(at, it)| (at, it as usize)).find(|it| it.1 < send)
     }
 
     /// The acknowledgements that came after `from` and until `to`.

@@ -207,8 +207,8 @@ impl<'a> Connection<'a> {
         let side = leg.side;
         while let Some((why, answer)) = self.reason(half, leg, sent, trail) {
             let cause = match answer {
-                Answer::Ack(ack) => self.acknowledged(half, side, ack, why, links, trail),
-                Answer::Window(opened) => self.opened(side, &opened, why, links, trail),
+                Answer::Ack(ack) => self.acknowledged(half, sent, ack, why, links, trail),
+                Answer::Window(opened) => self.opened(half, sent, &opened, why, links, trail),
             };
             let Some(cause) = cause else {
                 // The receiver said something before anything had arrived, once the connection was there.
@@ -257,7 +257,7 @@ impl<'a> Connection<'a> {
     /// Why the segment `later` sent again what `earlier` had.
     fn kind(&self, half: &Half<'a>, earlier: usize, later: usize) -> Part {
         let at = half.sends[later].packet.entered;
-        let acks = half.acks_until(at);
+        let acks = half.acks_before(later);
         if acks.last().is_some_and(|ack| at.saturating_since(ack.arrived) <= self.hosts.promptness) {
             return Part::FastRecovery;
         }
@@ -298,7 +298,7 @@ impl<'a> Connection<'a> {
                 Written::Held(why, opened) => return Some((why, Answer::Window(opened))),
                 Written::AtOnce => return None,
             }
-            let seen = half.acks_until(at).len();
+            let seen = half.acks_before(send).len();
             if seen > 0 && at.saturating_since(half.acks[seen - 1].arrived) <= self.hosts.promptness {
                 let why = self.limit(half, send, seen - 1);
                 return Some((why, Answer::Ack(seen - 1)));
@@ -314,8 +314,10 @@ impl<'a> Connection<'a> {
             let Some(previous) = previous else {
                 // Nothing held it back but the host; or something did that the wire does not show.
                 let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
-                let part = if prompt || !in_flight { Part::sender(side) } else { Part::Unknown };
-                trail.name(trail.beginning(), part, Place::sender(side), Some(sent.packet), 0);
+                if in_flight && !prompt {
+                    self.name_hold(half, leg, sent, trail.beginning(), trail);
+                }
+                trail.name(trail.beginning(), Part::sender(side), Place::sender(side), Some(sent.packet), 0);
                 return None;
             };
             let gap = at.saturating_since(half.sends[previous].packet.entered);
@@ -325,12 +327,38 @@ impl<'a> Connection<'a> {
                 send = previous;
                 continue;
             }
-            // Beside other messages, what was sent before may be another's.
-            let held = if self.hosts.pacing && leg.alone { Part::Pacing } else { Part::Unknown };
-            let part = if gap <= self.hosts.promptness { Part::sender(side) } else { held };
-            trail.name(half.sends[previous].packet.entered, part, Place::sender(side), Some(sent.packet), 0);
+            let since = half.sends[previous].packet.entered;
+            if gap > self.hosts.promptness {
+                self.name_hold(half, leg, sent, since, trail);
+            }
+            trail.name(since, Part::sender(side), Place::sender(side), Some(sent.packet), 0);
             send = previous;
         }
+    }
+
+    /// Names the time for which something held a segment back that neither an acknowledgement nor a timer ended, down to `since` or to
+    /// when its bytes were written.
+    fn name_hold(&self, half: &Half<'a>, leg: Leg, sent: &Segment<'_>, since: Instant, trail: &mut Trail) {
+        // When its first and its last bytes were written. A stream of bytes has what was handed over later behind what was before.
+        // Beside other messages what is told by time alone may be another's.
+        let written = match (leg.position, &self.http[leg.side as usize]) {
+            (Some(Position::Stream { .. }), Some(http)) => {
+                let at = |end: u64| http.write_up_to(end).map(|write| http.at(write));
+                at(sent.start + 1).zip(at(sent.end))
+            }
+            (Some(Position::Bytes { end, .. }), _) if sent.end > end => Some((leg.written, sent.packet.entered)),
+            (Some(Position::Bytes { .. }), _) => Some((leg.written, leg.written)),
+            _ => leg.alone.then_some((leg.written, leg.written)),
+        };
+        // Nagle's algorithm lets a segment go that is full, once its program has written more.
+        let is_full = sent.end - sent.start >= half.largest_segment;
+        let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.hosts.promptness;
+        let (from, part) = match written {
+            Some((first, last)) if self.hosts.nagle && is_full && is_filled(last) => (first.max(since), Part::Nagle),
+            Some((_, last)) if self.hosts.pacing => (last.max(since), Part::Pacing),
+            _ => (since, Part::Unknown),
+        };
+        trail.name(from, part, Place::sender(leg.side), Some(sent.packet), 0);
     }
 
     /// Whether a segment with new bytes is a tail loss probe (RFC 8985, section 7.3): it had been written before, and nothing happened
@@ -375,8 +403,17 @@ impl<'a> Connection<'a> {
     }
 
     /// Goes back through what opened a window of HTTP/2 to the segment that it answers, which is returned.
-    fn opened(&self, side: Side, opened: &Opened, why: Part, links: &Links<'a>, trail: &mut Trail) -> Option<usize> {
-        let (half, other) = (self.half(side), self.half(side.opposite()));
+    fn opened(
+        &self,
+        half: &Half<'a>,
+        send: usize,
+        opened: &Opened,
+        why: Part,
+        links: &Links<'a>,
+        trail: &mut Trail,
+    ) -> Option<usize> {
+        let side = half.sends[send].packet.side;
+        let other = self.half(side.opposite());
         trail.name(opened.at, Part::sender(side), Place::sender(side), None, 0);
         let begun_with = links.follow(other.sends[opened.send].packet, Some(why), trail);
         let mut sent = other.send_of(begun_with)?;
@@ -384,7 +421,7 @@ impl<'a> Connection<'a> {
             sent = self.recovery(other, sent, opened.missing, trail);
         }
         let packet = other.sends[sent].packet;
-        let (at, answered) = half.last_arrival(packet.entered)?;
+        let (at, answered) = half.arrival_before(send, packet.entered)?;
         // Its program had not read yet.
         let is_prompt = packet.entered.saturating_since(at) <= self.hosts.promptness;
         trail.name(at, if is_prompt { Part::receiver(side) } else { why }, Place::receiver(side), Some(packet), 0);
@@ -429,21 +466,21 @@ impl<'a> Connection<'a> {
         Part::CongestionWindow
     }
 
-    /// Goes back through an acknowledgement to the segment that it answers, which is returned.
+    /// Goes back through an acknowledgement that the segment `send` waited for to the one that it answers, which is returned.
     pub fn acknowledged(
         &self,
         half: &Half<'a>,
-        side: Side,
+        send: usize,
         ack: usize,
         why: Part,
         links: &Links<'a>,
         trail: &mut Trail,
     ) -> Option<usize> {
-        let ack = &half.acks[ack];
+        let (ack, side) = (&half.acks[ack], half.sends[send].packet.side);
         trail.name(ack.arrived, Part::sender(side), Place::sender(side), None, 0);
         let packet = links.follow(ack.packet, Some(why), trail);
         let sent = packet.entered;
-        let (at, answered) = half.last_arrival(sent)?;
+        let (at, answered) = half.arrival_before(send, sent)?;
         let part = match why {
             _ if sent.saturating_since(at) <= self.hosts.promptness => Part::receiver(side),
             Part::ZeroWindow | Part::Unknown => why,

@@ -187,6 +187,22 @@ impl<'a> Half<'a> {
         &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
     }
 
+    /// The same of segments that were sent before another one. On a path that takes no time that one has arrived as well.
+    pub fn arrival_before(&self, send: usize, until: Instant) -> Option<(Instant, usize)> {
+        let arrived = |send: u32| self.sends[send as usize].arrived();
+        let position = self.arrivals.partition_point(|&it| arrived(it) <= Some(until));
+        let &before = self.arrivals[..position].iter().rev().find(|&&it| (it as usize) < send)?;
+        Some((arrived(before)?, before as usize))
+    }
+
+    /// The acknowledgements that had arrived when a segment was sent. On a path that takes no time its own has arrived as well.
+    pub fn acks_before(&self, send: usize) -> &[Ack<'a>] {
+        let sent = &self.sends[send];
+        let acks = self.acks_until(sent.packet.entered);
+        let own = acks.iter().rev().take_while(|ack| ack.acknowledged >= sent.end).count();
+        &acks[..acks.len() - own]
+    }
+
     /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
     fn find_shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
         let of_ack = |ack: &Ack<'_>| {

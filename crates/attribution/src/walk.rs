@@ -357,7 +357,7 @@ impl<'a> Walk<'_, 'a> {
             None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
         }
         self.trail.turn(side);
-        let cause = self.connection.acknowledged(half, side, ack, why, self.links, &mut self.trail)?;
+        let cause = self.connection.acknowledged(half, send, ack, why, self.links, &mut self.trail)?;
         let begun_with = self.links.follow(half.sends[cause].packet, Some(why), &mut self.trail);
         let Some(next) = half.send_of(begun_with) else { return Some(Step::Did(side, Part::sender(side))) };
         if next >= send {

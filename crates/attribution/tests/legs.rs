@@ -88,7 +88,11 @@ impl Wire {
 
     /// What a leg is made of: parts with microseconds, and how often a timer had expired.
     fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
-        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, HOSTS).leg(leg);
+        self.pieces_at(HOSTS, leg)
+    }
+
+    fn pieces_at(&self, hosts: Hosts, leg: Leg) -> Vec<(Part, u64, u32)> {
+        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg);
         assert_is_whole(&pieces, leg.written, leg.received);
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
@@ -193,6 +197,48 @@ fn a_small_segment_waits_for_an_acknowledgement_that_is_delayed() {
         (Part::PropagationForward, 1000, 0),
     ];
     assert_eq!(wire.forward(10_000, 53_000, 1200, true), expected);
+}
+
+#[test]
+fn a_segment_that_its_program_fills_waited_for_that() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, true);
+    // A message of 500 bytes, and another one half a millisecond later.
+    wire.data(10_600, 1000, 1000, true);
+    let position = Some(Position::Bytes { start: 1000, end: 1500 });
+    let message = Leg { position, alone: false, ..leg(10_100, 11_600, 500) };
+    assert_eq!(wire.pieces(message), [(Part::Nagle, 500, 0), (Part::PropagationForward, 1000, 0)]);
+    let nodelay = Hosts { nagle: false, ..HOSTS };
+    assert_eq!(wire.pieces_at(nodelay, message)[0], (Part::Unknown, 500, 0));
+}
+
+#[test]
+fn a_pace_holds_messages_back_beside_others_too() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, true);
+    wire.data(10_500, 1000, 1000, true);
+    let position = Some(Position::Bytes { start: 1000, end: 2000 });
+    let message = Leg { position, alone: false, ..leg(9_999, 11_500, 1000) };
+    let of = |pacing| wire.pieces_at(Hosts { pacing, nagle: false, ..HOSTS }, message);
+    let rest = [(Part::PropagationForward, 1000, 0)];
+    assert_eq!(of(true), [&[(Part::ClientHost, 1, 0), (Part::Pacing, 500, 0)][..], &rest].concat());
+    assert_eq!(of(false), [&[(Part::ClientHost, 1, 0), (Part::Unknown, 500, 0)][..], &rest].concat());
+}
+
+#[test]
+fn on_a_path_that_takes_no_time_an_acknowledgement_is_no_cause_of_what_it_answers() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 100, false);
+    wire.data(220_000, 0, 100, true);
+    wire.ack(220_000, 100, 60_000, false);
+    for packet in &mut wire.packets {
+        (packet.due, packet.spent) = (packet.entered, TimeSpent::default());
+        packet.left = packet.left.map(|_| packet.entered);
+    }
+    assert_eq!(wire.forward(10_000, 220_000, 100, true), [(Part::TailLossProbe, 210_000, 0)]);
 }
 
 #[test]
