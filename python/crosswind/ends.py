@@ -32,29 +32,48 @@ def is_virtual(cell: Mapping[str, Any]) -> bool:
 
 def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:
     """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
-    if runs_programs(cell):
-        return {}
-    workload = _workload(cell)
-    return {end: str(workload[end]["name"]) for end in _ENDS if workload.get(end)}
+    return {str(place[-1]): str(peer["name"]) for place, peer in _ends_of((), cell) if not runs_programs(cell)}
+
+
+def all_peers_of(cell: Mapping[str, Any]) -> dict[Place, str]:
+    """Those of its flows, too, each as often as it runs. Keys: where each stands, and which of the count it is."""
+    return {
+        (*place, number): str(peer["name"])
+        for owner_place, owner in _owners(cell)
+        if not runs_programs(owner)
+        for place, peer in _ends_of(owner_place, owner)
+        for number in range(owner.get("count", 1) if owner_place else 1)
+    }
 
 
 def commands_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
-    """The argument lists of the programs and the peers of a cell. Keys: where each stands in it."""
-    peers: dict[Place, list[str]] = {("workload", end): list(_workload(cell)[end]["command"]) for end in peers_of(cell)}
-    return {**peers, **programs_of(cell)}
+    """The argument lists of the programs and the peers of a cell and its flows. Keys: where each stands in it."""
+    return {
+        place: list(end if runs_programs(owner) else end["command"])
+        for owner_place, owner in _owners(cell)
+        for place, end in _ends_of(owner_place, owner)
+    }
 
 
 def programs_of(cell: Mapping[str, Any]) -> dict[Place, list[str]]:
     """Those of programs that are no peers: the workload's, and those of flows beside it."""
-    owners: list[tuple[Place, Mapping[str, Any]]] = [((), cell)]
-    owners += [(("flows", number), flow) for number, flow in enumerate(cell.get("flows", ()))]
     return {
-        (*place, "workload", end): list(_workload(owner)[end])
-        for place, owner in owners
+        place: list(end)
+        for owner_place, owner in _owners(cell)
         if runs_programs(owner)
-        for end in _ENDS
-        if _workload(owner).get(end)
+        for place, end in _ends_of(owner_place, owner)
     }
+
+
+def _owners(cell: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
+    """Who has a workload, and where it stands: the cell, and each of its flows."""
+    return [((), cell), *((("flows", number), flow) for number, flow in enumerate(cell.get("flows", ())))]
+
+
+def _ends_of(place: Place, owner: Mapping[str, Any]) -> list[tuple[Place, Any]]:
+    """The ends of a workload that are not Crosswind's own, and where each stands."""
+    workload = _workload(owner)
+    return [((*place, "workload", end), workload[end]) for end in _ENDS if workload.get(end)]
 
 
 def _workload(cell: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from crosswind.analysis.cells import collect
 from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts
 from crosswind.analysis.flows import flows_of
 from crosswind.cell.spec import cell_json
+from crosswind.ends import all_peers_of
 from crosswind.errors import StudyError
 from crosswind.record import FLOW_SCHEMA, CellRun
 from crosswind.study.design import Study
@@ -53,11 +54,10 @@ def test_a_cell_has_its_flows_in_their_order_and_a_list_is_a_factor() -> None:
 
 def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
     of = Study.adhoc("echo", {"workload.transport": "udp"})
-    of = of.with_tables(
-        FurtherTables(flows=("transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"))
-    )
-    (cell,) = of.with_overrides({"flow.transfer.count": 2}).cells()
-    first, other = cell_json(cell, {})["flows"]
+    uploads = "transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"
+    of = of.with_tables(FurtherTables(flows=(*uploads, "page --transport http2 --client chromium")))
+    (cell,) = of.with_overrides({"flow.transfer.count": 2, "flow.page.server": "node"}).cells()
+    first, other, page = cell_json(cell, {})["flows"]
     assert first == {
         "name": "transfer",
         "count": 2,
@@ -65,6 +65,12 @@ def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
         "workload": {"kind": "transfer", "transport": "tcp"},
     }
     assert other["name"] == "other" and other["workload"]["size_bytes"] == 1_000_000
+    assert [page["workload"][end]["name"] for end in ("client", "server")] == ["chromium", "node"]
+    assert all_peers_of({"workload": {"kind": "echo"}, "flows": [page | {"count": 2}]}) == {
+        ("flows", 0, "workload", end, number): name
+        for end, name in (("client", "chromium"), ("server", "node"))
+        for number in range(2)
+    }
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,8 @@ def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
         ('kind = "transfer"\nmessages = 3', "a flow of the workload transfer does not take messages"),
         ('kind = "echo"\ncount = 300', "300 is too large"),
         ('kind = "echo"\nname = "2"\n[[flow]]\nkind = "echo"', 'two flows are named "2"'),
-        ('kind = "echo"\nclient = "chromium"', "client"),
+        ('kind = "echo"\nclient = "chrome"', "chrome"),
+        ('kind = "echo"\nserver = "chromium"', "chromium cannot be a server"),
     ],
 )
 def test_what_a_flow_cannot_be_is_refused_with_its_place(flow: str, said: str) -> None:

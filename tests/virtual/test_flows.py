@@ -9,7 +9,7 @@ import polars.selectors as cs
 import pytest
 from scipy.stats import t
 
-from conftest import requires
+from conftest import ROOT, requires
 from crosswind.analysis.flow_counts import INTERVAL_NS, jain
 from linux.lab import Object, ms
 from virtual.lab import VirtualCells, VirtualRun
@@ -224,6 +224,39 @@ def test_programs_run_beside_a_workload_until_their_flow_ends(cells: VirtualCell
     assert [(warning["name"], warning["text"][:24]) for warning in ran.result["warnings"]] == [
         ("flow_failed", "the flow unheard failed:")
     ]
+
+
+def test_peers_run_beside_a_workload_until_they_are_done_or_their_flow_ends(cells: VirtualCells) -> None:
+    requires("iperf3")
+    mine, theirs = (
+        {"name": name, "command": [sys.executable, str(ROOT / "docs/examples" / file)]}
+        for name, file in (("mine", "echo_client.py"), ("theirs", "echo_server.py"))
+    )
+    iperf3 = {"name": "iperf3", "command": [sys.executable, "-m", "crosswind.peers.iperf3"]}
+    echo = {"kind": "echo", "transport": "tcp"}
+    ran = cells.run(
+        {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 50, "messages": 100},
+        forward=FAIR_LINK,
+        reverse=LINK,
+        flows=[
+            beside("mine", {**echo, "messages": 20, "client": mine}),
+            beside("theirs", {**echo, "server": theirs}, access_delay_ns=ms(5)),
+            beside("iperf3", upload(client=iperf3, server=iperf3), stop_ns=s(1)),
+        ],
+    )
+    done, served, stopped = ran.result["flows"]
+    assert (done["samples"]["ok"], done["unfinished"], done["client_socket"]) == (20, 0, None)
+    # Its client is our own, and there is one exchange in every 50 ms and a little of the 2 s that the workload takes.
+    assert (served["samples"]["ok"], served["unfinished"], served["server_socket"]) == (
+        pytest.approx(37, abs=3),
+        1,
+        None,
+    )
+    assert (stopped["samples"]["rows"], stopped["unfinished"]) == (0, 1)
+    assert stopped["ended_ns"] == pytest.approx(s(1), abs=100_000)
+    assert delivered(ran)[3] > 500_000
+    assert sum(delivered(ran).values()) == ran.result["ledger"]["forward"]["delivered_bytes"]
+    assert ran.result["warnings"] == []
 
 
 def test_programs_that_poll_and_threads_that_end_delay_no_packet(cells: VirtualCells) -> None:

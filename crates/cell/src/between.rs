@@ -1,5 +1,6 @@
 //! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
 
+use crate::flows::pairs_with_peers;
 use crate::network::{Capturing, Far, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
@@ -114,10 +115,10 @@ impl Between for Built<'_> {
     }
 
     fn security(&self) -> Result<Security, CellError> {
-        let (_, server) = self.cell.path.family.addresses(0);
-        let addresses = if self.cell.workload.peers().any() { &[server][..] } else { &[] };
+        let server = |pair: usize| self.cell.path.family.addresses(pair as u8).1;
+        let addresses: Vec<_> = pairs_with_peers(self.cell).into_iter().map(server).collect();
         let sizes = if in_virtual_time() { Sizes::Constant } else { Sizes::AsTheyCome };
-        Security::of_addresses(addresses, sizes).map_err(|e| CellError::internal(e.to_string()))
+        Security::of_addresses(&addresses, sizes).map_err(|e| CellError::internal(e.to_string()))
     }
 }
 

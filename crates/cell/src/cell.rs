@@ -261,8 +261,8 @@ impl Cell {
     }
 
     fn has_programs(&self) -> bool {
-        let flows = self.flows.iter().map(|flow| &flow.workload);
-        self.workload.peers().any() || flows.chain([&self.workload]).any(|workload| workload.connections().is_none())
+        let of_workload = self.workload.peers().any() || self.workload.connections().is_none();
+        of_workload || self.flows.iter().any(Flow::runs_programs)
     }
 
     fn has_congestion_control_of_hosts(&self, flow: &Flow) -> bool {

@@ -155,20 +155,13 @@ impl Flow {
         let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
         let path = PathFacts { round_trip, ..*path };
         let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
-        if workload.peers().any() {
-            let hint = "leave client and server out: both ends are Crosswind's own";
-            return Err(SettingError::new("workload", "has a peer, which runs only as the workload of a cell", hint));
+        let runs_programs = workload.peers().any() || workload.connections().is_none();
+        if runs_programs && congestion_control.is_some() {
+            let hint = "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
+            let problem = "is set, and a flow of programs has that of the hosts";
+            return Err(SettingError::new("congestion_control", problem, hint));
         }
         if workload.connections().is_none() {
-            if congestion_control.is_some() {
-                let hint =
-                    "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
-                return Err(SettingError::new(
-                    "congestion_control",
-                    "is set, and a flow of programs has that of the hosts",
-                    hint,
-                ));
-            }
             check_programs(&workload).map_err(|error| error.within("workload"))?;
         }
         Ok(Self {
@@ -194,6 +187,11 @@ impl Flow {
         let keys = json!({"delay_ns": self.access_delay_ns, "rate_bps": self.access_rate_bps, "loss": loss});
         let link = keys.as_object().and_then(|keys| DirectionConfig::from_object(keys).ok())?;
         Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
+    }
+
+    /// Whether any of its ends is not Crosswind's own.
+    pub fn runs_programs(&self) -> bool {
+        self.workload.peers().any() || self.workload.connections().is_none()
     }
 
     /// Whether it does something else with another seed.
@@ -255,6 +253,16 @@ pub fn ports(cell: &Cell) -> Vec<u16> {
     (FIRST_PORT..).take(instances(cell).count()).collect()
 }
 
+/// The pairs of hosts between which peers run.
+pub fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
+    let of_workload = cell.workload.peers().any().then_some(0);
+    let with_peers = instances(cell).filter(|(_, flow)| flow.workload.peers().any()).map(|(pair, _)| pair);
+    let mut pairs: Vec<usize> = of_workload.into_iter().chain(with_peers).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}
+
 /// Every flow as often as it runs, with its pair of hosts.
 fn instances(cell: &Cell) -> impl Iterator<Item = (usize, &Flow)> {
     let mut pairs = 0;
@@ -292,6 +300,8 @@ pub struct FlowReport {
 pub struct Ran {
     pub report: FlowReport,
     pub samples: Vec<Sample>,
+    /// What its ends said that a reader should know.
+    pub warnings: Vec<Warning>,
 }
 
 impl Ran {
@@ -309,6 +319,8 @@ pub struct Ground<'a> {
     pub testbed: &'a Testbed,
     pub threads: &'a Threads,
     pub zero: Instant,
+    pub virtual_time: bool,
+    pub deadline: std::time::Instant,
 }
 
 /// Flows that are running.
@@ -346,10 +358,9 @@ impl Ground<'_> {
         Running { flows }
     }
 
-    /// Where programs of a flow write what they print.
+    /// Where programs and peers of a flow write what they print.
     fn output_of(&self, flow: &Flow, number: u16) -> Result<Option<PathBuf>, CellError> {
-        let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.workload.connections().is_none())
-        else {
+        let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.runs_programs()) else {
             return Ok(None);
         };
         let own = directory.join(format!("flow-{number}"));
@@ -388,6 +399,12 @@ impl Ground<'_> {
                 let context = Context::new(self.testbed, settings, &progress, self.threads)
                     .between(hosts)
                     .with_output(output.as_deref())
+                    .with_peers(
+                        flow.workload.peers().clone(),
+                        flow.workload.settings_for_peers(),
+                        self.virtual_time,
+                        self.deadline,
+                    )
                     .with_ending(ending, port);
                 let measured = flow.workload.run(&context);
                 // Whoever waits for its end need not wait any longer.
@@ -412,7 +429,7 @@ impl Ground<'_> {
             client_socket,
             server_socket,
         };
-        Ok(Ran { report, samples })
+        Ok(Ran { report, samples, warnings: measured.warnings })
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         virtual_time,
         records: &records,
     };
-    let (mut measured, flows, exchange_delay) = run.measure(on_event)?;
+    let (mut measured, mut flows, exchange_delay) = run.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
     let known = between.finish()?;
 
@@ -76,6 +76,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let all_traffic = counters.read();
     let written = files.finish()?;
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
+    measured.warnings.extend(flows.iter_mut().flat_map(|ran| std::mem::take(&mut ran.warnings)));
     measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
     measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
@@ -307,7 +308,8 @@ impl Run<'_> {
         let workload = &self.cell.workload;
         let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let settings = self.settings()?;
-        let ground = Ground { cell: self.cell, testbed: self.testbed, threads: self.threads, zero: self.zero };
+        let Self { cell, testbed, threads, zero, virtual_time, deadline, .. } = *self;
+        let ground = Ground { cell, testbed, threads, zero, virtual_time, deadline };
         let endings = ground.endings();
         let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())

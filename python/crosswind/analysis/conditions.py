@@ -111,10 +111,11 @@ def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
     return _settings(keys, hosts, absent="the kernel's own")
 
 
-def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[SettingValues]:
-    """The kind of workload, its transport, and what differs from its defaults or between cells."""
+def _workload(workloads: Sequence[Mapping[str, Any]], *, ends: bool = False) -> list[SettingValues]:
+    """The kind of workload, its transport, what differs from its defaults or between cells; with `ends`, peers too."""
     kinds = list(dict.fromkeys(str(workload.get("kind")) for workload in workloads))
-    keys = {key.name: key for kind in kinds for key in _keys_of_workload(kind) if key.default_help is None}
+    of_kinds = [key for kind in kinds for key in _keys_of_workload(kind)]
+    keys = {key.name: key for key in of_kinds if key.default_help is None or (ends and key.type is KeyType.PEER)}
     kind = SettingValues(name="kind", values=kinds, is_factor=len(kinds) > 1)
     return [kind, *_settings(list(keys.values()), workloads, always=("transport",))]
 
@@ -127,7 +128,7 @@ def _flows(flows: Sequence[Sequence[Mapping[str, Any]]]) -> list[FlowConditions]
         workloads = [_without_endless(flow["workload"]) for flow in named_flows]
         keys = [key for key in catalog().flows.keys if key.name != "name"]
         conditions.append(
-            FlowConditions(name=name, settings=_settings(keys, named_flows), workload=_workload(workloads))
+            FlowConditions(name=name, settings=_settings(keys, named_flows), workload=_workload(workloads, ends=True))
         )
     return conditions
 

@@ -21,7 +21,7 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
-from crosswind.ends import EMULATOR, NETWORK, peers_of
+from crosswind.ends import EMULATOR, NETWORK, all_peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast import (
     Demand,
@@ -273,7 +273,7 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         transport=None if name is None else catalog().transports[name],
         host=view.host,
         mtu_bytes=view.path.mtu_bytes,
-        peers=tuple(peers_of(answer.cell).values()),
+        peers=tuple(all_peers_of(answer.cell).values()),
     )
     is_virtual = view.host.clock == "virtual"
     demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand

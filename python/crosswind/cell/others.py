@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswind.cell.binary import misspelt_placeholder
 from crosswind.cell.refusal import Refusal
-from crosswind.ends import commands_of, peers_of, programs_of
+from crosswind.ends import all_peers_of, commands_of, programs_of
 from crosswind.peers.registry import PEERS, Obstacle
 
 
@@ -66,7 +66,11 @@ def is_other_file(program: str) -> bool:
 
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
     """Why a cell's peers cannot run here, or not its workload, if so. A user's own peer is not judged."""
-    for end, name in peers_of(cell).items():
-        if name in PEERS and (obstacle := missing(name) or PEERS[name].cannot(end, cell["workload"])) is not None:
-            return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {obstacle.problem}", obstacle.hint)
+    for (*owner, _, end, _), name in all_peers_of(cell).items():
+        if name not in PEERS:
+            continue
+        workload = (cell["flows"][owner[-1]] if owner else cell)["workload"]
+        if (obstacle := missing(name) or PEERS[name].cannot(str(end), workload)) is not None:
+            key = ".".join(map(str, (*owner, "workload", end)))
+            return Refusal(key, f"{key} is {name}, and {obstacle.problem}", obstacle.hint)
     return None

@@ -56,7 +56,7 @@ def expected_s(planned: PlannedCell, durations: Durations) -> float:
     taken = durations.of(planned.parameters)
     if taken is not None:
         return taken[0]
-    computed = virtual_wall_ns(planned.expected_packets, planned.peers.values()) if planned.is_virtual else 0
+    computed = virtual_wall_ns(planned.expected_packets, planned.peers) if planned.is_virtual else 0
     return (computed or planned.expected_ns) / 1e9
 
 

@@ -16,7 +16,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, Self, overload
 
-from crosswind.ends import EMULATOR, NETWORK, has_programs, is_virtual, peers_of, runs_programs
+from crosswind.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.errors import StoreError
 from crosswind.path_effect import PathEffect
 from crosswind.regular_files import read_regular
@@ -86,9 +86,9 @@ class PlannedCell:
         return has_programs(self.parameters)
 
     @property
-    def peers(self) -> dict[str, str]:
-        """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
-        return peers_of(self.parameters)
+    def peers(self) -> list[str]:
+        """The names of the peers at its ends, and at those of its flows; of Crosswind's own, none."""
+        return list(all_peers_of(self.parameters).values())
 
     @property
     def is_virtual(self) -> bool:

@@ -160,11 +160,6 @@ def _help_of(keys: Mapping[str, Key]) -> str:
     return "; ".join(f"{', '.join(kinds)}: {text}" for text, kinds in kinds_by_help.items())
 
 
-def _is_of_flows(setting: Setting) -> bool:
-    """Whether a flow takes a key: one of a workload, but for programs that take the place of its ends."""
-    return section_of(setting.key) == "workload" and not setting.type.is_peer
-
-
 class _Settings(Mapping[str, Setting]):
     """Keys with fixed names, which are listed, and those of hops, changes and flows, whose names a study gives."""
 
@@ -219,14 +214,7 @@ Keys of hops, changes and flows are not listed, and found by their names.
 """
 
 _FLOW_KEYS = {
-    **{
-        key.study: Setting(f"workload.{key.study}", type_of([key]), _help(key))
-        for workload in catalog().workloads.values()
-        if not workload.transports
-        for key in workload.keys
-        if SETTINGS[f"workload.{key.study}"].type.is_peer
-    },
-    **{name: setting for setting in SETTINGS.values() if (name := setting.name) and _is_of_flows(setting)},
+    **{setting.name: setting for setting in SETTINGS.values() if section_of(setting.key) == "workload"},
     **{setting.name: setting for setting in _settings(FLOW, catalog().flows.keys) if setting.name != "name"},
 }
 

@@ -119,7 +119,7 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
         if name != "name" and key not in VALUE_TYPES:
             known = [setting.name.replace("_", "-") for setting in flow_settings()]
             raise StudyError(f"{label}: a flow has no --{option[2:]}", hint=did_you_mean(option[2:], known))
-        table[name] = value if name == "name" else _raw(key, value, label, None)
+        table[name] = value if name == "name" else _raw(key, value, label, kind)
         at += 1
     return table
 
@@ -245,6 +245,11 @@ def _clear_directions(table: dict[str, Any], location: Location) -> None:
 
 def _workload_at(document: Mapping[str, Any], location: Location) -> object:
     """The kind of workload that a place of the document belongs to; None where none is set yet."""
+    if FLOW in location:
+        flow: Any = document
+        for step in location[:-1]:
+            flow = flow[step]
+        return flow.get("kind")
     of_study = document.get("workload", {}).get("kind")
     if len(location) > 2 and location[0] == "part" and isinstance(location[1], int):
         return document["part"][location[1]].get("workload", {}).get("kind", of_study)

@@ -108,7 +108,7 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
-    ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in in_order(fits)}
+    ordered = {key: _of_kind(key, fits) for key in in_order(fits)}
     source = table or document
     where = {
         key: _location(key, source, place) if key in overridden else _location(key, document, ()) for key in ordered
@@ -122,13 +122,15 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
     return part
 
 
-def _of_kind(key: str, values: Values, kind: str) -> Values:
+def _of_kind(key: str, settings: Mapping[str, Values]) -> Values:
     """What a key is set to, where one kind of workload means something else by the same text than another."""
-    if not VALUE_TYPES[key].is_peer:
+    values, owner = settings[key], owner_of(key) or "workload"
+    kind = settings.get(f"{owner}.kind")
+    if kind is None or not VALUE_TYPES[key].is_peer:
         return values
     try:
-        return type_of([workload_keys(kind)[key.removeprefix("workload.")]]).values(values.raw)
-    except UnitError:
+        return type_of([workload_keys(kind.levels[0].text)[key.removeprefix(f"{owner}.")]]).values(values.raw)
+    except (KeyError, UnitError):
         return values  # Refused with its place where all values are.
 
 
@@ -186,9 +188,7 @@ def _check_flows(part: Part) -> None:
         for key in part.settings:
             if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
                 message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
-                peers = {name for name, key in keys.items() if key.type is KeyType.PEER}
-                listed = sorted(takes - {"kind"} - peers)
-                raise CellError(part.locations[key], message, f"it takes {', '.join(listed)}")
+                raise CellError(part.locations[key], message, f"it takes {', '.join(sorted(takes - {'kind'}))}")
         ends = () if catalog().workloads[kind.levels[0].text].transports else ("client", "server")
         for end in ends:
             if f"{flow}.{end}" not in part.settings:
@@ -201,7 +201,7 @@ def _refuse_wrong_values(part: Part, owner: str, kind: str) -> None:
     """Refuses values that other kinds of workload take, and this one does not. Args: owner: the workload, or a flow."""
     for name, key in workload_keys(kind).items():
         dotted = f"{owner}.{name}"
-        if owner != "workload" and (key.type is KeyType.PEER or name in {key.study for key in catalog().flows.keys}):
+        if owner != "workload" and name in {key.study for key in catalog().flows.keys}:
             continue
         values = part.settings.get(dotted, Values())
         try:

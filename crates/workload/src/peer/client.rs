@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How long a client may take to end after it has finished.
 const END_LIMIT: Duration = Duration::from_secs(5);
+/// How long one may still report once it is asked to end with its flow.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long it may take to notice its end once it has closed its output.
 const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 /// How often the server is looked after while the client is silent.
@@ -31,14 +33,17 @@ pub struct Task {
     pub keeps_connections: bool,
 }
 
-/// A client that has done it.
+/// A client that has done it, or as much of it as it could until its flow ended.
 pub struct Done {
-    pub report: ClientReport,
+    /// None of a client that had not started by then.
+    pub report: Option<ClientReport>,
+    pub is_finished: bool,
     /// What the hosts had handed to the path when the first exchange began, where only connections were set up until then.
     pub setup: Option<Traffic>,
 }
 
-/// Runs a client to its end. `server`: that of the cell, if it is a peer too.
+/// Runs a client to its end, or to that of its flow: then it has done what it has reported until then. `server`: that of the cell, if it
+/// is a peer too.
 pub fn run(
     programs: &mut PeerPrograms<'_>,
     context: &Context<'_>,
@@ -54,12 +59,21 @@ pub fn run(
     }
     let mut running = programs.start(Role::Client, peer)?;
     running.close_input();
+    programs.end_with_flow(&running)?;
     let (mut is_ready, mut is_finished) = (false, false);
     let mut deadline = std::time::Instant::now() + START_LIMIT;
+    let mut is_stopped = false;
     let mut buffer = vec![0; CHUNK];
     while !is_finished {
+        if context.is_over() && !is_stopped {
+            is_stopped = true;
+            deadline = deadline.min(std::time::Instant::now() + GRACE);
+        }
         let left = deadline.saturating_duration_since(std::time::Instant::now());
         if left.is_zero() {
+            if is_stopped {
+                break;
+            }
             return Err(late(is_ready, task.limit));
         }
         let heard = programs.hear(&mut running, &mut buffer, left.min(LOOK_INTERVAL))?;
@@ -72,11 +86,14 @@ pub fn run(
             match notice {
                 Notice::Ready => {
                     is_ready = true;
-                    deadline = std::time::Instant::now() + task.limit;
+                    if !is_stopped {
+                        deadline = std::time::Instant::now() + task.limit;
+                    }
                     times.begin(programs);
                 }
                 Notice::ExchangeDone(took_ns) => context.progress.exchange_done(took_ns),
                 Notice::Finished => is_finished = true,
+                Notice::Failed { .. } if context.is_over() => deadline = std::time::Instant::now(),
                 Notice::Failed { message, hint } => {
                     return Err(Failure::said(Role::Client, &message, hint).into());
                 }
@@ -84,6 +101,9 @@ pub fn run(
         }
         times.look();
         if heard == Heard::End && !is_finished {
+            if context.is_over() {
+                break;
+            }
             return Err(ended_early(programs, &running)?);
         }
         if let Some(server) = server {
@@ -91,12 +111,15 @@ pub fn run(
         }
     }
     times.finish();
+    if !is_finished {
+        return Ok(Done { report: follower.into_report_so_far().map_err(broken)?, is_finished, setup: None });
+    }
     let mut report = follower.into_report().map_err(broken)?;
     report.warnings.extend(outlived(programs, &running)?);
     let first_sent = report.samples.iter().filter_map(|sample| sample.sent).min();
     let traffic = &context.testbed.traffic;
     let setup = first_sent.filter(|_| task.keeps_connections).and_then(|first_sent| traffic.before(first_sent));
-    Ok(Done { report, setup })
+    Ok(Done { report: Some(report), is_finished, setup })
 }
 
 /// A warning if a client that has finished does not end; an error if it ends badly.

@@ -152,7 +152,13 @@ impl ClientFollower {
 
     /// Everything, once it has finished.
     pub fn into_report(self) -> Result<ClientReport, Violation> {
-        self.reported.into_report().map_err(Violation::new)
+        self.reported.into_whole_report().map_err(Violation::new)
+    }
+
+    /// What it has reported so far; nothing of one that was never ready.
+    pub fn into_report_so_far(self) -> Result<Option<ClientReport>, Violation> {
+        let ready = self.reported.ready.clone();
+        ready.map(|ready| self.reported.into_report(ready, BTreeMap::new())).transpose().map_err(Violation::new)
     }
 }
 
@@ -302,14 +308,22 @@ impl Reported {
         }
     }
 
-    fn into_report(mut self) -> Result<ClientReport, String> {
-        let (Some((implementation, clock)), Some(facts)) = (self.ready, self.facts) else {
+    fn into_whole_report(mut self) -> Result<ClientReport, String> {
+        let (Some(ready), Some(facts)) = (self.ready.take(), self.facts.take()) else {
             return Err("it did not finish".into());
         };
         let (reported, wanted) = (self.samples.len() as u64, self.expected.exchanges);
         if reported < wanted {
             return Err(format!("it finished after it had reported {reported} of {wanted} exchanges"));
         }
+        self.into_report(ready, facts)
+    }
+
+    fn into_report(
+        mut self,
+        (implementation, clock): (String, PeerClockEvent),
+        facts: BTreeMap<String, f64>,
+    ) -> Result<ClientReport, String> {
         let mut opened = HashSet::new();
         let (mut samples, mut first_errors) = (Vec::with_capacity(self.samples.len()), HashMap::new());
         for (number, (mut sample, error)) in self.samples {

@@ -141,6 +141,14 @@ impl<'a> PeerPrograms<'a> {
         Ok(found)
     }
 
+    /// With the end of its flow, of one beside another workload, a client is asked to end.
+    pub fn end_with_flow(&mut self, running: &Running) -> Result<(), Stopped> {
+        if let Some(ending) = self.context.ending {
+            ending.watch(Box::new(self.running()?.stopper(running.id)?));
+        }
+        Ok(())
+    }
+
     /// Waits until a peer has written something, or has ended.
     pub fn hear(&mut self, running: &mut Running, buffer: &mut [u8], limit: Duration) -> Result<Heard, Stopped> {
         match &mut running.output {

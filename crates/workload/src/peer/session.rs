@@ -110,12 +110,18 @@ fn run_client<W: ClientServer>(
     let task = Task {
         expected: Expected::new(transport, workload.exchanges(), &traffic, clock.origin_ns(), clock.now()),
         limit: limit(workload, context),
-        keeps_connections: keeps_connections(&traffic),
+        keeps_connections: context.ending.is_none() && keeps_connections(&traffic),
     };
     let done = client::run(programs, context, peer, task, server, times)?;
-    let is_verified = done.report.is_verified;
-    let (measured, client) = of_report(done.report, &peer.name, times);
-    Ok((Measured { setup: done.setup, ..measured }, client, is_verified))
+    let unfinished = u64::from(!done.is_finished);
+    let Some(report) = done.report else {
+        let report = EndReport::of_peer(&peer.name, None, None);
+        let end = End { report, socket: None, cpu_ns: 0, warnings: Vec::new() };
+        return Ok((Measured { unfinished, ..Measured::default() }, end, false));
+    };
+    let is_verified = report.is_verified;
+    let (measured, client) = of_report(report, &peer.name, times);
+    Ok((Measured { setup: done.setup, unfinished, ..measured }, client, is_verified))
 }
 
 fn of_report(report: ClientReport, name: &str, times: &Times<'_>) -> (Measured, End) {

@@ -73,9 +73,9 @@ class VirtualWorker(Worker):
 
 def trusts(planned: PlannedCell) -> bool:
     """Whether a guest for a cell trusts its programs: Crosswind's own and the peers that come with it, no user's."""
-    return not planned.has_programs and all(name in PEERS for name in planned.peers.values())
+    return not planned.has_programs and all(name in PEERS for name in planned.peers)
 
 
 def memory_mb(planned: PlannedCell) -> int:
-    """What a guest gets for a cell. A cell whose client or server is a peer runs a program too."""
+    """What a guest gets for a cell. A peer is a program too."""
     return PROGRAM_MEMORY_MB if planned.has_programs or planned.peers else MEMORY_MB
