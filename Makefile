@@ -109,6 +109,8 @@ NO_STD := x86_64-unknown-none
 check-rust: $(DEV)/.locked
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo fmt --manifest-path integrations/rust/Cargo.toml --check
+	cargo clippy --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --all-targets --quiet -- -D warnings
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
 	    cargo build -p crosswind-path --no-default-features --target $(NO_STD) --locked --quiet; \
 	else \

@@ -1,0 +1,3 @@
+module crosswind/integrations/go
+
+go 1.22
