@@ -108,8 +108,13 @@ class Metric:
 
     @property
     def is_positive(self) -> bool:
-        """Whether its values are above 0 by their nature: it is no share, and no difference of two times."""
-        return self.unit is not SHARE and not self.is_difference
+        """Whether its values are above 0 by nature: it is no share, no difference of two times, and no part of one."""
+        return self.unit is not SHARE and not self.is_difference and not self.is_part
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of the time of exchanges, which most of them may be without."""
+        return self.place is MetricPlace.SPENT and self.name != WHOLE
 
     @property
     def has_quantiles(self) -> bool:

@@ -51,7 +51,7 @@ GROUPS = (
           ("receive_window", "zero_window", "stream_window", "connection_window")),
     SpentGroup("send_buffer", "Send buffer", "the send buffer",
           "Held back because TCP's send buffer was full, so that nothing more was there to be sent.", ("send_buffer",)),
-    SpentGroup("acknowledgements", "Nagle, delayed ACK", "Nagle's algorithm and delayed acknowledgements",
+    SpentGroup("acknowledgements", "Waits for ACKs", "Nagle's algorithm and delayed acknowledgements",
           "Waiting for acknowledgements: Nagle's algorithm, and receivers that delay them.",
           ("nagle", "delayed_acknowledgement")),
     SpentGroup("pacing", "Pacing", "pacing", "Ready to be sent, and held back by the pace at which packets are sent.",

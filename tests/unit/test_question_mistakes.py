@@ -147,6 +147,7 @@ def test_what_a_plan_has_of_a_question() -> None:
         ({"factor": '"path.loss"', "compare": "", "yes": '"falls"'}, "ratio", "falls", None, 1),
         ({"compare": "", "yes": '"different"', "margin": '"25%"'}, "ratio", "different", 0.8, 1.25),
         ({"compare": "", "yes": '"same"', "margin": '"0.25 s"'}, "difference", "same", -0.25e9, 0.25e9),
+        ({"metric": '"spent_recovery"', "compare": "", "yes": '"different"'}, "difference", "different", 0, 0),
         (SAME | {"metric": '"wire_packets_forward"', "margin": '"25 %"'}, "ratio", "same", 0.8, 1.25),
         (SAME | {"metric": '"wire_bytes_forward"', "margin": '"1.5kB"'}, "difference", "same", -1500, 1500),
         (SAME | {"metric": '"delayed_share"', "margin": '"4%"'}, "difference", "same", -0.04, 0.04),

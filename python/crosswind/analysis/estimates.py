@@ -115,7 +115,7 @@ def within_nature(made: Estimate, metric: Metric) -> Estimate:
     The truth is one of these numbers, so that the interval encloses it as often as before. A lower limit alone that
     says nothing is left out.
     """
-    if made.low is None or not (metric.unit is SHARE or metric.is_positive):
+    if made.low is None or (metric.is_difference and metric.unit is not SHARE):
         return made
     high = made.high if made.high is None or metric.unit is not SHARE else min(1.0, made.high)
     return replace(made, low=None if high is None and made.low <= 0 else max(0.0, made.low), high=high)

@@ -16,8 +16,6 @@ from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import NOTHING, count_range, interval
 from crosswind.spent import GROUPS
 
-_LONG_NAME = 24
-
 
 @dataclass(frozen=True)
 class Stratum:
@@ -116,15 +114,13 @@ def _drawing(bars: Sequence[_Bar], colours: Mapping[str, str], title: str, scale
     shown = {bar.part for bar in bars}
     colours = {part: colour for part, colour in colours.items() if part in shown}
     colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    # Beside long names a narrow page has room for one entry of the legend.
-    columns = 1 if max(len(bar.cell) for bar in bars) > _LONG_NAME else 2
     drawing = (
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=row_axis()),
             x=alt.X("mean:Q", title=title, scale=scale, axis=axis(log=False)),
-            color=alt.Color("part:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=columns)),
+            color=alt.Color("part:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top")),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("cell", "part", "estimate", "n")],
         )
@@ -159,7 +155,10 @@ def cell_phases(cell: CellData) -> list[Stratum]:
     return [Stratum(title, name, float(values.mean()), int(values.size)) for title, name, values in samples]
 
 
-COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], PALETTE, strict=False)} | {GROUPS[-1].title: GREY}
+_COLOURED = [colour for colour in PALETTE if colour != "#7F7F7F"]
+"""Grey is what nobody knows."""
+COLOURS = {group.title: colour for group, colour in zip(GROUPS[:-1], _COLOURED, strict=False)}
+COLOURS |= {GROUPS[-1].title: GREY}
 _NOTE = "Means of n = {n} exchanges a cell; the table has their intervals."
 
 

@@ -150,7 +150,13 @@ def _form(
         ]  # fmt: skip
         n = NOTHING if estimates is None else count(estimates.median.n)
         rows.append([levels(cell.levels), n, count(cell.lost), *texts, _verdict(cell)])
-    headings = [f"{name} [95 %]" if name in intervals else name for name in statistics]
+    with_interval = {
+        name for name in intervals if any(
+            estimates.statistic(name).is_whole
+            for cell in cells if (estimates := cell.estimates.get(metric.name)) is not None
+        )
+    }  # fmt: skip
+    headings = [f"{name} [95 %]" if name in with_interval else name for name in statistics]
     columns: list[Column] = [
         *CellNames.of(cells).joined, *numbers("n", "lost", *headings), *words("verdict"),
     ]  # fmt: skip

@@ -5,7 +5,7 @@ import math
 from crosswind.analysis.result import Interval
 from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, three_digits
 
-_BY_NAME = ("transport", "congestion_control", "network", "part", "client")
+_BY_NAME = ("transport", "congestion_control", "network", "part")
 """Last words of the keys whose levels are names that say by themselves what they are."""
 
 _NEARLY_1 = (0.95, 1.05)

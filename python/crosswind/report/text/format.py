@@ -303,7 +303,8 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
 def levels(of_cell: Mapping[str, str]) -> str:
     """A cell in words: "tcp · 5%"; "all" without factors, since there is no other cell.
 
-    A number without a unit, and on and off, say nothing without the name of their factor.
+    A number without a unit, on and off, and a program that either end may have, say nothing without the name of their
+    factor.
     """
     return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
 
@@ -327,7 +328,11 @@ _SWITCHES = {"true": "on", "false": "off"}
 
 
 def _level(key: str, value: str) -> str:
-    return factor_and_level(key, value) if value in _SWITCHES or value.isdecimal() else value
+    needs_name = value in _SWITCHES or value.isdecimal() or key in _ENDS
+    return factor_and_level(key, value) if needs_name else value
+
+
+_ENDS = ("workload.client", "workload.server")
 
 
 def about(of_cell: Mapping[str, str], text: str) -> str:
