@@ -62,10 +62,11 @@ def analysed(
     if cells:
         record = _of_some_cells(run, cells)
     elif not everything and run.is_large:
-        large = run.large(asked_cells(asked))
+        about = asked_cells(asked)
+        large = run.large(about.whole)
         record = replace(large.record, asked=asked)
         data = analysis.collect(record)
-        result, overview = analyse_large(replace(large, record=record), data=data)
+        result, overview = analyse_large(replace(large, record=record), data=data, asked=about)
         if not result.cells:
             run.measured(())  # It says why there are none.
         return Analysed(record, data, result, overview)

@@ -84,6 +84,25 @@ def test_what_is_asked_is_answered_as_of_any_run(run: StoredRun, monkeypatch: py
     assert large.cells[1] == whole.cells[1] and large.cells[0] != whole.cells[0]
 
 
+def test_of_cells_that_are_many_samples_are_enough(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    factor = next(iter(run.record().cells[0].levels))
+    metrics = ({"metric": "rtt"}, {"metric": "rtt", "statistic": "p95"}, {"metric": "lost"})
+    question = {"asks": "?", "scale": "difference", "yes": "less", "high": 0.0, "is_open": True, "factor": factor,
+                "cells": [0, 1], "where": {}}  # fmt: skip
+    threshold = {"asks": "!", "scale": "value", "yes": "within", "high": 1e9, "cells": [0, 1], "where": {}}
+    asked = {kind: [stored | metric for metric in metrics]
+             for kind, stored in (("question", question), ("threshold", threshold))}  # fmt: skip
+    change_sealed(run.directory / "manifest.json", presentation={**run.manifest.presentation, "asked": asked})
+    whole = results.analysed(load(run.directory)).result.model_dump()
+    monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
+    monkeypatch.setattr("crosswind.findings.large.MOST_IN_DEPTH", 1)
+    made = results.analysed(load(run.directory))
+    assert not made.data
+    large = made.result.model_dump()
+    assert [answer["cases"] for answer in whole["answers"]] != [[]] * len(metrics)
+    assert (large["answers"], large["thresholds"]) == (whole["answers"], whole["thresholds"])
+
+
 def test_a_damaged_partition_is_left_out_and_named(run: StoredRun, is_large: None) -> None:
     (run.directory / "partitions/00000/samples.parquet").write_bytes(b"?")
     large = results.analysed(run).result

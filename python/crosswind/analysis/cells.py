@@ -10,6 +10,7 @@ import polars as pl
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
+from crosswind.analysis.trust import reason_of
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
 from crosswind.metrics import LOST, METRICS, MetricPlace
 from crosswind.path_effect import PathEffect
@@ -71,6 +72,11 @@ class CellData:
         if METRICS[name].place is MetricPlace.SPENT and not self.keeps_parts:
             return "the run was started with --no-parts"
         return ABSENT if METRICS[name].needs_undisturbed and self.undisturbed_ns is None else "it has no value"
+
+    @cached_property
+    def reason(self) -> str | None:
+        """Why it is not valid; None where it is."""
+        return reason_of(self.runs)
 
     @cached_property
     def lost(self) -> Share | None:

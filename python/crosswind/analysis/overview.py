@@ -2,7 +2,8 @@
 
     parts of the run -> a row for each repetition and metric -> a result for each cell
 
-Nothing here is held for each exchange, and nothing is simulated: a run of a hundred thousand repetitions takes seconds.
+Nothing here is held for each exchange, but for the metrics that questions about many cells need, and nothing is
+simulated: a run of a hundred thousand repetitions takes seconds.
 """
 
 import json
@@ -15,13 +16,14 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.conditions import conditions_of
+from crosswind.analysis.held import HeldSamples
 from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
-from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, repetitions_text
+from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
 from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.stats.estimate import EXACT, NO_INTERVAL
-from crosswind.warning import ResultWarning, WarningKind
+from crosswind.warning import ResultWarning
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
 _OWN = list(OF_REPETITION)
@@ -62,24 +64,25 @@ class Overview:
     machines: Sequence[str | None]
 
 
-def overview_of(run: LargeRun, *, level: float) -> Overview:
-    """Reads a run, once."""
-    return read_large(run).overview(run, level)
+def overview_of(run: LargeRun, *, level: float, held: HeldSamples | None = None) -> Overview:
+    """Reads a run, once. Args: held: what is to be held of its samples."""
+    return read_large(run, held).overview(run, level)
 
 
-def read_large(run: LargeRun) -> "Reading":
-    """Reads a run, once."""
-    reading = Reading(run.cells)
+def read_large(run: LargeRun, held: HeldSamples | None = None) -> "Reading":
+    """Reads a run, once. Args: as of `overview_of`."""
+    reading = Reading(run.cells, held)
     for part in run.parts:
         reading.add(part)
     return reading
 
 
 class Reading:
-    """What has been read of a run so far. Args: cells: all cells of its plan."""
+    """What has been read of a run so far. Args: cells: all cells of its plan. held: as of `overview_of`."""
 
-    def __init__(self, cells: Sequence[CellRun]) -> None:
+    def __init__(self, cells: Sequence[CellRun], held: HeldSamples | None = None) -> None:
         self._cells = cells
+        self._held = held
         self._metrics = list(_compared(cells))
         datagrams = [cell.cell for cell in cells if _workload(cell).get("transport") == "udp"]
         self._setup = pl.when(pl.col("cell").is_in(datagrams)).then(0).otherwise(pl.col("connect_ns"))
@@ -99,6 +102,8 @@ class Reading:
         if part.texts is not None:
             self._add_texts(part.texts)
         own = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
+        if self._held is not None:
+            self._held.add(own)
         self._outcomes.append(own.drop_nulls("outcome").group_by("cell", "outcome").len())
         went_well = own.filter(pl.col("outcome") == "ok")
         for metric, cells in self._metrics:
@@ -326,11 +331,9 @@ def _cell(
     reason = causes_text(causes)
     if reason is None and len(fruitless) == facts["repetitions"]:
         reason = f"no exchange succeeded: {counts}"
-    elif fruitless and len(fruitless) < facts["repetitions"]:
-        text = f"{repetitions_text(fruitless)}: no exchange succeeded"
-        warnings = [WarningKind.EXCHANGES_FAILED.warning(text), *warnings]
-    elif 2 * lost > n and not fruitless:
-        warnings = [WarningKind.EXCHANGES_FAILED.warning(f"{lost} of {n} exchanges failed: {counts}"), *warnings]
+    elif len(fruitless) < facts["repetitions"]:
+        failed = failures_warning(fruitless, "no exchange succeeded", failed=lost, exchanges=n, counts=counts)
+        warnings = [*failed, *warnings]
     share = Interval(
         value=lost / n, low=None, high=None, n=n, level=level, method=NO_INTERVAL, reason=WHY_NONE
     ) if n else None  # fmt: skip

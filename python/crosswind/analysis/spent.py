@@ -28,7 +28,10 @@ def spent_differences(
     by_cell = {cell.cell: cell for cell in data}
     of_questions = dict.fromkeys(asked)
     every = {(factor, first.cell, other.cell): None for factor, first, other in pairs_of_levels(data)}
-    known = [pair for pair in of_questions | every if all(WHOLE in by_cell[cell].samples for cell in pair[1:])]
+    known = [
+        pair for pair in of_questions | every
+        if all(cell in by_cell and WHOLE in by_cell[cell].samples for cell in pair[1:])
+    ]  # fmt: skip
     return [
         _difference(factor, by_cell[reference], by_cell[other], level=level).model_copy(
             update={"asked": (factor, reference, other) in of_questions}

@@ -137,14 +137,27 @@ def _many_failures(runs: Sequence[CellRun]) -> list[ResultWarning]:
     fruitless = [run for run in runs if _fruitless(run)]
     if len(fruitless) == len(runs):
         return []
+    return failures_warning(
+        [run.repetition + 1 for run in fruitless],
+        _fruitless_text(fruitless) if fruitless else "",
+        failed=sum(int((run.samples["outcome"] != "ok").sum()) for run in runs),
+        exchanges=sum(run.samples.height for run in runs),
+        counts=_counts(runs),
+    )
+
+
+def failures_warning(
+    fruitless: Sequence[int], why: str, *, failed: int, exchanges: int, counts: str
+) -> list[ResultWarning]:
+    """The warning of a cell in which some exchanges succeeded, where not in every repetition or not half of all did.
+
+    Args: fruitless: repetitions without a success, counted from 1. why: what is said of these. counts: the failures.
+    """
     if fruitless:
-        numbers = repetitions_text([run.repetition + 1 for run in fruitless])
-        return [WarningKind.EXCHANGES_FAILED.warning(f"{numbers}: {_fruitless_text(fruitless)}")]
-    exchanges = sum(run.samples.height for run in runs)
-    failed = sum(int((run.samples["outcome"] != "ok").sum()) for run in runs)
+        return [WarningKind.EXCHANGES_FAILED.warning(f"{repetitions_text(fruitless)}: {why}")]
     if 2 * failed <= exchanges:
         return []
-    return [WarningKind.EXCHANGES_FAILED.warning(f"{failed} of {exchanges} exchanges failed: {_counts(runs)}")]
+    return [WarningKind.EXCHANGES_FAILED.warning(f"{failed} of {exchanges} exchanges failed: {counts}")]
 
 
 def _fruitless(run: CellRun) -> bool:

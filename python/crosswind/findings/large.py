@@ -1,10 +1,12 @@
 """From a large run to its result: what is asked about in depth, and means and medians of everything else."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.flows import flows_of
+from crosswind.analysis.held import HeldSamples, can_be_held
 from crosswind.analysis.likeness import with_likeness
 from crosswind.analysis.model_errors import model_errors
 from crosswind.analysis.overview import Overview, overview_of
@@ -13,6 +15,7 @@ from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
 from crosswind.findings.pipeline import compared_by_questions, findings_of, run_warnings, summarise
 from crosswind.findings.result import result_model
+from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import LargeRun, RunRecord
 from crosswind.warning import WarningKind
 
@@ -20,19 +23,55 @@ MOST_IN_DEPTH = 500
 """Cells whose estimates have intervals. What is asked about more of them is answered all the same."""
 
 
-def asked_cells(asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> frozenset[int]:
-    """The cells that something is asked about. Args: asked: as of `RunRecord`."""
-    return frozenset(cell for kind in asked.values() for stored in kind for cell in stored.get("cells") or ())
+_OF_SAMPLES = ("question", "threshold")
+"""Kinds of finding that need nothing of a cell but the samples of their metric."""
 
 
-def analyse_large(run: LargeRun, *, data: Sequence[CellData], level: float = 0.95) -> tuple[Result, Overview]:
+@dataclass(frozen=True)
+class AskedCells:
+    """The cells that something is asked about.
+
+    Attributes: whole: those whose tables are read. held: others, of which the samples of some metrics are enough.
+    """
+
+    whole: frozenset[int]
+    held: frozenset[int] = frozenset()
+    metrics: Sequence[Metric] = ()
+
+
+def asked_cells(asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> AskedCells:
+    """The cells that something is asked about: few are read whole. Args: asked: as of `RunRecord`."""
+    cells_of = [(_metric_held(kind, stored), frozenset(stored.get("cells") or ()))
+                for kind, every in asked.items() for stored in every]  # fmt: skip
+    every_cell = frozenset[int]().union(*(cells for _, cells in cells_of))
+    if len(every_cell) <= MOST_IN_DEPTH:
+        return AskedCells(every_cell)
+    whole = frozenset[int]().union(*(cells for metric, cells in cells_of if metric is None))
+    metrics = {metric.name: metric for metric, _ in cells_of if metric is not None and metric.name in METRICS}
+    return AskedCells(whole, every_cell - whole, list(metrics.values()))
+
+
+def _metric_held(kind: str, stored: Mapping[str, Any]) -> Metric | None:
+    """The metric whose samples are enough for what is asked; None where more is needed."""
+    metric = metric_named(stored["metric"]) if kind in _OF_SAMPLES and not stored.get("model") else None
+    return metric if metric is not None and (metric is LOST or can_be_held(metric)) else None
+
+
+def analyse_large(
+    run: LargeRun, *, data: Sequence[CellData], asked: AskedCells, level: float = 0.95
+) -> tuple[Result, Overview]:
     """Analyse a run of which all is read, and what is asked about is estimated in depth.
 
-    Args: data: the samples of the cells that something is asked about. level: confidence level of every interval.
+    Args: data: the cells that are read whole. asked: which these are, and the others that something is asked about.
+        level: confidence level of every interval.
     Returns: the result, without comparisons of levels and precisions, and what was read.
     """
-    overview = overview_of(run, level=level)
+    held = HeldSamples(asked.metrics) if asked.held else None
+    overview = overview_of(run, level=level, held=held)
     deep = data if len(data) <= MOST_IN_DEPTH else []
+    if held is not None:
+        others = held.cells(run, overview.cells, asked.held)
+        data = sorted([*data, *others], key=lambda cell: cell.cell)
     own = with_likeness([summarise(cell, run.record.models, level=level) for cell in deep])
     in_depth = {cell.cell: cell for cell in own}
     cells = [in_depth.get(cell.cell, cell) for cell in overview.cells]

@@ -31,7 +31,6 @@ from crosswind.analysis.trust import (
     fidelity_of,
     ledger_of,
     packet_loss_of,
-    reason_of,
     warnings_of,
 )
 from crosswind.damage import Damage, damage_sentences
@@ -124,7 +123,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
     finished = [run.finished for run in data.runs if run.finished is not None]
     n = sum(data.outcomes.values())
     lost = n - data.outcomes.get("ok", 0)
-    reason = reason_of(data.runs)
+    reason = data.reason
     estimates = estimates_of(data, level=level)
     clock, kernel = clock_of(data.runs)
     return CellResult(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,
@@ -95,7 +94,7 @@ def compare_runs(
 
 
 def _side(record: RunRecord, data: Sequence[CellData], name: str) -> RunSide:
-    is_valid = all(reason_of(cell.runs) is None for cell in data)
+    is_valid = all(cell.reason is None for cell in data)
     return side_of(record, name, cells=len(data), repetitions=len(record.cells), is_valid=is_valid)
 
 
@@ -155,8 +154,8 @@ def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:
         cell_b=pair.b.cell,
         levels=pair.levels,
         matched_by=pair.by,
-        invalid_a=reason_of(pair.a.runs),
-        invalid_b=reason_of(pair.b.runs),
+        invalid_a=pair.a.reason,
+        invalid_b=pair.b.reason,
         changes=[change_of(pair, metric, statistic) for metric, statistic in _compared(pair, metrics)],
     )
 

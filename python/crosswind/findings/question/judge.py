@@ -18,7 +18,6 @@ from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_
 from crosswind.analysis.estimates import deciding_estimate, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import Interval, ModelPrediction
-from crosswind.analysis.trust import reason_of
 from crosswind.findings.families import DOCUMENT, LEVEL, QUESTIONS
 from crosswind.findings.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.findings.judged import Context, Judging
@@ -271,7 +270,7 @@ def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
         cell=cell.cell,
         value=value,
         failed=failed,
-        valid=reason_of(cell.runs) is None,
+        valid=cell.reason is None,
     )
 
 
