@@ -14,7 +14,7 @@ STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install build build-tests browser kernel kernel-wheel test test-rust test-python check check-rust check-python docs licences \
-        advisories bench catalog coverage figures reference fuzz lock clean
+        advisories bench release catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make build       the wheel, in dist/"
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
 	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/; KERNEL=\"6.12 6.1\" for both series"
+	@echo "make release     the wheel, what it is made of (SBOM), what the version brings, digests: in dist/release"
 	@echo "make browser     what browsers and Node need as clients and servers (docs/peers-node.md): Chromium, Node, npm packages"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
 	@echo "                 $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))"
@@ -51,6 +52,8 @@ build: dist/.built
 dist/.built: $(DEV)/.locked $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@packaging/find-python > /dev/null
 	@rm -rf dist && mkdir dist
+	@# Man pages and completions of shells, where an installation has its share/.
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.manual packaging/wheel-data/data/share
 	$(DEV)/bin/maturin build --release --locked --quiet --out dist
 	@touch $@
 
@@ -178,6 +181,11 @@ coverage: $(DEV)/.locked
 # The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
 figures: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python packaging/figures.py docs/transfer-time.svg $(RUNS)
+
+# The newest commit's time stands for that of the build, so that two builds are one.
+release: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+release: dist/.built
+	packaging/release
 
 lock: $(DEV)/.locked
 	packaging/lock

@@ -109,7 +109,7 @@ def test_no_hint_names_doctor_itself_and_the_summary_says_what_either_clock_take
     assert not [hint for hint in hints.values() if hint and "crosswind doctor" in hint]
     assert hints["network namespaces"] == "run with sudo, or allow user namespaces"
     assert hints["TUN devices"] == "run with sudo"
-    assert (hints["virtual time"] or "").startswith("`pip install crosswind_kernel-")
+    assert (hints["virtual time"] or "").startswith("`crosswind kernel install crosswind_kernel-")
     with pytest.raises(SystemExit):
         main(["doctor"])
     out = " ".join(capsys.readouterr().out.split())

@@ -139,7 +139,7 @@ def test_without_any_clock_both_reasons_and_both_remedies_are_named(
     assert "neither on the machine's clock (cannot make a user namespace: EPERM)" in error.value.message
     assert "nor in virtual time (there is no kernel of virtual time in " in error.value.message
     assert "run with sudo" in (error.value.hint or "")
-    assert "For virtual time: `pip install crosswind_kernel-" in (error.value.hint or "")
+    assert "For virtual time: `crosswind kernel install crosswind_kernel-" in (error.value.hint or "")
     assert "`make kernel`" in (error.value.hint or "")
 
 

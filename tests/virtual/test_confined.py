@@ -105,4 +105,4 @@ def test_without_a_kernel_both_clocks_are_named(everyone: Everyone) -> None:
     assert "error: cells can run neither on the machine's clock (cannot make a user namespace: " in ran.stderr
     assert "nor in virtual time (there is no kernel of virtual time in " in ran.stderr
     assert "hint: for the machine's clock: run with sudo" in ran.stderr
-    assert "For virtual time: `pip install crosswind_kernel-" in ran.stderr
+    assert "For virtual time: `crosswind kernel install crosswind_kernel-" in ran.stderr

@@ -86,8 +86,9 @@ def build_hint(series: str | None = None) -> str:
     """What to do where there is no kernel."""
     which = "" if series is None else f" KERNEL={series}"
     return (
-        f"`pip install {WHEEL}` brings it: `make kernel-wheel{which}` in Crosswind's sources makes that wheel, for any "
-        f"x86-64 machine; `make kernel{which}` builds the kernel here; CROSSWIND_KERNELS names a directory that has it"
+        f"`crosswind kernel install {WHEEL}` brings it: `make kernel-wheel{which}` in Crosswind's sources makes that "
+        f"wheel, for any x86-64 machine; `make kernel{which}` builds the kernel here; CROSSWIND_KERNELS names a "
+        "directory that has it"
     )
 
 

@@ -11,12 +11,13 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from crosswind import __version__
 from crosswind.cli.standard_output import discard_output, why_output_fails
@@ -48,6 +49,8 @@ _COMMANDS = {
     "clean": "Remove runs or leftovers, or show what can be removed.",
     "doctor": "Show what this machine allows.",
     "browser": "Install browsers and other programs that are used as peers.",
+    "kernel": "Install a kernel of virtual time.",
+    "completions": "Print what makes a shell complete commands and options.",
     "schema": "Print the JSON Schema of study files.",
 }
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
@@ -66,6 +69,15 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
+
+    def summaries(self) -> Iterable[tuple[str, str]]:
+        """Every command with its help."""
+        return _COMMANDS.items()
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What a shell offers here: the commands, of which none has to be loaded for that, and options."""
+        commands = [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:

@@ -27,7 +27,7 @@ def section() -> str:
     for name in command_names():
         command = command_of(name)
         parts.append(_part(f"crosswind {name}", command, _first_sentence(command)))
-    settings = [_row(option) for option in _options(command_of("run")) if _is_setting(option)]
+    settings = [option_row(option) for option in every_option(command_of("run")) if _is_setting(option)]
     head = "Each sets a key of a study; commas separate the levels of a factor. They are options of `run` and `plan`."
     parts.append(f"### Options that set a key\n{head}\n\n{_table(settings)}")
     return "\n".join(parts)
@@ -48,20 +48,24 @@ def command_of(name: str) -> click.Command:
 def option_names() -> set[str]:
     """Every option of every command, as it is typed."""
     commands = [cli, *map(command_of, command_names())]
-    return {name for command in commands for option in _options(command) for name in option.opts}
+    return {name for command in commands for option in every_option(command) for name in option.opts}
 
 
 def _part(title: str, command: click.Command, text: str) -> str:
     arguments = [_argument(parameter) for parameter in command.params if isinstance(parameter, click.Argument)]
-    rows = [_row(option) for option in _options(command) if not _is_setting(option) and not _is_common(option, command)]
-    settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, _options(command))) else ""
+    rows = [
+        option_row(option)
+        for option in every_option(command)
+        if not _is_setting(option) and not _is_common(option, command)
+    ]
+    settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, every_option(command))) else ""
     usage = " ".join([title, *arguments])
     table = f"\n{_table(rows)}" if rows else ""
     return f"### `{usage}`\n{text}\n{table}{settings}"
 
 
-def _options(command: click.Command) -> Iterator[click.Option]:
-    """Its options, with those that click adds."""
+def every_option(command: click.Command) -> Iterator[click.Option]:
+    """The options of a command, with those that click adds."""
     context = click.Context(command, help_option_names=["-h", "--help"])
     return (parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option))
 
@@ -79,7 +83,8 @@ def _argument(argument: click.Argument) -> str:
     return argument.make_metavar(click.Context(click.Command("x")))
 
 
-def _row(option: click.Option) -> tuple[str, str]:
+def option_row(option: click.Option) -> tuple[str, str]:
+    """An option as it is typed, and its meaning."""
     context = click.Context(click.Command("x"))
     is_number = option.metavar is None and isinstance(option.type, click.types.IntParamType)
     value = "" if option.is_flag else " N" if is_number else f" {option.make_metavar(context)}"
