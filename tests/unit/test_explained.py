@@ -53,14 +53,17 @@ def test_every_part_has_its_words(part: str) -> None:
      "waited for the receiver's window (cut off: of later packets nothing was kept)"),
     ({"protocol": "udp", "beginning": "datagram", "lost_reverse": 1}, "datagram_loss",
      "waited after a lost datagram until the program sent the next (1 packet lost)"),
+    ({"protocol": "udp", "beginning": "datagram", "turns": 12}, "propagation_forward",
+     "was in flight: 6.5 round trips in which one end waited for the other, for data or for acknowledgements"),
+    ({"turns": 1}, "propagation_reverse", "was in flight: 1 round trip in which a program waited for the other"),
 ])  # fmt: skip
 def test_a_connection_that_is_not_known_whole_says_so(known: dict[str, Any], part: str, says: str) -> None:
     counted = product(("packets", "bytes", "lost", "again"), ("forward", "reverse"))
     usual: dict[str, Any] = {f"{what}_{side}": 0 for what, side in counted}
-    usual |= {"protocol": "tcp", "beginning": "handshake", "is_cut_off": False}
+    usual |= {"protocol": "tcp", "beginning": "handshake", "is_cut_off": False, "turns": 0}
     connection = Connection(
         key="c000-r00", cell=0, repetition=0, levels={}, whole_ns=98 * MS, pieces=[], number=0, client_port=40_000,
-        server_port=80, opened_by="client", from_ns=0, ending="open", turns=0,
+        server_port=80, opened_by="client", from_ns=0, ending="open",
         parts=[PartOfConnection("forward", part, 98 * MS, None, None)], **usual | known,
     )  # fmt: skip
     assert connection_sentence(connection) == f"{connection.protocol} to port 80: 100 % of 98 ms {says}"

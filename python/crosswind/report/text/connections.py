@@ -82,10 +82,14 @@ def spent_text(connections: Sequence[Connection]) -> str:
 
 def _more(kind: str, connections: Iterable[Connection]) -> str:
     if kind == "propagation":
-        trips = [(connection.turns + 1) / 2 for connection in connections if connection.turns]
-        if not trips:
+        turning = [connection for connection in connections if connection.turns]
+        if not turning:
             return ""
-        what = "1 round trip" if sum(trips) == 1 else f"{sum(trips):g} round trips"
+        trips = sum((connection.turns + 1) / 2 for connection in turning)
+        what = "1 round trip" if trips == 1 else f"{trips:g} round trips"
+        if any(connection.protocol == "udp" for connection in turning):
+            # QUIC's windows wait for acknowledgements, which nobody but its ends can read.
+            return f": {what} in which one end waited for the other, for data or for acknowledgements"
         return f": {what} in which a program waited for the other"
     parts = [part for connection in connections for part in connection.parts if part.part == kind]
     sizes = [part.window_bytes for part in parts if part.window_bytes]
