@@ -1,15 +1,17 @@
-//! What attribution costs: `cargo bench -p crosswind-attribution`. It prints figures and makes no judgement.
+//! What attribution costs: `cargo bench -p crosswind-attribution`, or `make bench BENCH=attribution`. It prints figures beside what is
+//! asked for, and makes no judgement.
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
 use crosswind_attribution::{Attribution, Hosts, Leg, flows};
-use crosswind_ledger::{Headers, HttpEnd, PacketRecord, QuicLog, TCP, TCP_ACK, Verdict};
+use crosswind_ledger::{Headers, HttpEnd, PacketRecord, Position, QuicLog, QuicSpace, TCP, TCP_ACK, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
+use std::collections::VecDeque;
 use std::hint::black_box;
-use std::time;
 
 const PACKETS: u64 = 1_000_000;
+const TARGET: &str = "target: 2 s, 200 MiB";
 const PROPAGATION: Duration = Duration::from_millis(10);
 const SEGMENT: u32 = 1448;
 /// Of a segment on a link of 100 Mbit/s.
@@ -42,42 +44,48 @@ fn main() {
     measure_flows("a hundred connections", &shared());
     let legs: Vec<_> = echoes.iter().map(|it| (it.side, it.entered, it.left.unwrap())).collect();
     measure("messages and answers", &echoes, &legs);
+    let (datagrams, logs, end) = over_quic();
+    measured("one transfer over QUIC", &datagrams, || {
+        let (written, received) = whole(&datagrams);
+        let position = Some(Position::Stream { stream: 0, start: None, end: Some(end) });
+        Attribution::new(&datagrams, &logs, &NO_HTTP, HOSTS).leg(leg(Side::Forward, written, received, position)).len()
+    });
+}
+
+const fn leg(side: Side, written: Instant, received: Instant, position: Option<Position>) -> Leg {
+    Leg { side, client_port: 40_000, written, received, bytes: 100, position, alone: true, timed: false }
 }
 
 fn measure_flows(name: &str, packets: &[PacketRecord]) {
-    let before = peak_memory();
-    let start = time::Instant::now();
-    let pieces: usize =
-        black_box(flows(packets, HOSTS, 100_000, Instant::from_nanos(0))).iter().map(|flow| flow.pieces.len()).sum();
-    let taken = start.elapsed().as_secs_f64();
-    let [peak, before] = [peak_memory(), before].map(|bytes| bytes as f64 / 1_048_576.0);
-    println!(
-        "{name}: {} packets, {pieces} pieces in {taken:.2} s; peak memory {peak:.0} MiB, before {before:.0} MiB",
-        packets.len()
-    );
+    measured(name, packets, || {
+        let found = black_box(flows(packets, HOSTS, 100_000, Instant::from_nanos(0)));
+        found.iter().map(|flow| flow.pieces.len()).sum()
+    });
 }
 
 fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant)]) {
-    let before = peak_memory();
-    let start = time::Instant::now();
     let quic = <[QuicLog; 2]>::default();
-    let attribution = Attribution::new(packets, &quic, &NO_HTTP, HOSTS);
-    let sorted = start.elapsed();
-    let mut pieces = 0;
-    for &(side, written, received) in legs {
-        let leg =
-            Leg { side, client_port: 40_000, written, received, bytes: 100, position: None, alone: true, timed: false };
-        pieces += black_box(attribution.leg(leg)).len();
+    measured(name, packets, || {
+        let attribution = Attribution::new(packets, &quic, &NO_HTTP, HOSTS);
+        legs.iter().map(|&(side, written, received)| attribution.leg(leg(side, written, received, None)).len()).sum()
+    });
+}
+
+/// Prints the time and the memory that something takes beside its packets. It returns how many pieces it found.
+fn measured(name: &str, packets: &[PacketRecord], find: impl FnOnce() -> usize) {
+    if std::env::args().skip(1).any(|asked| !asked.starts_with('-') && !name.contains(&asked)) {
+        return;
     }
-    let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+    let before = memory("VmRSS:");
+    // The peak is that since now (proc_pid_clear_refs(5)).
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let start = processor_time();
+    let pieces = find();
+    let taken = processor_time() - start;
+    let more = memory("VmHWM:").saturating_sub(before) / 1024;
     println!(
-        "{name}: {} packets, {} legs, {pieces} pieces in {:.2} s, of which {:.2} s sort packets; peak memory {:.0} MiB, before {:.0} MiB",
-        packets.len(),
-        legs.len(),
-        start.elapsed().as_secs_f64(),
-        sorted.as_secs_f64(),
-        mib(peak_memory()),
-        mib(before),
+        "{name}: {} packets, {pieces} pieces in {taken:.2} s of processor time with {more} MiB more   ({TARGET})",
+        packets.len()
     );
 }
 
@@ -128,6 +136,48 @@ fn shared() -> Vec<PacketRecord> {
         }
     }
     packets
+}
+
+/// One datagram in a hundred is lost, and what it had is sent again a round trip later. Every second one is acknowledged, and every
+/// twentieth opens the stream's window further. Returns how many bytes the stream has, too.
+fn over_quic() -> (Vec<PacketRecord>, [QuicLog; 2], u64) {
+    const BYTES: u64 = 1200;
+    let mut logs = [QuicLog::new(PACKETS as usize), QuicLog::new(PACKETS as usize)];
+    let mut packets: Vec<PacketRecord> = Vec::new();
+    let mut again: VecDeque<(u64, u64)> = VecDeque::new();
+    let (mut at, mut end, mut sent, mut answers) = (0, 0, 0, 0);
+    let number = |number: u64| (number | 0xc000_0000_0000_0000).to_be_bytes();
+    let mut add = |packets: &mut Vec<PacketRecord>, side: Side, index: u64, at: u64, payload: &[u8], arrives: bool| {
+        let tail = ((side as u64) << 32) | (index + 1);
+        let size = payload.len() + 30;
+        logs[side as usize].add(side as u32, QuicSpace::Data, index, size, payload).unwrap().tail = tail;
+        let mut packet = segment(side, index, at, 0, 0, size as u32, arrives);
+        packet.headers.protocol = UDP;
+        (packet.headers.sequence, packet.headers.acknowledgement) = ((tail >> 32) as u32, tail as u32);
+        packets.push(packet);
+    };
+    while (packets.len() as u64) < PACKETS {
+        let is_due = again.front().is_some_and(|it| it.0 <= at);
+        let from = if is_due { again.pop_front() } else { None }.map_or(end, |it| it.1);
+        end = end.max(from + BYTES);
+        let arrives = sent % 100 != 7;
+        if !arrives {
+            again.push_back((at + 2 * PROPAGATION.as_nanos(), from));
+        }
+        let data =
+            [&[0x0e, 0], &number(from)[..], &(BYTES as u16 | 0x4000).to_be_bytes(), &[7; BYTES as usize]].concat();
+        add(&mut packets, Side::Forward, sent, at, &data, arrives);
+        if sent % 2 == 0 {
+            let mut answer = [&[2], &number(sent)[..], &[0, 0, 0]].concat();
+            if sent % 20 == 0 {
+                answer.extend([&[0x11, 0], &number(end + (1 << 24))[..]].concat());
+            }
+            add(&mut packets, Side::Reverse, answers, at + PROPAGATION.as_nanos(), &answer, true);
+            answers += 1;
+        }
+        (sent, at) = (sent + 1, at + ON_THE_WIRE.as_nanos());
+    }
+    (packets, logs, end)
 }
 
 /// One after another.
@@ -185,9 +235,15 @@ fn segment(
     }
 }
 
-/// Bytes of memory that this process had at most.
-fn peak_memory() -> u64 {
+/// Seconds of processor time that this process has taken, which no other one on the machine changes (`proc_pid_schedstat(5)`).
+fn processor_time() -> f64 {
+    let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap();
+    spent.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1e9
+}
+
+/// Memory of this process, KiB: a line of its status.
+fn memory(which: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    let line = status.lines().find(|line| line.starts_with(which)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
