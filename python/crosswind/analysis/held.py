@@ -176,10 +176,12 @@ class _Rows:
 
     def __init__(self, rows: pl.DataFrame) -> None:
         self._columns = {name: column.to_numpy() for name, column in zip(rows.columns, rows, strict=True)}
+        # Of the type that is searched for: else all of it would be converted for every cell.
+        self._cells = self._columns["cell"].astype(np.int64)
 
     def of(self, cell: int) -> dict[str, npt.NDArray[np.generic]]:
         """The columns of a cell's rows."""
-        start, end = np.searchsorted(self._columns["cell"], [cell, cell + 1])
+        start, end = np.searchsorted(self._cells, [cell, cell + 1])
         return {name: column[start:end] for name, column in self._columns.items()}
 
 
