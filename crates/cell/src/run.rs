@@ -71,7 +71,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
 
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
-    let counters = Arc::clone(&testbed.traffic);
+    let counters = Arc::clone(testbed.traffic());
     let ended = testbed.finish()?;
     let all_traffic = counters.read();
     let written = files.finish()?;
@@ -365,7 +365,7 @@ impl Run<'_> {
         } else {
             self.threads.waited_ns()
         };
-        let packets = self.testbed.punctuality.snapshot();
+        let packets = self.testbed.punctuality().snapshot();
         ExchangeDelay::new(now.done, now.median_ns, waited_ns, packets.released, packets.error_ns)
     }
 
@@ -406,7 +406,7 @@ impl Run<'_> {
         let testbed = self.testbed;
         let exchange_delay = self.exchange_delay(now).map(|delay| delay.share_of(&self.cell.budget));
         let fidelity = testbed.is_emulated().then(|| {
-            FidelitySoFar::new(testbed.punctuality.snapshot(), self.threads.longest_wait_ns(), exchange_delay)
+            FidelitySoFar::new(testbed.punctuality().snapshot(), self.threads.longest_wait_ns(), exchange_delay)
         });
         on_event(&Event::Progress(ProgressReport {
             done: now.done,

@@ -42,7 +42,9 @@ pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
 pub use program_times::ProgramTimes;
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
-pub use settings::{HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc};
+pub use settings::{
+    EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,
+};
 pub use starvation::Threads;
 pub use tcp_info::{TcpInfo, tcp_info};
 pub use testbed::{Family, Pair, Readback, Testbed, TestbedReport, TestbedSettings};

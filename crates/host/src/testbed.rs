@@ -3,7 +3,7 @@
 
 use crate::backend::Backend;
 use crate::clock::Clock;
-use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCounters};
+use crate::emulator::{Emulator, EmulatorReport, KernelEmulator, Punctuality, Setup, TrafficCounters};
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::guest::in_virtual_time;
@@ -12,7 +12,7 @@ use crate::netem::{Middle, MiddleReport, Plan, SideReport};
 use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
-use crate::settings::{HostConfig, Qdisc, recorded_sysctls};
+use crate::settings::{EmulatorPlace, HostConfig, Qdisc, recorded_sysctls};
 use crate::sockets;
 use crate::sysctl;
 use crate::tun::Tun;
@@ -153,14 +153,11 @@ pub struct Testbed {
     pub cpus: Cpus,
     /// The clock of the cell.
     pub clock: Clock,
-    /// First and last payload of each connection; empty on a direct path.
-    pub payload_clock: Arc<PayloadClock>,
-    /// How punctual the emulator is so far.
-    pub punctuality: Arc<Punctuality>,
-    /// Packets and bytes that the hosts have sent into the path so far; none on a direct path.
-    pub traffic: Arc<TrafficCounters>,
     /// The settings, as read back: client, server.
     pub readback: [Readback; 2],
+    payload_clock: Arc<PayloadClock>,
+    punctuality: Arc<Punctuality>,
+    traffic: Arc<TrafficCounters>,
     path: Between,
     /// None where the hosts are machines of their own, whose devices carry other traffic too.
     drain: Option<Duration>,
@@ -169,6 +166,7 @@ pub struct Testbed {
 /// What is between the hosts.
 enum Between {
     Emulator(Emulator),
+    KernelEmulator(KernelEmulator),
     Middle(Middle),
     /// A wire, or a network that nobody built.
     Nothing,
@@ -224,7 +222,7 @@ impl Testbed {
                 timeline = (!settings.path.changes.is_empty()).then(|| settings.path.timeline(settings.seed));
                 Between::Middle(Middle::connect(plan, mtu, &client, &server, DEVICE)?)
             }
-            Backend::Tun => Between::Emulator(start_emulator(&pairs, settings, &cpus, &shared)?),
+            Backend::Tun => start_emulator(&pairs, settings, &cpus, &shared)?,
         };
         for namespace in pairs.iter().flat_map(Pair::namespaces) {
             namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
@@ -288,6 +286,7 @@ impl Testbed {
         let both = || sums(&pairs, || Netlink::connect()?.counters(DEVICE), |a, b| a + b);
         let (report, qdiscs, devices) = match self.path {
             Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
+            Between::KernelEmulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
             Between::Middle(middle) => {
                 let (devices, qdiscs) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
                 (None, Some(middle.finish(qdiscs)?), devices)
@@ -301,7 +300,32 @@ impl Testbed {
 
     /// Whether an emulator is between the hosts.
     pub const fn is_emulated(&self) -> bool {
-        matches!(self.path, Between::Emulator(_))
+        matches!(self.path, Between::Emulator(_) | Between::KernelEmulator(_))
+    }
+
+    /// First and last payload of each connection so far; empty without an emulator.
+    pub fn payload_clock(&self) -> &PayloadClock {
+        self.catch_up();
+        &self.payload_clock
+    }
+
+    /// How punctual the emulator is so far.
+    pub fn punctuality(&self) -> &Punctuality {
+        self.catch_up();
+        &self.punctuality
+    }
+
+    /// Packets and bytes that the hosts have sent into the path so far; none without an emulator.
+    pub fn traffic(&self) -> &Arc<TrafficCounters> {
+        self.catch_up();
+        &self.traffic
+    }
+
+    /// Has everything counted that has happened.
+    fn catch_up(&self) {
+        if let Between::KernelEmulator(emulator) = &self.path {
+            emulator.catch_up();
+        }
     }
 }
 
@@ -381,9 +405,9 @@ fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
     server.run(|| ethtool::offloads_off(DEVICE))
 }
 
-/// Gives each host a TUN device, and starts the emulator between them.
-fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Emulator> {
-    let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
+/// Gives each host a device, and starts the emulator between them.
+fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Between> {
+    let in_kernel = settings.host.emulator == Some(EmulatorPlace::Kernel);
     let setup = Setup {
         config: settings.path,
         seed: settings.seed,
@@ -397,7 +421,11 @@ fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared
         punctuality: Arc::clone(&shared.punctuality),
         traffic: Arc::clone(&shared.traffic),
     };
-    Emulator::start(devices, setup)
+    if in_kernel {
+        return KernelEmulator::start(pairs, DEVICE, setup).map(Between::KernelEmulator);
+    }
+    let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
+    Emulator::start(devices, setup).map(Between::Emulator)
 }
 
 /// Configures a host's device and sets it up.

@@ -16,7 +16,6 @@ mod dropped;
 mod error;
 mod fidelity;
 mod flows;
-mod headers;
 mod histogram;
 mod http;
 mod payload;
@@ -28,13 +27,13 @@ mod table;
 
 pub use capture::{Capture, CaptureOptions};
 pub use conservation::{BackgroundReport, DeviceCounters, DirectionReport, HopReport, Ledger, LedgerReport, Passed};
+pub use crosswind_packet::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{
     Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, kernel_drops_in_words,
 };
 pub use flows::{FlowCounter, FlowInterval};
-pub use headers::{Headers, Service, TCP, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN, TcpOptions, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
 pub use payload::PayloadClock;

@@ -78,6 +78,11 @@ impl Recorder {
         self.packets.is_some()
     }
 
+    /// Whether captures are wanted.
+    pub fn wants_captures(&self) -> bool {
+        self.capture.is_some()
+    }
+
     /// Records a packet whose end is known.
     pub fn packet(&mut self, record: PacketRecord) {
         let Some(writer) = &mut self.packets else { return };

@@ -57,7 +57,7 @@ pub enum Arrivals {
     OnOff,
 }
 
-#[cfg(feature = "settings")]
+#[cfg(feature = "serde")]
 impl Arrivals {
     #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
     fn is_constant(&self) -> bool {

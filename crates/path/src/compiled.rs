@@ -1,12 +1,13 @@
 //! A direction as a list of elements with their settings over time, without text: what a path becomes before it runs.
 
+use crate::derive::{Deserialize, Serialize};
 use crate::{Cause, CompiledElement, DirectionConfig, Effect, Element};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use crosswind_units::{Duration, Seed};
 
 /// An element that is not made yet: all that it is made of. Settings that ask for nothing make none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CompiledStage {
     /// Which hop it is part of, counted from the client's.
     pub hop: u8,

@@ -57,7 +57,7 @@ pub struct Effect {
     pub outage: Duration,
 }
 
-#[cfg(feature = "settings")]
+#[cfg(feature = "serde")]
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
 fn is_zero(number: &f64) -> bool {
     *number == 0.0

@@ -5,7 +5,7 @@ macro_rules! elements {
     ($($name:ident: $settings:ty),* $(,)?) => {
         /// One direction of a hop: the settings of every kind of element.
         #[derive(Clone, Debug, Default, PartialEq, crate::derive::Serialize, crate::derive::Deserialize)]
-        #[serde(try_from = "serde_json::Map<alloc::string::String, serde_json::Value>")]
+        #[cfg_attr(feature = "settings", serde(try_from = "serde_json::Map<alloc::string::String, serde_json::Value>"))]
         pub struct DirectionConfig {
             $(
                 #[doc = concat!("The settings of the element `", stringify!($name), "`.")]
@@ -15,7 +15,7 @@ macro_rules! elements {
         }
 
         /// One kind of element with its settings over time.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, crate::derive::Serialize, crate::derive::Deserialize)]
         #[allow(non_camel_case_types)] // the names of the elements
         pub enum CompiledElement {
             $(

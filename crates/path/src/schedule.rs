@@ -1,5 +1,6 @@
 //! Settings that change over time.
 
+use crate::derive::{Deserialize, Serialize};
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use alloc::vec;
@@ -7,7 +8,7 @@ use alloc::vec::Vec;
 use crosswind_units::{Duration, Instant};
 
 /// When a change holds, counted from the first packet that enters the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
     /// From when on.
     pub start: Instant,
@@ -35,7 +36,7 @@ impl Period {
 }
 
 /// A change, and the rows of what it sets, one after the other while it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
     /// When it holds.
     pub period: Period,
@@ -60,11 +61,12 @@ impl Course {
 }
 
 /// The settings of one element over time. Asked for times in their order, it answers in constant time until a change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Schedule<T> {
     courses: Vec<Course>,
     phases: Vec<T>,
     /// Which of the phases it is by the rows that hold.
+    #[cfg_attr(feature = "serde", serde(with = "pairs"))]
     known: BTreeMap<Vec<Option<usize>>, usize>,
     current: usize,
     until: Option<Instant>,
@@ -138,6 +140,23 @@ impl<T> Schedule<T> {
         if let Some(phase) = self.known.get(&holding) {
             self.current = *phase;
         }
+    }
+}
+
+/// A map whose keys are no texts, as a list of pairs.
+#[cfg(feature = "serde")]
+mod pairs {
+    use super::{BTreeMap, Vec};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Known = BTreeMap<Vec<Option<usize>>, usize>;
+
+    pub fn serialize<S: Serializer>(known: &Known, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(known)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Known, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
     }
 }
 

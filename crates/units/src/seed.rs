@@ -1,7 +1,11 @@
 //! Seeds, and counter-based randomness: the word for index `i` needs no word before it.
 
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
 /// Where randomness comes from. Children of one seed under different labels are independent streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Seed(pub u64);
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

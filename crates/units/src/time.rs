@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A point in time: nanoseconds since an origin that its owner chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Instant(u64);
 
 /// A length of time in nanoseconds.

@@ -165,7 +165,7 @@ impl<'a> Context<'a> {
     /// Every connection that is kept is open: what the path has carried so far was for setting them up.
     pub(crate) fn setup_done(&self) {
         if self.setup.get().is_none() {
-            let _ = self.setup.set(self.testbed.traffic.read());
+            let _ = self.setup.set(self.testbed.traffic().read());
         }
     }
 

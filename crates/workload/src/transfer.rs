@@ -283,7 +283,7 @@ impl End {
         sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
             let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
-            let clock = &lane.context.testbed.payload_clock;
+            let clock = lane.context.testbed.payload_clock();
             sample.wire_ns = clock.read(side, client_port).map(|(first, last)| (last - first).as_nanos());
         }
         // A receiver by duration drops the connection when it has counted for long enough.

@@ -5,16 +5,15 @@ use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Sender, Woken};
 use super::intake::Intake;
-use super::mark::mark;
 use super::slab::Slab;
 use super::thread_time::ThreadTime;
-use super::too_big::icmp_about;
-use super::{EmulatorReport, RUNNING, Setup};
+use super::{EmulatorReport, RUNNING, Setup, changed};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::guest::in_virtual_time;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers, Service};
+use crosswind_packet::icmp_about;
 use crosswind_path::{Arrival, Departure, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 use nix::sys::eventfd::EventFd;
@@ -262,20 +261,7 @@ impl ForwardingLoop {
         }
         self.backlog.wait_for_space();
         let actual = self.clock.now();
-        let mut bytes = self.slab.bytes(packet.buffer);
-        let is_marked = packet.marked_in.is_some();
-        if is_marked || packet.flipped_bit.is_some() {
-            // In a copy of the bytes, which other packets may have too.
-            let changed = &mut self.rest[..bytes.len()];
-            changed.copy_from_slice(bytes);
-            if is_marked {
-                mark(changed);
-            }
-            if let Some(bit) = packet.flipped_bit {
-                changed[bit as usize / 8] ^= 0x80 >> (bit % 8);
-            }
-            bytes = changed;
-        }
+        let bytes = changed(packet, self.slab.bytes(packet.buffer), &mut self.rest);
         if packet.flipped_bit.is_none() {
             self.accounts.handle_release(side, headers, actual);
         }

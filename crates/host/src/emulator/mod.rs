@@ -10,14 +10,14 @@ mod alarm;
 mod backlog;
 mod devices;
 mod forwarding;
+mod in_kernel;
 mod intake;
-mod mark;
 mod punctuality;
 mod slab;
 mod thread_time;
-mod too_big;
 mod traffic;
 
+pub use in_kernel::KernelEmulator;
 pub use punctuality::{Punctual, Punctuality};
 pub use traffic::{Amount, Traffic, TrafficCounters};
 
@@ -25,7 +25,8 @@ use crate::clock::Clock;
 use crate::error::{HostError, Result};
 use crate::tun::Tun;
 use crosswind_ledger::{Ledger, PayloadClock, Recorder, Starvation, TimeHistogram};
-use crosswind_path::PathConfig;
+use crosswind_packet::mark;
+use crosswind_path::{Packet, PathConfig};
 use crosswind_units::{Duration, Seed};
 use forwarding::ForwardingLoop;
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -132,6 +133,24 @@ impl Emulator {
         down?;
         Ok(report)
     }
+}
+
+/// The bytes of a packet as the path hands them out: marked, and with its flipped bit. They are changed in `space`, for other packets may
+/// have them too.
+fn changed<'a>(packet: &Packet, bytes: &'a [u8], space: &'a mut [u8]) -> &'a [u8] {
+    let is_marked = packet.marked_in.is_some();
+    if !is_marked && packet.flipped_bit.is_none() {
+        return bytes;
+    }
+    let changed = &mut space[..bytes.len()];
+    changed.copy_from_slice(bytes);
+    if is_marked {
+        mark(changed);
+    }
+    if let Some(bit) = packet.flipped_bit {
+        changed[bit as usize / 8] ^= 0x80 >> (bit % 8);
+    }
+    changed
 }
 
 /// What the emulator's thread does, from its start to its report.

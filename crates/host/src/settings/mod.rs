@@ -1,12 +1,14 @@
 //! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
 mod clock;
+mod emulator;
 mod host_profile;
 mod kernel;
 mod mtu_probing;
 mod qdisc;
 
 pub use clock::HostClock;
+pub use emulator::EmulatorPlace;
 pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
 pub use mtu_probing::MtuProbing;
@@ -161,6 +163,10 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default_help" = "the newest one installed"))]
     pub kernel: Option<String>,
+    /// Where the emulator runs in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "process"))]
+    pub emulator: Option<EmulatorPlace>,
 }
 
 /// What the settings of the hosts may be, as the catalogue lists it.
@@ -311,6 +317,7 @@ impl HostConfig {
             sample_tcp_ns: self.sample_tcp_ns,
             clock: self.clock,
             kernel: self.kernel.clone(),
+            emulator: self.emulator,
         }
     }
 }
@@ -378,7 +385,7 @@ mod tests {
                         tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
                         quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window \
                         quic_connection_window http2_stream_window http2_connection_window \
-                        sample_tcp clock kernel";
+                        sample_tcp clock kernel emulator";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

@@ -55,7 +55,7 @@ pub fn run(
     let clock = context.clock();
     let mut follower = ClientFollower::new(task.expected);
     if task.keeps_connections {
-        context.testbed.traffic.keep_first();
+        context.testbed.traffic().keep_first();
     }
     let mut running = programs.start(Role::Client, peer)?;
     running.close_input();
@@ -117,7 +117,7 @@ pub fn run(
     let mut report = follower.into_report().map_err(broken)?;
     report.warnings.extend(outlived(programs, &running)?);
     let first_sent = report.samples.iter().filter_map(|sample| sample.sent).min();
-    let traffic = &context.testbed.traffic;
+    let traffic = context.testbed.traffic();
     let setup = first_sent.filter(|_| task.keeps_connections).and_then(|first_sent| traffic.before(first_sent));
     Ok(Done { report: Some(report), is_finished, setup })
 }

@@ -27,6 +27,7 @@ void os_seed_random(unsigned long long seed);
 void um_vdso_set_time(unsigned long long ns);
 void um_vdso_start_clock(void);
 void um_vdso_stop_clock(void);
+unsigned long long um_monotonic_ns(void);
 
 /* arch/um/kernel/price.c: what calls cost. */
 void um_before_call(int syscall);

@@ -34,8 +34,10 @@ const fn mark_ipv6(packet: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crosswind_ledger::Headers;
+    use crate::Headers;
     use crosswind_path::Ecn;
+    use std::vec;
+    use std::vec::Vec;
 
     fn sum(bytes: &[u8]) -> u16 {
         let words = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));

@@ -1,5 +1,7 @@
 //! What a router says to the sender of a packet that is too large for its next link.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use crosswind_units::Bytes;
 
 /// The most of an IPv4 message: RFC 1812, section 4.3.2.3. An IPv6 message has the least MTU that IPv6 has: RFC 4443, section 2.4.

@@ -1,0 +1,127 @@
+//! What the kernel tells of packets.
+
+use crate::wire::{Wire, read_bytes, write_bytes};
+use alloc::vec::Vec;
+use crosswind_packet::Headers;
+use crosswind_path::{Cause, Packet, Side};
+use crosswind_units::{Bytes, Instant};
+
+/// What has happened. A packet that left names the token of the one that entered, [`Packet::buffer`].
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the fields are what their types say
+pub enum Event<'a> {
+    /// A host sent a packet into the path; `dropped` where the path dropped it on entry. `bytes` are those of the packet, where they
+    /// are wanted.
+    Entered {
+        side: Side,
+        at: Instant,
+        token: u32,
+        size: Bytes,
+        headers: Headers,
+        dropped: Option<Cause>,
+        bytes: &'a [u8],
+    },
+    /// A packet was offered to the receiver's device, which has `taken` it or not.
+    Left { side: Side, packet: Packet, at: Instant, taken: bool },
+    /// The path dropped a packet.
+    Dropped { side: Side, packet: Packet, cause: Cause },
+    /// The path made a copy of a packet.
+    Duplicated { side: Side },
+    /// A packet of background traffic has left the path, or was dropped for a cause.
+    Background { side: Side, packet: Packet, cause: Option<Cause> },
+    /// The path wrote an ICMP message to the host that sends in the direction of `side`.
+    Icmp { side: Side, at: Instant, taken: bool, bytes: &'a [u8] },
+    /// A packet was still in the path at the end.
+    Rest { side: Side, packet: Packet },
+    /// The last event: packets of hosts that are left inside, and packets of background traffic that have entered; forward, reverse.
+    Ended { queued: [u64; 2], background: [u64; 2] },
+}
+
+impl Event<'_> {
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Entered { side, at, token, size, headers, dropped, bytes } => {
+                (0_u8.write(to), side.write(to), at.write(to), token.write(to), size.write(to), headers.write(to));
+                dropped.write(to);
+                write_bytes(bytes, to);
+            }
+            Self::Left { side, packet, at, taken } => {
+                (1_u8.write(to), side.write(to), packet.write(to), at.write(to), taken.write(to));
+            }
+            Self::Dropped { side, packet, cause } => {
+                (2_u8.write(to), side.write(to), packet.write(to), cause.write(to));
+            }
+            Self::Duplicated { side } => {
+                (3_u8.write(to), side.write(to));
+            }
+            Self::Background { side, packet, cause } => {
+                (4_u8.write(to), side.write(to), packet.write(to), cause.write(to));
+            }
+            Self::Icmp { side, at, taken, bytes } => {
+                (5_u8.write(to), side.write(to), at.write(to), taken.write(to));
+                write_bytes(bytes, to);
+            }
+            Self::Rest { side, packet } => {
+                (6_u8.write(to), side.write(to), packet.write(to));
+            }
+            Self::Ended { queued, background } => {
+                7_u8.write(to);
+                queued.iter().chain(background).for_each(|count| count.write(to));
+            }
+        }
+    }
+}
+
+/// The events in a piece of the log, in their order.
+#[derive(Clone, Debug)]
+pub struct Events<'a>(&'a [u8]);
+
+impl<'a> Events<'a> {
+    /// Of bytes that the kernel has written.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// What is left: nothing at the end, unless it is no event.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
+    fn read(from: &mut &'a [u8]) -> Option<Event<'a>> {
+        let kind = u8::read(from)?;
+        if kind == 7 {
+            let mut pair = || Some([u64::read(from)?, u64::read(from)?]);
+            return Some(Event::Ended { queued: pair()?, background: pair()? });
+        }
+        let side = Side::read(from)?;
+        Some(match kind {
+            0 => Event::Entered {
+                side,
+                at: Wire::read(from)?,
+                token: Wire::read(from)?,
+                size: Wire::read(from)?,
+                headers: Wire::read(from)?,
+                dropped: Wire::read(from)?,
+                bytes: read_bytes(from)?,
+            },
+            1 => Event::Left { side, packet: Wire::read(from)?, at: Wire::read(from)?, taken: Wire::read(from)? },
+            2 => Event::Dropped { side, packet: Wire::read(from)?, cause: Wire::read(from)? },
+            3 => Event::Duplicated { side },
+            4 => Event::Background { side, packet: Wire::read(from)?, cause: Wire::read(from)? },
+            5 => Event::Icmp { side, at: Wire::read(from)?, taken: Wire::read(from)?, bytes: read_bytes(from)? },
+            6 => Event::Rest { side, packet: Wire::read(from)? },
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        let mut rest = self.0;
+        let event = Self::read(&mut rest)?;
+        self.0 = rest;
+        Some(event)
+    }
+}

@@ -1,0 +1,289 @@
+//! What becomes of a packet: into the path, and out of it.
+
+use crate::log::Log;
+use crate::{Event, Settings};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use crosswind_packet::{Headers, Service, icmp_about};
+use crosswind_path::{Arrival, Cause, Departure, Direction, Packet, Path, Side};
+use crosswind_units::{Bytes, Duration, Instant};
+
+/// What is not out of the path by then stays for good, as before a link that stands still.
+const PATH_EMPTY: Duration = Duration::from_secs(86_400);
+
+/// The bytes of a packet, as the kernel has them.
+pub trait Buffer {
+    /// The packet.
+    fn bytes(&self) -> &[u8];
+}
+
+/// What is to be handed to a host.
+pub struct Leaving<'a> {
+    /// The pair of hosts.
+    pub pair: u8,
+    /// The host: the one that gets what goes in this direction.
+    pub side: Side,
+    /// An IP packet.
+    pub bytes: &'a [u8],
+    /// Whether it is to be marked (ECN).
+    pub marked: bool,
+    /// Which bit is to be flipped, counted from its first one.
+    pub flipped_bit: Option<u32>,
+}
+
+/// Packets of hosts on their way through a path. Times are the kernel's, nanoseconds.
+pub struct Forwarding<B> {
+    path: Path,
+    origin_ns: u64,
+    keeps_bytes: bool,
+    slots: Vec<Slot<B>>,
+    free: Vec<u32>,
+    /// What has left the path and has not been handed to a host yet.
+    departures: VecDeque<(Side, Departure)>,
+    /// What was handed out last, and waits for its outcome.
+    offered: Option<(Side, Offer)>,
+    /// Once nothing is delivered any more: the packets that would have been since, forward and reverse.
+    undeliverable: Option<[u64; 2]>,
+    log: Log,
+}
+
+/// The bytes of the packets with one token.
+struct Slot<B> {
+    buffer: Option<B>,
+    /// Packets in the path that have these bytes, beyond the first.
+    copies: u32,
+}
+
+enum Offer {
+    Packet(Packet),
+    /// About a packet that was dropped.
+    Message(Vec<u8>, Packet, Cause),
+}
+
+impl<B: Buffer> Forwarding<B> {
+    /// An empty path.
+    pub fn new(settings: Settings) -> Self {
+        let [forward, reverse] = settings.stages.map(Direction::of_compiled);
+        Self {
+            path: Path::new(forward, reverse),
+            origin_ns: settings.origin_ns,
+            keeps_bytes: settings.keeps_bytes,
+            slots: Vec::new(),
+            free: Vec::new(),
+            departures: VecDeque::new(),
+            offered: None,
+            undeliverable: None,
+            log: Log::default(),
+        }
+    }
+
+    /// Takes a packet that a host has sent at `now`.
+    pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B) {
+        let now = self.own(now);
+        let bytes = buffer.bytes();
+        let (headers, Service { source, destination, dscp }) = (Headers::parse(bytes), Service::parse(bytes));
+        let size = Bytes(bytes.len() as u64);
+        let token = self.take(buffer);
+        let arrival =
+            Arrival { size, flow: headers.flow(), source, destination, dscp, ecn: headers.ecn, buffer: token, pair };
+        self.path.handle_packet(side, now, arrival);
+        let before = self.departures.len();
+        self.settle(side, now);
+        let dropped = self.departures.range(before..).find_map(|(_, departure)| match departure {
+            Departure::Dropped(packet, cause)
+                if packet.buffer == token && packet.copy == 0 && !packet.is_background =>
+            {
+                Some(*cause)
+            }
+            _ => None,
+        });
+        let bytes = match &self.slots[token as usize].buffer {
+            Some(buffer) if self.keeps_bytes => buffer.bytes(),
+            _ => &[],
+        };
+        self.log.push(&Event::Entered { side, at: now, token, size, headers, dropped, bytes });
+    }
+
+    /// Takes out of the path what is due at `now`.
+    pub fn release(&mut self, now: u64) {
+        let now = self.own(now);
+        for side in Side::BOTH {
+            self.settle(side, now);
+        }
+    }
+
+    /// Whether anything waits for [`next_leaving`](Self::next_leaving).
+    pub fn has_left(&self) -> bool {
+        !self.departures.is_empty()
+    }
+
+    /// What is to be handed to a host next. [`handle_offered`](Self::handle_offered) has to follow.
+    pub fn next_leaving(&mut self) -> Option<Leaving<'_>> {
+        while let Some((side, departure)) = self.departures.pop_front() {
+            let packet = *departure.packet();
+            if packet.is_background {
+                let cause = if let Departure::Dropped(_, cause) = departure { Some(cause) } else { None };
+                self.log.push(&Event::Background { side, packet, cause });
+                continue;
+            }
+            match departure {
+                Departure::Duplicated(_) => {
+                    self.slots[packet.buffer as usize].copies += 1;
+                    self.log.push(&Event::Duplicated { side });
+                }
+                Departure::Forwarded(_) => match &mut self.undeliverable {
+                    Some(packets) => {
+                        packets[side as usize] += 1;
+                        self.log.push(&Event::Rest { side, packet });
+                        self.give_back(packet.buffer);
+                    }
+                    None => {
+                        self.offered = Some((side, Offer::Packet(packet)));
+                        return self.leaving();
+                    }
+                },
+                Departure::Dropped(_, cause) => {
+                    let told = packet.told_mtu.filter(|_| self.undeliverable.is_none());
+                    let message = told.and_then(|mtu| icmp_about(self.bytes(packet.buffer), Bytes(mtu.into())));
+                    if let Some(message) = message {
+                        self.offered = Some((side, Offer::Message(message, packet, cause)));
+                        return self.leaving();
+                    }
+                    self.log.push(&Event::Dropped { side, packet, cause });
+                    self.give_back(packet.buffer);
+                }
+            }
+        }
+        None
+    }
+
+    /// The host's device has `taken` at `now` what was handed out last, or not.
+    pub fn handle_offered(&mut self, now: u64, taken: bool) {
+        let at = self.own(now);
+        match self.offered.take() {
+            Some((side, Offer::Packet(packet))) => {
+                self.log.push(&Event::Left { side, packet, at, taken });
+                self.give_back(packet.buffer);
+            }
+            Some((side, Offer::Message(message, packet, cause))) => {
+                self.log.push(&Event::Icmp { side, at, taken, bytes: &message });
+                self.log.push(&Event::Dropped { side, packet, cause });
+                self.give_back(packet.buffer);
+            }
+            None => {}
+        }
+    }
+
+    /// When [`release`](Self::release) is to be called next, if nothing is sent before.
+    pub fn next_wakeup(&self) -> Option<u64> {
+        let next = self.path.next_wakeup().filter(|_| self.undeliverable.is_none())?;
+        Some(self.origin_ns.saturating_add(next.as_nanos()))
+    }
+
+    /// Whether no packet of a host is inside.
+    pub fn is_empty(&self) -> bool {
+        self.path.queued() == [0, 0] && self.departures.is_empty()
+    }
+
+    /// From now on nothing is handed to hosts.
+    pub fn end(&mut self) {
+        self.undeliverable.get_or_insert([0, 0]);
+    }
+
+    /// Writes down what is left inside. Nothing may happen afterwards.
+    pub fn report(&mut self, now: u64) {
+        while self.next_leaving().is_some() {}
+        let undeliverable = self.undeliverable.unwrap_or_default();
+        let inside = self.path.queued();
+        let end = self.own(now) + PATH_EMPTY;
+        self.path.end_background();
+        let background = self.path.background();
+        for side in Side::BOTH {
+            while let Some(departure) = self.path.poll_packet(side, end) {
+                let packet = *departure.packet();
+                if packet.is_background {
+                    // It was inside at the end.
+                    continue;
+                }
+                let event = match departure {
+                    Departure::Duplicated(_) => Event::Duplicated { side },
+                    _ => Event::Rest { side, packet },
+                };
+                self.log.push(&event);
+            }
+        }
+        let queued = [inside[0] + undeliverable[0], inside[1] + undeliverable[1]];
+        self.log.push(&Event::Ended { queued, background });
+    }
+
+    /// Chunks of events that are full.
+    pub fn full_chunks(&self) -> usize {
+        self.log.full()
+    }
+
+    /// The oldest events; none where all have been taken.
+    pub fn take_events(&mut self) -> Option<Vec<u8>> {
+        self.log.take()
+    }
+
+    /// Takes back what [`take_events`](Self::take_events) gave.
+    pub fn give_back_events(&mut self, chunk: Vec<u8>) {
+        self.log.give_back(chunk);
+    }
+
+    fn settle(&mut self, side: Side, now: Instant) {
+        while let Some(departure) = self.path.poll_packet(side, now) {
+            self.departures.push_back((side, departure));
+        }
+    }
+
+    fn leaving(&self) -> Option<Leaving<'_>> {
+        let (side, offer) = self.offered.as_ref()?;
+        Some(match offer {
+            Offer::Packet(packet) => Leaving {
+                pair: packet.pair,
+                side: *side,
+                bytes: self.bytes(packet.buffer),
+                marked: packet.marked_in.is_some(),
+                flipped_bit: packet.flipped_bit,
+            },
+            Offer::Message(message, packet, _) => {
+                Leaving { pair: packet.pair, side: side.opposite(), bytes: message, marked: false, flipped_bit: None }
+            }
+        })
+    }
+
+    fn bytes(&self, token: u32) -> &[u8] {
+        self.slots[token as usize].buffer.as_ref().map_or(&[], Buffer::bytes)
+    }
+
+    /// A token for a buffer.
+    fn take(&mut self, buffer: B) -> u32 {
+        let slot = Slot { buffer: Some(buffer), copies: 0 };
+        match self.free.pop() {
+            Some(token) => {
+                self.slots[token as usize] = slot;
+                token
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    fn give_back(&mut self, token: u32) {
+        let slot = &mut self.slots[token as usize];
+        if slot.copies > 0 {
+            slot.copies -= 1;
+            return;
+        }
+        slot.buffer = None;
+        self.free.push(token);
+    }
+
+    /// A time of the kernel on the path's clock.
+    fn own(&self, now: u64) -> Instant {
+        Instant::from_nanos(now.saturating_sub(self.origin_ns))
+    }
+}
