@@ -1,0 +1,128 @@
+//! What the kernel does with packets, without the kernel: a buffer is a vector.
+
+use crosswind_guest::{Event, Events, Forwarding, Leaving, Settings, SettingsError};
+use crosswind_path::{PathConfig, Side};
+use crosswind_units::Seed;
+use serde_json::{Value, json};
+
+const ORIGIN_NS: u64 = 5_000;
+const PACKET: [u8; 40] = {
+    let mut packet = [0; 40];
+    packet[0] = 0x45;
+    packet[3] = 40;
+    packet
+};
+
+struct Buffer(Vec<u8>);
+
+impl crosswind_guest::Buffer for Buffer {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn settings(path: &Value) -> Settings {
+    let config = PathConfig::from_object(path.as_object().unwrap()).unwrap();
+    let stages = Side::BOTH.map(|side| config.compiled(side, Seed(7)).unwrap());
+    Settings { origin_ns: ORIGIN_NS, keeps_bytes: true, stages }
+}
+
+fn path(settings: Settings) -> Forwarding<Buffer> {
+    Forwarding::new(settings)
+}
+
+/// Everything that has been written down, in words that can be compared.
+fn written(path: &mut Forwarding<Buffer>) -> Vec<String> {
+    let mut lines = Vec::new();
+    while let Some(chunk) = path.take_events() {
+        let mut events = Events::new(&chunk);
+        lines.extend(events.by_ref().map(|event| match event {
+            Event::Entered { side, at, size, bytes, dropped, .. } => {
+                assert_eq!(bytes.len() as u64, size.0);
+                format!("{} enters at {} dropped {}", side.name(), at.as_nanos(), dropped.is_some())
+            }
+            Event::Left { side, packet, at, taken } => {
+                format!("{} {} leaves at {} taken {taken}", side.name(), packet.index, at.as_nanos())
+            }
+            Event::Dropped { packet, cause, .. } => format!("{} dropped by {}", packet.index, cause.name()),
+            Event::Duplicated { .. } => "duplicated".into(),
+            Event::Rest { packet, .. } => format!("{} stays", packet.index),
+            Event::Ended { queued, .. } => format!("ended with {queued:?}"),
+            other => format!("{other:?}"),
+        }));
+        assert_eq!(events.rest(), [0_u8; 0]);
+        path.give_back_events(chunk);
+    }
+    lines
+}
+
+#[test]
+fn a_packet_leaves_when_it_is_due_and_not_once_the_path_has_ended() {
+    let mut path = path(settings(&json!({"forward": {"delay_ns": 1000, "lose": [1]}, "reverse": {}})));
+    for now in [0, 10, 20] {
+        path.handle_packet(0, Side::Forward, ORIGIN_NS + now, Buffer(PACKET.to_vec()));
+    }
+    assert!(path.next_leaving().is_none());
+    assert_eq!(path.next_wakeup(), Some(ORIGIN_NS + 1000));
+    path.release(ORIGIN_NS + 1000);
+    let Some(Leaving { pair: 0, side: Side::Forward, bytes, marked: false, flipped_bit: None }) = path.next_leaving()
+    else {
+        panic!("nothing leaves");
+    };
+    assert_eq!(bytes, PACKET);
+    path.handle_offered(ORIGIN_NS + 1001, true);
+    path.end();
+    assert_eq!(path.next_wakeup(), None);
+    path.report(ORIGIN_NS + 1002);
+    let expected = [
+        "forward enters at 0 dropped false",
+        "forward enters at 10 dropped true",
+        "forward enters at 20 dropped false",
+        "1 dropped by loss",
+        "forward 0 leaves at 1001 taken true",
+        "2 stays",
+        "ended with [1, 0]",
+    ];
+    assert_eq!(written(&mut path), expected);
+}
+
+#[test]
+fn copies_share_their_bytes_until_the_last_has_left() {
+    let mut path = path(settings(&json!({"forward": {"duplicate": 1}, "reverse": {}})));
+    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(PACKET.to_vec()));
+    let mut left = 0;
+    while let Some(leaving) = path.next_leaving() {
+        assert_eq!(leaving.bytes, PACKET);
+        path.handle_offered(ORIGIN_NS, true);
+        left += 1;
+    }
+    assert_eq!((left, path.is_empty()), (2, true));
+}
+
+#[test]
+fn a_packet_that_is_too_large_is_answered() {
+    let mut path = path(settings(&json!({"forward": {"link_mtu_bytes": 576}, "reverse": {}})));
+    let large = [&PACKET[..], &[0; 600]].concat();
+    path.handle_packet(0, Side::Forward, ORIGIN_NS, Buffer(large));
+    let answer = path.next_leaving().map(|leaving| (leaving.side, leaving.bytes[9]));
+    assert_eq!(answer, Some((Side::Reverse, 1)), "ICMP to the sender");
+    path.handle_offered(ORIGIN_NS, true);
+    assert!(path.is_empty());
+}
+
+/// Fractions have to come out to the last bit, and the settings of each phase.
+#[test]
+fn settings_come_out_as_they_went_in() {
+    let path = json!({
+        "forward": {"loss": 0.1, "loss_burst": 3.3, "duplicate": 0.7, "delay_ns": 30_000_000, "jitter_ns": 1_000_000, "jitter_correlation": 0.123_456_789},
+        "reverse": {"rate_bps": 12_345, "queue": {"bytes": 4000}, "background_rate_bps": 100, "loss_sequence": [0, 1]},
+        "changes": [{"start_ns": 10_000_000, "for_ns": 5_000_000, "every_ns": 20_000_000, "forward": {"loss": 1}, "reverse": {}}],
+    });
+    let settings = settings(&path);
+    let text = settings.to_text().unwrap();
+    assert_eq!(format!("{settings:?}"), format!("{:?}", Settings::from_text(text.as_bytes()).unwrap()));
+    let of_others = text.replacen(|digit: char| digit.is_ascii_hexdigit(), "x", 1);
+    assert_eq!(Settings::from_text(of_others.as_bytes()).err(), Some(SettingsError::OtherSources));
+    let cut = &text.as_bytes()[..text.len() - 1];
+    assert!(matches!(Settings::from_text(cut), Err(SettingsError::Malformed(_))));
+}
