@@ -109,13 +109,17 @@ docs: $(DEV)/.locked
 
 # A target without a standard library, as the guest's kernel has none.
 NO_STD := x86_64-unknown-none
+# What is linked with that kernel is a workspace of its own.
+KERNEL_PATH := --manifest-path kernel/path/Cargo.toml
 check-rust: $(DEV)/.locked
 	cargo fmt --all --check
+	cargo fmt $(KERNEL_PATH) --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo fmt --manifest-path integrations/rust/Cargo.toml --check
 	cargo clippy --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --all-targets --quiet -- -D warnings
+	cargo clippy $(KERNEL_PATH) --target-dir target/kernel --locked --quiet -- -D warnings
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
-	    cargo build -p crosswind-path --no-default-features --target $(NO_STD) --locked --quiet; \
+	    cargo build -p crosswind-path -p crosswind-guest --no-default-features --target $(NO_STD) --locked --quiet; \
 	else \
 	    echo "the path was not built without the standard library: rustup target add $(NO_STD)"; test "$$CI" != true; \
 	fi

@@ -1,4 +1,4 @@
-"""Writes THIRD-PARTY-NOTICES.txt, which every wheel has: the licences of what the wheel and its reports hold.
+"""Writes THIRD-PARTY-NOTICES.txt, which every wheel has: the licences of what the wheels and their reports hold.
 
     packaging/notices.py            writes it, from Cargo.lock; needs no network where the crates are there
     packaging/notices.py --check    says whether it is current
@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--javascript"]:
         JAVASCRIPT.write_text(javascript_text(Path(arguments[1])), encoding="utf-8")
         return 0
+    if missing := kernel_only():
+        print(f"error: {', '.join(missing)} of kernel/path/Cargo.lock is not in Cargo.lock", file=sys.stderr)
+        print("hint: cargo update --precise, so that the kernel of virtual time has the same crates", file=sys.stderr)
+        return 1
     text = notices()
     if arguments != ["--check"]:
         NOTICES.write_text(text, encoding="utf-8")
@@ -55,10 +60,22 @@ def notices() -> str:
     return (
         "Crosswind is licensed under the Apache License 2.0. It holds parts of others, whose notices are these.\n\n"
         f"{_LINE}\n1. {BINARY}, the program in this package, is linked with the Rust standard library\n"
-        "   (MIT OR Apache-2.0, Copyright (c) The Rust Project Contributors) and these crates:\n\n"
+        "   (MIT OR Apache-2.0, Copyright (c) The Rust Project Contributors) and these crates. The kernel of virtual time\n"
+        "   is linked with some of them.\n\n"
         f"{listed(crates)}\n{texts(crates)}\n"
         f"{JAVASCRIPT.read_text(encoding='utf-8')}"
     )
+
+
+def kernel_only() -> list[str]:
+    """The crates that only the kernel of virtual time is linked with. There are none, so that these notices are its too."""
+
+    def locked_in(file: Path) -> set[tuple[str, str]]:
+        packages = tomllib.loads(file.read_text(encoding="utf-8"))["package"]
+        return {(package["name"], package["version"]) for package in packages if "source" in package}
+
+    kernels = locked_in(ROOT / "kernel" / "path" / "Cargo.lock")
+    return [f"{name} {version}" for name, version in sorted(kernels - locked_in(ROOT / "Cargo.lock"))]
 
 
 def linked_crates() -> Iterator[Package]:

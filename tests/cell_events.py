@@ -45,6 +45,7 @@ FINISHED: dict[str, Any] = {
         "held_ns": 0,
         "kernel_drops": 0,
         "realtime": True,
+        "in_kernel": False,
         "memory_locked": True,
         "cpus": {"emulator": [1], "hosts": [0]},
         "budget": {

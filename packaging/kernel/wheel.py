@@ -20,6 +20,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SOURCE = ROOT / "kernel"
+CRATES = ("units", "inert", "settings", "path", "packet", "guest")
+"""Those that the kernel is linked with, of crates/."""
+NOTICES = ROOT / "THIRD-PARTY-NOTICES.txt"
 
 NAME = "crosswind_kernel"
 TAG = "py3-none-linux_x86_64"
@@ -67,8 +70,15 @@ def package(places: Sequence[Path]) -> Iterator[File]:
         for name in BUILT:
             file = place / name
             yield f"{NAME}/kernels/{facts(place)['series']}/{name}", file.read_bytes(), mode(file)
-    for file in sorted(path for path in SOURCE.rglob("*") if path.is_file()):
-        yield f"{NAME}/source/{file.relative_to(SOURCE)}", file.read_bytes(), mode(file)
+    for file in sorted(source()):
+        yield f"{NAME}/source/{file.relative_to(ROOT)}", file.read_bytes(), mode(file)
+
+
+def source() -> Iterator[Path]:
+    """All that was added to the source packages. The workspace's manifest says what the crates inherit."""
+    yield ROOT / "Cargo.toml"
+    for folder in (SOURCE, *(ROOT / "crates" / name for name in CRATES)):
+        yield from (path for path in folder.rglob("*") if path.is_file())
 
 
 def about(version: str, places: Sequence[Path]) -> Iterator[File]:
@@ -79,8 +89,9 @@ def about(version: str, places: Sequence[Path]) -> Iterator[File]:
         "Name: crosswind-kernel",
         f"Version: {version}",
         "Summary: The Linux kernel on which Crosswind runs cells in virtual time",
-        "License-Expression: GPL-2.0-only",
+        "License-Expression: GPL-2.0-only AND MIT",
         "License-File: COPYING",
+        f"License-File: {NOTICES.name}",
         "Requires-Python: >=3.11",
         "Description-Content-Type: text/markdown",
         "",
@@ -91,7 +102,8 @@ def about(version: str, places: Sequence[Path]) -> Iterator[File]:
     wheel = ["Wheel-Version: 1.0", "Generator: crosswind", "Root-Is-Purelib: false", f"Tag: {TAG}", ""]
     yield f"{info(version)}/METADATA", "\n".join(metadata).encode(), TEXT
     yield f"{info(version)}/WHEEL", "\n".join(wheel).encode(), TEXT
-    yield f"{info(version)}/licenses/COPYING", (SOURCE / "COPYING").read_bytes(), TEXT
+    for file in (SOURCE / "COPYING", NOTICES):
+        yield f"{info(version)}/licenses/{file.name}", file.read_bytes(), TEXT
 
 
 def write(wheel: Path, files: Sequence[File], *, record: str) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -84,16 +85,24 @@ def test_the_wheel_has_the_licence_and_all_that_the_kernel_was_made_from(wheel: 
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     package = tmp_path / "crosswind_kernel"
-    licence = (package / "source" / "COPYING").read_text()
+    licence = (package / "source" / "kernel" / "COPYING").read_text()
     assert "GNU GENERAL PUBLIC LICENSE\n                       Version 2, June 1991" in licence
     assert "END OF TERMS AND CONDITIONS" in licence
     facts = json.loads((package / "kernels" / kernel.series / "kernel.json").read_text())
     assert (facts["source"], facts["digest"]) == (kernel.source, kernel.digest)
     (about,) = tmp_path.glob("*.dist-info/METADATA")
     assert f"Linux {kernel.release} from Debian's {kernel.source}" in about.read_text()
-    ours = {path.relative_to(ROOT / "kernel"): path.read_bytes() for path in files(ROOT / "kernel")}
     theirs = {path.relative_to(package / "source"): path.read_bytes() for path in files(package / "source")}
-    assert theirs == ours
+    folders = ["kernel", *(f"crates/{name}" for name in path_crates())]
+    ours = [ROOT / "Cargo.toml", *(path for folder in folders for path in files(ROOT / folder))]
+    assert theirs == {path.relative_to(ROOT): path.read_bytes() for path in ours}
+
+
+def path_crates() -> list[str]:
+    """The crates of ours that are linked with the kernel, by its lock."""
+    lock = tomllib.loads((ROOT / "kernel" / "path" / "Cargo.lock").read_text(encoding="utf-8"))
+    ours = [package["name"] for package in lock["package"] if "source" not in package]
+    return [name.removeprefix("crosswind-") for name in ours if name != "crosswind-kernel-path"]
 
 
 def files(directory: Path) -> list[Path]:

@@ -4,7 +4,7 @@ use crate::flows::pairs_with_peers;
 use crate::network::{Capturing, Far, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{Backend, HostClock, HostConfig, Readback, Testbed, TestbedSettings};
+use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Readback, Testbed, TestbedSettings};
 use crosswind_ledger::Recorder;
 use crosswind_transport::TcpTotals;
 use crosswind_transport::security::{Security, Sizes};
@@ -87,6 +87,10 @@ impl Between for Built<'_> {
             (HostClock::Virtual, false) => {
                 ("the machine's clock", "crosswind run starts such cells in a kernel of their own")
             }
+            (HostClock::Auto, false) if self.cell.host.emulator == Some(EmulatorPlace::Kernel) => (
+                "the machine's clock, which host.emulator does not go with",
+                "set host.clock to virtual, or leave out host.emulator",
+            ),
             _ => return Ok(is_virtual),
         };
         let message = format!("host.clock is {wanted}, and here is {there}");

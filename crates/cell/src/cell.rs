@@ -304,6 +304,9 @@ impl Cell {
         if self.path.backend == Backend::Network {
             self.check_network()?;
         }
+        if self.host.emulator.is_some() {
+            self.check_emulator()?;
+        }
         self.check_mtu()?;
         let port = self.workload.setting("port").and_then(Value::as_u64);
         if port.is_some_and(|port| ports(self).into_iter().any(|own| u64::from(own) == port)) {
@@ -369,6 +372,18 @@ impl Cell {
                 refuse("workload.direction", problem, "use a transport with a handshake, such as quic-datagram")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses a place of the emulator where there is none to choose.
+    fn check_emulator(&self) -> Result<(), SettingError> {
+        let refuse = |problem: &str| Err(SettingError::new("host.emulator", problem, "leave it out"));
+        if !self.path.backend.is_emulated() {
+            refuse(&format!("is set, and the backend {} has no emulator", self.path.backend.name()))
+        } else if self.host.clock == HostClock::Real {
+            refuse("is set, and on the machine's clock the emulator is always a thread of the cell")
+        } else {
+            Ok(())
         }
     }
 

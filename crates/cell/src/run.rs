@@ -223,6 +223,7 @@ fn observed(
         held_ns: report.held.as_nanos(),
         kernel_drops,
         realtime: report.realtime,
+        in_kernel: report.in_kernel,
         memory_locked,
         cpus: Cpus { emulator: numbers(&cpus.emulator), hosts: numbers(&cpus.hosts) },
     }

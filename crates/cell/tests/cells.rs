@@ -206,6 +206,20 @@ fn impossible_paths_are_refused_by_key() {
 }
 
 #[test]
+fn where_the_emulator_runs_is_to_be_chosen_in_virtual_time_alone() {
+    let cell = |clock: &str| json!({"host": {"clock": clock, "emulator": "kernel"}});
+    assert!(read(&cell("virtual")).is_ok());
+    assert_refused(
+        &cell("real"),
+        "host.emulator",
+        "on the machine's clock the emulator is always a thread of the cell",
+    );
+    let mut netem = cell("virtual");
+    netem["path"] = json!({"backend": "netem"});
+    assert_refused(&netem, "host.emulator", "the backend netem has no emulator");
+}
+
+#[test]
 fn access_links_are_the_emulators_and_not_too_many() {
     let flow = |count: u64| {
         let upload = json!({"kind": "transfer", "transport": "tcp"});

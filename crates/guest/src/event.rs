@@ -37,32 +37,37 @@ pub enum Event<'a> {
     Ended { queued: [u64; 2], background: [u64; 2] },
 }
 
+/// Writes values one after the other.
+macro_rules! put {
+    ($to:ident: $($value:expr),*) => { $($value.write($to);)* };
+}
+
 impl Event<'_> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match self {
             Self::Entered { side, at, token, size, headers, dropped, bytes } => {
-                (0_u8.write(to), side.write(to), at.write(to), token.write(to), size.write(to), headers.write(to));
+                put!(to: 0_u8, side, at, token, size, headers);
                 dropped.write(to);
                 write_bytes(bytes, to);
             }
             Self::Left { side, packet, at, taken } => {
-                (1_u8.write(to), side.write(to), packet.write(to), at.write(to), taken.write(to));
+                put!(to: 1_u8, side, packet, at, taken);
             }
             Self::Dropped { side, packet, cause } => {
-                (2_u8.write(to), side.write(to), packet.write(to), cause.write(to));
+                put!(to: 2_u8, side, packet, cause);
             }
             Self::Duplicated { side } => {
-                (3_u8.write(to), side.write(to));
+                put!(to: 3_u8, side);
             }
             Self::Background { side, packet, cause } => {
-                (4_u8.write(to), side.write(to), packet.write(to), cause.write(to));
+                put!(to: 4_u8, side, packet, cause);
             }
             Self::Icmp { side, at, taken, bytes } => {
-                (5_u8.write(to), side.write(to), at.write(to), taken.write(to));
+                put!(to: 5_u8, side, at, taken);
                 write_bytes(bytes, to);
             }
             Self::Rest { side, packet } => {
-                (6_u8.write(to), side.write(to), packet.write(to));
+                put!(to: 6_u8, side, packet);
             }
             Self::Ended { queued, background } => {
                 7_u8.write(to);

@@ -131,17 +131,15 @@ impl<B: Buffer> Forwarding<B> {
                     self.slots[packet.buffer as usize].copies += 1;
                     self.log.push(&Event::Duplicated { side });
                 }
-                Departure::Forwarded(_) => match &mut self.undeliverable {
-                    Some(packets) => {
-                        packets[side as usize] += 1;
-                        self.log.push(&Event::Rest { side, packet });
-                        self.give_back(packet.buffer);
-                    }
-                    None => {
+                Departure::Forwarded(_) => {
+                    let Some(packets) = &mut self.undeliverable else {
                         self.offered = Some((side, Offer::Packet(packet)));
                         return self.leaving();
-                    }
-                },
+                    };
+                    packets[side as usize] += 1;
+                    self.log.push(&Event::Rest { side, packet });
+                    self.give_back(packet.buffer);
+                }
                 Departure::Dropped(_, cause) => {
                     let told = packet.told_mtu.filter(|_| self.undeliverable.is_none());
                     let message = told.and_then(|mtu| icmp_about(self.bytes(packet.buffer), Bytes(mtu.into())));
@@ -260,16 +258,12 @@ impl<B: Buffer> Forwarding<B> {
     /// A token for a buffer.
     fn take(&mut self, buffer: B) -> u32 {
         let slot = Slot { buffer: Some(buffer), copies: 0 };
-        match self.free.pop() {
-            Some(token) => {
-                self.slots[token as usize] = slot;
-                token
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
+        if let Some(token) = self.free.pop() {
+            self.slots[token as usize] = slot;
+            return token;
         }
+        self.slots.push(slot);
+        (self.slots.len() - 1) as u32
     }
 
     fn give_back(&mut self, token: u32) {

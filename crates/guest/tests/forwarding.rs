@@ -1,5 +1,7 @@
 //! What the kernel does with packets, without the kernel: a buffer is a vector.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+
 use crosswind_guest::{Event, Events, Forwarding, Leaving, Settings, SettingsError};
 use crosswind_path::{PathConfig, Side};
 use crosswind_units::Seed;

@@ -3,7 +3,7 @@
 
 use crate::backend::Backend;
 use crate::clock::Clock;
-use crate::emulator::{Emulator, EmulatorReport, KernelEmulator, Punctuality, Setup, TrafficCounters};
+use crate::emulator::{Emulator, EmulatorReport, KernelEmulator, KernelPath, Punctuality, Setup, TrafficCounters};
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::guest::in_virtual_time;
@@ -407,7 +407,7 @@ fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
 
 /// Gives each host a device, and starts the emulator between them.
 fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared: &Shared) -> Result<Between> {
-    let in_kernel = settings.host.emulator == Some(EmulatorPlace::Kernel);
+    let place = settings.host.emulator;
     let setup = Setup {
         config: settings.path,
         seed: settings.seed,
@@ -421,8 +421,14 @@ fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared
         punctuality: Arc::clone(&shared.punctuality),
         traffic: Arc::clone(&shared.traffic),
     };
-    if in_kernel {
-        return KernelEmulator::start(pairs, DEVICE, setup).map(Between::KernelEmulator);
+    if place == Some(EmulatorPlace::Kernel) {
+        let none = || {
+            let problem = "has no path, or one of other sources than this program's";
+            HostError::unsupported("the kernel of virtual time", problem)
+                .hint("`make kernel` builds it; or leave out host.emulator")
+        };
+        let path = KernelPath::open(&setup)?.ok_or_else(none)?;
+        return KernelEmulator::start(path, pairs, DEVICE, setup).map(Between::KernelEmulator);
     }
     let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
     Emulator::start(devices, setup).map(Between::Emulator)

@@ -94,7 +94,9 @@ pub struct Observed {
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
     pub realtime: bool,
-    /// Whether its memory was locked.
+    /// Whether the kernel of virtual time carried the packets itself, and no thread of the cell.
+    pub in_kernel: bool,
+    /// Whether the memory of the cell was locked.
     pub memory_locked: bool,
     /// Which CPUs the threads were pinned to.
     pub cpus: Cpus,

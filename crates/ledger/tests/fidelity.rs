@@ -37,7 +37,7 @@ fn a_report_is_written_as_the_protocol_says() {
             },
             "exchange_delay": null,
             "held_ns": 0, "kernel_drops": 0,
-            "realtime": true, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
+            "realtime": true, "in_kernel": false, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
             "budget": {
                 "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,
                 "exchange_delay_ns": 20_000, "exchange_delay_share": 0.02,

@@ -70,6 +70,7 @@ class Fidelity(ProtocolObject):
     held_ns: int
     kernel_drops: int
     realtime: bool
+    in_kernel: bool
     memory_locked: bool
     cpus: UsedProcessors
     budget: FidelityBudget

@@ -381,7 +381,7 @@ class Finished(ProtocolObject):
         fidelity = data.get("fidelity")
         if fidelity:
             budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
-            fidelity = {"exchange_delay": None, "held_ns": 0, **fidelity, "budget": budget}
+            fidelity = {"exchange_delay": None, "held_ns": 0, "in_kernel": False, **fidelity, "budget": budget}
         warnings = [from_earlier(warning) for warning in data.get("warnings", ())]
         given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity, "warnings": warnings}
         if ledger := data.get("ledger"):

@@ -154,6 +154,7 @@ impl ForwardingLoop {
             queueing: totals.queueing,
             starvation: self.thread.starvation(self.clock)?,
             realtime: self.thread.is_realtime(),
+            in_kernel: false,
             held: self.intake.held(),
             cpu_ns: ThreadTime::cpu_ns(),
             _devices: self.devices.into_tuns(),

@@ -9,8 +9,9 @@ use crosswind_guest::{Event, Events, LARGEST_CHUNK, Settings};
 use crosswind_ledger::{DropCause, Headers};
 use crosswind_path::{Departure, Side};
 use crosswind_units::Duration;
+use nix::errno::Errno;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -44,6 +45,9 @@ mod request {
     nix::ioctl_none!(report, b'W', 5);
 }
 
+/// A path in the kernel, without hosts yet.
+pub struct KernelPath(File);
+
 /// A path in the kernel.
 pub struct KernelEmulator {
     shared: Arc<Shared>,
@@ -55,13 +59,14 @@ struct Shared {
     books: Mutex<Books>,
 }
 
-impl KernelEmulator {
-    /// Makes the path, and a device called `name` for each host of `pairs`.
-    pub fn start(pairs: &[Pair], name: &str, setup: Setup) -> Result<Self> {
-        let path = File::open("/dev/path").map_err(|e| {
-            HostError::new("cannot open the kernel's path", e)
-                .hint("this kernel of virtual time has none: `make kernel` builds one that has")
-        })?;
+impl KernelPath {
+    /// Makes a path. None where the kernel has no path of the same sources as this program.
+    pub fn open(setup: &Setup) -> Result<Option<Self>> {
+        let path = match File::open("/dev/path") {
+            Ok(path) => path,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(HostError::new("cannot open the kernel's path", e)),
+        };
         let stages = |side| {
             let stages = setup.config.compiled(side, setup.seed);
             stages.map_err(|error| HostError::unsupported("cannot build the path", error.to_string()))
@@ -74,11 +79,17 @@ impl KernelEmulator {
         let text = settings.to_text().map_err(|error| HostError::unsupported("cannot write the path down", error))?;
         let there = request::Text { address: text.as_ptr() as u64, length: text.len() as u64 };
         // SAFETY: the descriptor is open, and the text outlives the call.
-        unsafe { request::settings(path.as_raw_fd(), &raw const there) }.map_err(|e| {
-            let is_old = e == nix::errno::Errno::ESTALE;
-            let error = HostError::new("the kernel does not take the path", e);
-            if is_old { error.hint("it was built from other sources of the path: `make kernel`") } else { error }
-        })?;
+        match unsafe { request::settings(path.as_raw_fd(), &raw const there) } {
+            Ok(_) => Ok(Some(Self(path))),
+            Err(Errno::ESTALE) => Ok(None),
+            Err(e) => Err(HostError::new("the kernel does not take the path", e)),
+        }
+    }
+}
+
+impl KernelEmulator {
+    /// Gives each host of `pairs` a device called `name` on the path.
+    pub fn start(KernelPath(path): KernelPath, pairs: &[Pair], name: &str, setup: Setup) -> Result<Self> {
         for (number, pair) in (0..).zip(pairs) {
             for side in Side::BOTH {
                 pair.namespace(side).run(|| make_device(&path, name, number, side))?;
@@ -129,8 +140,8 @@ impl Shared {
             // SAFETY: the descriptor is open; the request takes no argument.
             match unsafe { request::wait(self.path.as_raw_fd()) } {
                 Ok(_) => self.catch_up()?,
-                Err(nix::errno::Errno::ESHUTDOWN) => return Ok(()),
-                Err(nix::errno::Errno::EINTR) => {}
+                Err(Errno::ESHUTDOWN) => return Ok(()),
+                Err(Errno::EINTR) => {}
                 Err(e) => return Err(HostError::new("cannot wait for the kernel's path", e)),
             }
         }
@@ -144,7 +155,7 @@ impl Shared {
                 Ok(0) => break Ok(()),
                 Ok(length) => {
                     let mut events = Events::new(&buffer[..length]);
-                    events.by_ref().for_each(|event| books.handle(event));
+                    events.by_ref().for_each(|event| books.handle(&event));
                     if !events.rest().is_empty() {
                         break Err(HostError::unsupported("cannot read the kernel's events", "one is none"));
                     }
@@ -185,10 +196,10 @@ impl Books {
         Self { accounts, packets: Vec::new(), queued: None, buffer, space }
     }
 
-    fn handle(&mut self, event: Event<'_>) {
+    fn handle(&mut self, event: &Event<'_>) {
         let accounts = &mut self.accounts;
         let headers_of = |token: u32| self.packets.get(token as usize).map(|(headers, _)| *headers).unwrap_or_default();
-        match event {
+        match *event {
             Event::Entered { side, at, token, size, headers, dropped, bytes } => {
                 accounts.handle_arrival(side, at, size);
                 accounts.handle_entry(side, at, bytes, dropped.map(DropCause::Path));
@@ -249,6 +260,7 @@ impl Books {
             starvation: crosswind_ledger::Starvation::default(),
             // Before any process: a timer of the kernel.
             realtime: true,
+            in_kernel: true,
             held: Duration::ZERO,
             cpu_ns: 0,
             _devices: Vec::new(),

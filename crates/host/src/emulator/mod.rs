@@ -17,7 +17,7 @@ mod slab;
 mod thread_time;
 mod traffic;
 
-pub use in_kernel::KernelEmulator;
+pub use in_kernel::{KernelEmulator, KernelPath};
 pub use punctuality::{Punctual, Punctuality};
 pub use traffic::{Amount, Traffic, TrafficCounters};
 
@@ -80,6 +80,8 @@ pub struct EmulatorReport {
     pub starvation: Starvation,
     /// Whether it had real-time priority.
     pub realtime: bool,
+    /// Whether it was the kernel itself.
+    pub in_kernel: bool,
     /// For how long it left packets in the hosts' devices.
     pub held: Duration,
     /// CPU time that it used.

@@ -174,7 +174,7 @@ static struct sk_buff *packet_of(const struct crosswind_leaving *leaving)
 		}
 		if (leaving->marked)
 			crosswind_mark(bytes, leaving->length);
-		if (leaving->flipped_bit >= 0)
+		if (leaving->flipped_bit >= 0 && leaving->flipped_bit / 8 < leaving->length)
 			bytes[leaving->flipped_bit / 8] ^= 0x80 >> (leaving->flipped_bit % 8);
 		skb_store_bits(packet, 0, bytes, leaving->length);
 		kfree(bytes);
@@ -207,7 +207,7 @@ static struct sk_buff *take_leaving(struct emulated_path *path)
 	if (device && device->flags & IFF_UP)
 		packet = packet_of(&leaving);
 	if (packet) {
-		switch (leaving.bytes[0] >> 4) {
+		switch (leaving.length ? leaving.bytes[0] >> 4 : 0) {
 		case 4:
 			packet->protocol = htons(ETH_P_IP);
 			break;
@@ -311,12 +311,26 @@ static netdev_tx_t host_xmit(struct sk_buff *packet, struct net_device *device)
 	return NETDEV_TX_OK;
 }
 
+static int host_init(struct net_device *device)
+{
+	struct host *host = netdev_priv(device);
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	device->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	if (!device->tstats)
+		return -ENOMEM;
+#endif
+	kref_get(&host->path->users);
+	return 0;
+}
+
 static void host_uninit(struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 
 	spin_lock_bh(&host->path->lock);
-	host->path->devices[host->pair][host->side] = NULL;
+	if (host->path->devices[host->pair][host->side] == device)
+		host->path->devices[host->pair][host->side] = NULL;
 	spin_unlock_bh(&host->path->lock);
 }
 
@@ -324,10 +338,14 @@ static void host_free(struct net_device *device)
 {
 	struct host *host = netdev_priv(device);
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	free_percpu(device->tstats);
+#endif
 	kref_put(&host->path->users, path_release);
 }
 
 static const struct net_device_ops host_operations = {
+	.ndo_init	= host_init,
 	.ndo_uninit	= host_uninit,
 	.ndo_start_xmit	= host_xmit,
 	.ndo_get_stats64 = dev_get_tstats64,
@@ -355,10 +373,18 @@ static void host_setup(struct net_device *device)
 #endif
 }
 
+/* Nobody makes a device without a path. */
+static int host_validate(struct nlattr *attributes[], struct nlattr *data[], struct netlink_ext_ack *answer)
+{
+	NL_SET_ERR_MSG(answer, "such a device is made by /dev/path");
+	return -EOPNOTSUPP;
+}
+
 static struct rtnl_link_ops host_link __read_mostly = {
 	.kind		= "path",
 	.priv_size	= sizeof(struct host),
 	.setup		= host_setup,
+	.validate	= host_validate,
 };
 
 static long make_device(struct emulated_path *path, const struct path_device __user *from)
@@ -380,16 +406,13 @@ static long make_device(struct emulated_path *path, const struct path_device __u
 	device->rtnl_link_ops = &host_link;
 	host = netdev_priv(device);
 	*host = (struct host){ .path = path, .pair = asked.pair, .side = asked.side };
-	kref_get(&path->users);
 	rtnl_lock();
 	error = path->devices[asked.pair][asked.side] ? -EEXIST : register_netdevice(device);
 	if (!error)
 		path->devices[asked.pair][asked.side] = device;
 	rtnl_unlock();
-	if (error) {
-		kref_put(&path->users, path_release);
+	if (error)
 		free_netdev(device);
-	}
 	return error;
 }
 
