@@ -60,15 +60,15 @@ def notices() -> str:
     return (
         "Crosswind is licensed under the Apache License 2.0. It holds parts of others, whose notices are these.\n\n"
         f"{_LINE}\n1. {BINARY}, the program in this package, is linked with the Rust standard library\n"
-        "   (MIT OR Apache-2.0, Copyright (c) The Rust Project Contributors) and these crates. The kernel of virtual time\n"
-        "   is linked with some of them.\n\n"
+        "   (MIT OR Apache-2.0, Copyright (c) The Rust Project Contributors) and these crates. The kernel of virtual\n"
+        "   time is linked with some of them.\n\n"
         f"{listed(crates)}\n{texts(crates)}\n"
         f"{JAVASCRIPT.read_text(encoding='utf-8')}"
     )
 
 
 def kernel_only() -> list[str]:
-    """The crates that only the kernel of virtual time is linked with. There are none, so that these notices are its too."""
+    """The crates that only the kernel of virtual time is linked with: none, so that these notices are its too."""
 
     def locked_in(file: Path) -> set[tuple[str, str]]:
         packages = tomllib.loads(file.read_text(encoding="utf-8"))["package"]
