@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from crosswind.analysis.result import BackgroundPackets, CellResult, DirectionPackets, HopPackets, Result
+from crosswind.analysis.result import (
+    BackgroundPackets,
+    CellResult,
+    DirectionPackets,
+    FlowConditions,
+    HopPackets,
+    Result,
+)
 from crosswind.metrics import Metric, MetricPlace, metrics_at
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
@@ -54,13 +61,15 @@ def _hop_table(result: Result) -> list[Table]:
     """Which hop dropped and marked packets, for which cause, of paths that have several."""
     cells = [cell for cell in result.cells if cell.ledger and cell.ledger.forward.hops]
     naming = CellNames.of(cells)
-    given = list(dict.fromkeys(part.hop for part in result.conditions.path)) if result.conditions else []
+    conditions = result.conditions
+    given = list(dict.fromkeys(part.hop for part in conditions.path)) if conditions else []
+    flows = [flow for flow in conditions.flows if _has_access_link(flow)] if conditions else []
     rows, narrow = [], []
     for cell in cells:
         if cell.ledger is None:
             continue
         ways = list(zip(cell.ledger.forward.hops, cell.ledger.reverse.hops, strict=True))
-        for name, way in zip(_hop_names(given, len(ways)), ways, strict=True):
+        for name, way in zip(_hop_names(given, flows, len(ways)), ways, strict=True):
             if any(hop.dropped.total or hop.marked or hop.background_carried for hop in way):
                 fates = [_fates(hop) for hop in way]
                 rows.append([*naming.row(cell), name, *fates])
@@ -72,12 +81,17 @@ def _hop_table(result: Result) -> list[Table]:
     return [Table(_BY_HOP, [*naming.columns, *columns], rows, frozenset(), [], small)]
 
 
-def _hop_names(given: Sequence[str], count: int) -> list[str]:
-    """Hops of the path, by their names, and behind them access links of flows."""
+def _has_access_link(flow: FlowConditions) -> bool:
+    return any(setting.name.startswith("access ") for setting in flow.settings)
+
+
+def _hop_names(given: Sequence[str], flows: Sequence[FlowConditions], count: int) -> list[str]:
+    """Hops of the path, by their names, and behind them access links of flows, of which a cell may have some alone."""
     links = count - len(given)
     if links < 0:
         return [str(number) for number in range(1, count + 1)]
-    return [*(name or "path" for name in given), *(f"access link {number}" for number in range(1, links + 1))]
+    owners = [flow.name for flow in flows] if links == len(flows) else [str(number) for number in range(1, links + 1)]
+    return [*(name or "path" for name in given), *(f"access link {owner}" for owner in owners)]
 
 
 def _fates(hop: HopPackets) -> str:
