@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from conftest import requires_binary
@@ -126,6 +127,40 @@ def test_every_workload_runs_between_two_machines(pair: Machines, workload: tupl
     result = json.loads(done.stdout)
     assert result["valid"]
     assert sum(cell["lost"] for cell in result["cells"]) == 0
+
+
+def test_messages_wait_behind_uploads_beside_them(pair: Machines) -> None:
+    """In the queue of a link of 20 Mbit/s, which holds 100 ms of packets. Beside them is also a download over QUIC."""
+    pair.do("router", "tc qdisc add dev to-server root tbf rate 20mbit burst 5kb limit 250kb")
+    server = pair.serve()
+    flows = (
+        "transfer --name upload --transport tcp --congestion-control cubic --count 0,2",
+        "transfer --name download --transport quic --direction download --stop 500ms",
+    )
+    beside = [word for flow in flows for word in ("--beside", flow)]
+    rate = ("--mode", "open", "--message-rate", "50")
+    done = pair.crosswind(*echo("--transport", "udp", *rate, *beside, messages=100))
+    assert done.returncode == 0, done.stderr
+    alone, loaded = (result["finished"] for result in results(pair))
+    medians = [
+        pl.read_parquet(path).filter(flow=0).select((pl.col("received_ns") - pl.col("sent_ns")).median()).item()
+        for path in sorted((pair.cwd / "out" / "cells").glob("c*-r00/samples.parquet"))
+    ]
+    assert medians[0] < 10e6
+    assert 30e6 < medians[1] < 150e6
+    assert [(flow["name"], flow["port"], flow["samples"]["ok"]) for flow in alone["flows"]] == [("download", 9472, 1)]
+    assert [(flow["name"], flow["port"]) for flow in loaded["flows"]] == [
+        ("upload", 9472),
+        ("upload", 9473),
+        ("download", 9474),
+    ]
+    assert [flow["client_socket"]["congestion_control"] for flow in loaded["flows"][:2]] == ["cubic", "cubic"]
+    assert loaded["flows"][2]["ended_ns"] == pytest.approx(500e6, abs=200e6)
+    ended = [event for event in events_of(pair, server) if event["event"] == "cell_ended"]
+    assert [event["outcome"] for event in ended] == ["done"] * len(ended)
+    # The transport is tried before the run, which takes a cell of its own.
+    assert len(ended) == 1 + 2 + 4
+    assert max(event["received_bytes"] for event in ended) > 500_000
 
 
 def test_both_ends_keep_what_they_sent_and_received(pair: Machines) -> None:

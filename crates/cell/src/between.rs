@@ -1,6 +1,6 @@
 //! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
 
-use crate::flows::pairs_with_peers;
+use crate::flows::{numbered, pairs_with_peers, port};
 use crate::network::{Capturing, Far, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
@@ -13,7 +13,7 @@ use crosswind_workload::Context;
 use std::sync::Arc;
 
 /// What connects the hosts of a cell, while it runs.
-pub trait Between {
+pub trait Between: Sync {
     /// Whether both hosts are built on this machine, which they have to themselves.
     fn is_built(&self) -> bool;
 
@@ -41,6 +41,21 @@ pub trait Between {
         context
     }
 
+    /// Where the server of the flow with this number listens.
+    fn port_of_flow(&self, number: u16) -> u16 {
+        port(number)
+    }
+
+    /// What both ends of its secure connections present and trust, if that is not what those of the workload do.
+    fn security_of_flow(&self, _number: u16) -> Result<Option<Security>, CellError> {
+        Ok(None)
+    }
+
+    /// Its surroundings, likewise with what it needs to know of the network.
+    fn complete_flow<'a>(&'a self, context: Context<'a>, _number: u16) -> Context<'a> {
+        context
+    }
+
     /// An error once the cell cannot end well any more.
     fn check(&self) -> Result<(), CellError> {
         Ok(())
@@ -65,7 +80,12 @@ pub struct Known {
 /// What `cell` asks for.
 pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
     Ok(match cell.path.backend {
-        Backend::Network => Box::new(Real { cell, far: Far::start(cell)?, tcp_totals: Arc::default(), capture: None }),
+        Backend::Network => {
+            let far = Far::start(cell)?;
+            let flows = numbered(cell).map(|(number, flow)| far.start_flow(cell, flow, number));
+            let flows = flows.collect::<Result<_, _>>()?;
+            Box::new(Real { cell, flows, far, tcp_totals: Arc::default(), capture: None })
+        }
         Backend::Tun | Backend::Netem | Backend::Direct => Box::new(Built { cell }),
     })
 }
@@ -129,6 +149,8 @@ impl Between for Built<'_> {
 /// The network that is really there, with the server on another machine.
 struct Real<'a> {
     cell: &'a Cell,
+    /// The servers of the flows beside the workload, which end before its own.
+    flows: Vec<Far>,
     far: Far,
     tcp_totals: Arc<TcpTotals>,
     capture: Option<Capturing>,
@@ -147,7 +169,9 @@ impl Between for Real<'_> {
     /// No emulator would ever end what waits for the recorder's packets: it goes at once.
     fn connect(&mut self, _recorder: Recorder) -> Result<Testbed, CellError> {
         let testbed = Testbed::of_this_machine(self.far.own_address, self.far.address.ip())?;
-        self.far.set_origin(testbed.clock.origin_ns());
+        for far in self.flows.iter_mut().chain([&mut self.far]) {
+            far.set_origin(testbed.clock.origin_ns());
+        }
         Ok(testbed)
     }
 
@@ -168,11 +192,26 @@ impl Between for Real<'_> {
         context.with_far_server(Some(&self.far), self.far.address.port())
     }
 
+    fn port_of_flow(&self, number: u16) -> u16 {
+        self.flows[usize::from(number) - 1].address.port()
+    }
+
+    fn security_of_flow(&self, number: u16) -> Result<Option<Security>, CellError> {
+        let far = &self.flows[usize::from(number) - 1];
+        far.security().map(Some).map_err(|e| CellError::internal(e.to_string()))
+    }
+
+    fn complete_flow<'a>(&'a self, context: Context<'a>, number: u16) -> Context<'a> {
+        let far = &self.flows[usize::from(number) - 1];
+        context.with_far_server(Some(far), far.address.port())
+    }
+
     fn check(&self) -> Result<(), CellError> {
-        self.far.check()
+        self.flows.iter().chain([&self.far]).try_for_each(Far::check)
     }
 
     fn finish(&mut self) -> Result<Known, CellError> {
+        self.flows.clear();
         let captured = self.capture.take().map(Capturing::finish).transpose()?;
         let missed = captured.map_or(0, |captured| captured.missed);
         Ok(self.far.report(self.tcp_totals.report()).map_or_else(

@@ -1,7 +1,7 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
 use crate::demand::Demand;
-use crate::flows::ports;
+use crate::flows::{MOST_FLOWS_AFAR, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
 use crosswind_host::{Backend, ClientStreams, Family, HostClock, HostConfig, Placement, netem};
@@ -347,24 +347,34 @@ impl Cell {
         if self.path.mtu_bytes != default_mtu() {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
         }
-        if !self.flows.is_empty() {
-            let problem = "are set, and the server on another machine serves one workload at a time";
-            return refuse("flows", problem, "leave them out");
+        if numbered(self).count() > MOST_FLOWS_AFAR {
+            let problem =
+                format!("are {} in all, and another machine serves {MOST_FLOWS_AFAR}", numbered(self).count());
+            return refuse("flows", &problem, "take fewer; one flow may have several connections");
         }
-        let Some(needs) = self.workload.connections() else {
+        for (number, flow) in self.flows.iter().enumerate() {
+            Self::check_served(&flow.workload).map_err(|error| error.within(&format!("flows.{number}")))?;
+        }
+        Self::check_served(&self.workload)
+    }
+
+    /// Refuses a workload that another machine does not serve.
+    fn check_served(workload: &WorkloadConfig) -> Result<(), SettingError> {
+        let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
+        let Some(needs) = workload.connections() else {
             return refuse(
                 "workload.kind",
                 "is program, and no program is run on another machine",
                 "use crosswind exec",
             );
         };
-        if self.workload.peers().any() {
-            let key = if self.workload.peers().client.is_some() { "workload.client" } else { "workload.server" };
+        if workload.peers().any() {
+            let key = if workload.peers().client.is_some() { "workload.client" } else { "workload.server" };
             return refuse(key, "is a peer, and both ends of a network are Crosswind's own", "leave it out");
         }
         // With a forged source address somebody could make the server send more than it was sent.
         let plain_udp = needs.transport.features().carrier == Carrier::Udp;
-        match self.workload.traffic() {
+        match workload.traffic() {
             TrafficPattern::Exchanges { request_bytes, reply_bytes, .. }
                 if plain_udp && reply_bytes > request_bytes =>
             {

@@ -1,5 +1,6 @@
 //! Flows that run beside the workload of a cell: what a cell says of them, and running them.
 
+use crate::between::Between;
 use crate::result::SampleCounts;
 use crate::{Cell, CellError};
 use crosswind_host::{HostConfig, HostError, Pair, Testbed, Threads};
@@ -22,6 +23,8 @@ const FIRST_PORT: u16 = 7001;
 pub const INTERVAL: Duration = Duration::from_millis(100);
 /// Each flow has threads of its own.
 const MOST_FLOWS: u64 = 256;
+/// Between two machines each has a port of its own, which a firewall has to let through.
+pub const MOST_FLOWS_AFAR: usize = 16;
 /// Each has hosts of its own. The clients' ports are divided among them.
 const MOST_ACCESS_LINKS: usize = 16;
 const MAX_ACCESS_DELAY_NS: u64 = 600_000_000_000;
@@ -250,7 +253,17 @@ fn make_endless(workload: &mut Map<String, Value>, longest_ns: u64) {
 
 /// The server's ports of all flows of a cell: packets are told apart by them.
 pub fn ports(cell: &Cell) -> Vec<u16> {
-    (FIRST_PORT..).take(instances(cell).count()).collect()
+    (1..).take(instances(cell).count()).map(port).collect()
+}
+
+/// What the server of the flow with this number listens on, on this machine.
+pub const fn port(number: u16) -> u16 {
+    FIRST_PORT + number - 1
+}
+
+/// Every flow as often as it runs, with its number.
+pub fn numbered(cell: &Cell) -> impl Iterator<Item = (u16, &Flow)> {
+    (1..).zip(instances(cell).map(|(_, flow)| flow))
 }
 
 /// The pairs of hosts between which peers run.
@@ -319,6 +332,7 @@ pub struct Ground<'a> {
     pub testbed: &'a Testbed,
     pub threads: &'a Threads,
     pub zero: Instant,
+    pub between: &'a dyn Between,
     pub virtual_time: bool,
     pub deadline: std::time::Instant,
 }
@@ -347,15 +361,15 @@ impl Ground<'_> {
         &'scope self,
         scope: &'scope std::thread::Scope<'scope, '_>,
         endings: &'scope [Ending],
-        settings: impl Fn(&Flow) -> Settings,
-    ) -> Running<'scope> {
+        settings: impl Fn(u16, &Flow) -> Result<Settings, CellError>,
+    ) -> Result<Running<'scope>, CellError> {
         let mut flows = Vec::new();
         for ((number, ending), (pair, flow)) in (1..).zip(endings).zip(instances(self.cell)) {
-            let settings = settings(flow);
+            let settings = settings(number, flow)?;
             let hosts = &self.testbed.pairs[pair];
             flows.push(scope.spawn(move || self.run(flow, hosts, number, ending, settings)));
         }
-        Running { flows }
+        Ok(Running { flows })
     }
 
     /// Where programs and peers of a flow write what they print.
@@ -379,7 +393,7 @@ impl Ground<'_> {
     ) -> Result<Ran, CellError> {
         let clock = self.testbed.clock;
         let at = |ns| self.zero + Duration::from_nanos(ns);
-        let port = FIRST_PORT + number - 1;
+        let port = self.between.port_of_flow(number);
         let progress = Progress::default();
         let mut measured = Measured::default();
         let mut began = None;
@@ -406,7 +420,7 @@ impl Ground<'_> {
                         self.deadline,
                     )
                     .with_ending(ending, port);
-                let measured = flow.workload.run(&context);
+                let measured = flow.workload.run(&self.between.complete_flow(context, number));
                 // Whoever waits for its end need not wait any longer.
                 ending.end(clock.now());
                 measured

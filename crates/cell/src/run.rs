@@ -309,8 +309,8 @@ impl Run<'_> {
         let workload = &self.cell.workload;
         let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let settings = self.settings()?;
-        let Self { cell, testbed, threads, zero, virtual_time, deadline, .. } = *self;
-        let ground = Ground { cell, testbed, threads, zero, virtual_time, deadline };
+        let Self { cell, between, testbed, threads, zero, virtual_time, deadline, .. } = *self;
+        let ground = Ground { cell, testbed, threads, zero, between, virtual_time, deadline };
         let endings = ground.endings();
         let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
@@ -329,7 +329,7 @@ impl Run<'_> {
                     }
                 });
             }
-            let flows = ground.start(scope, &endings, |flow| self.settings_of_flow(flow, &settings));
+            let flows = ground.start(scope, &endings, |number, flow| self.settings_of_flow(number, flow, &settings))?;
             let running = scope.spawn(|| {
                 let result = self.cell.workload.run(&context);
                 ground.end(&endings);
@@ -387,12 +387,13 @@ impl Run<'_> {
     }
 
     /// The same of a flow beside the workload; `settings` are those of the workload.
-    fn settings_of_flow(&self, flow: &Flow, settings: &Settings) -> Settings {
+    fn settings_of_flow(&self, number: u16, flow: &Flow, settings: &Settings) -> Result<Settings, CellError> {
         let mut own = self.cell.settings_of(&flow.workload);
         if flow.congestion_control.is_some() {
             own.socket.congestion_control.clone_from(&flow.congestion_control);
         }
-        Settings { security: settings.security.clone(), tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own }
+        let security = self.between.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
+        Ok(Settings { security, tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own })
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {

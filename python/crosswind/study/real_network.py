@@ -16,6 +16,7 @@ from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, combinations_of
 from crosswind.study.design import Study
 from crosswind.study.document import read_document
+from crosswind.study.keys import FLOW
 from crosswind.study.parts import parts_of
 from crosswind.study.real_network_tables import Gone, fitting_tables, title_over
 from crosswind.study.selection import with_parts
@@ -74,6 +75,10 @@ def _take_settings(document: dict[str, Any]) -> Iterator[str]:
         for key in [key for key in host if key not in KEPT_OF_HOSTS]:
             del host[key]
             yield f"host.{key}"
+        for flow in _flows(table):
+            for key in [key for key in flow if key.startswith("access_")]:
+                del flow[key]
+                yield f"{FLOW}.{flow['name']}.{key}"
     yield from (f"budget.{key}" for key in document.pop("budget", {}))
     document.pop("quick", None)
     design = document.get("study", {})
@@ -92,7 +97,7 @@ def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _about_settings(keys: Sequence[str]) -> Iterator[str]:
     reasons = {
-        "as there is no emulated path": [key for key in keys if key.startswith(("path.", "budget."))],
+        "as there is no emulated path": [key for key in keys if key.startswith(("path.", "budget.", f"{FLOW}."))],
         "as they take a network namespace, or a clock of their own": [key for key in keys if key.startswith("host.")],
         "as the processor time of the other machine is not sampled": [key for key in keys if key.startswith("study.")],
     }
@@ -115,6 +120,12 @@ def _leave_programs_out(document: dict[str, Any], name: str) -> Iterator[str]:
         document["part"] = [table for part, table in parts.items() if part not in unable]
         _keep_parts(document, [part for part in parts if part not in unable])
         yield f"Left out, as a program cannot be started on the other machine: {_parts_text(unable)}."
+    for table in _tables(document):
+        unable = [str(flow["name"]) for flow in _flows(table) if _runs_programs_only({"workload": flow}, {})]
+        if unable:
+            table[FLOW] = [flow for flow in table[FLOW] if flow["name"] not in unable]
+            flows = f"the flow{'' if len(unable) == 1 else 's'} {', '.join(unable)}"
+            yield f"Left out, as a program cannot be started on the other machine: {flows}."
     peers = dict.fromkeys(peer for table in _tables(document) for peer in _take_peers(table))
     if peers:
         yield f"Left out, as a program cannot be started on the other machine: cells with {', '.join(peers)}."
@@ -143,7 +154,7 @@ def _take_peers(table: Mapping[str, Any]) -> Iterator[str]:
 
 def _leave_twins_out(document: dict[str, Any], study: Study) -> Iterator[str]:
     """Takes out parts whose cells another part has too, and cells that the server refuses. Yields: what to say."""
-    without = {key: value for key, value in document.items() if key in ("path", "host", "workload", "part")}
+    without = {key: value for key, value in document.items() if key in ("path", "host", "workload", FLOW, "part")}
     parts = parts_of(read_document(without, study.origin))
     cells = list(combinations_of(parts))
     cells_of = {part.name: [cell for cell in cells if cell.part == part.name] for part in parts}
@@ -167,7 +178,7 @@ def _has_all(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
 
 def _identity(cell: Cell) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """What a cell does, and how much of it."""
-    host = [(key, level.value) for key, level in cell.settings.items() if key.startswith("host.")]
+    host = [(key, level.value) for key, level in cell.settings.items() if key.startswith(("host.", f"{FLOW}."))]
     workload = [(key, value) for key, value in cell.workload.items() if key not in _AMOUNTS]
     return (tuple(sorted(host)), tuple(sorted(workload))), tuple(cell.workload.get(key) for key in _AMOUNTS)
 
@@ -203,6 +214,13 @@ def _keep_parts(document: dict[str, Any], kept: Collection[str]) -> None:
 
 def _tables(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [document, *document.get("part", ())]
+
+
+def _flows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """The flows of a study or a part, by the names that they have without one."""
+    for number, flow in enumerate(table.get(FLOW, ()), start=1):
+        flow.setdefault("name", str(number))
+    return list(table.get(FLOW, ()))
 
 
 def _parts_text(names: Sequence[str]) -> str:

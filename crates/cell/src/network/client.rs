@@ -6,8 +6,8 @@ use super::messages::{FromClient, FromServer, ServedReport};
 use super::token::{End, Token};
 use super::{BUSY_LIMIT, boot_id, own_clock, own_wall_clock};
 use crate::table::UnfinishedFile;
-use crate::{Cell, CellError, ErrorKind};
-use crosswind_host::Readback;
+use crate::{Cell, CellError, ErrorKind, Flow};
+use crosswind_host::{HostConfig, Readback};
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{Resumption, TcpReport, TransportError};
 use crosswind_units::Duration as Span;
@@ -73,6 +73,8 @@ pub struct Far {
     pub address: SocketAddr,
     /// Of the client, on the way there.
     pub own_address: IpAddr,
+    /// What connections for flows beside it name.
+    group: Vec<u8>,
     /// Which certificate to trust.
     certificate_pem: Option<String>,
     origin_ns: u64,
@@ -83,6 +85,15 @@ pub struct Far {
     /// What the server says from now on is an answer.
     is_stopping: AtomicBool,
     ended: Mutex<Option<Ended>>,
+}
+
+/// What a server is asked for.
+struct Wanted {
+    cell: serde_json::Value,
+    capture: bool,
+    numbered: bool,
+    flow: u16,
+    group: Option<Vec<u8>>,
 }
 
 /// What the server says of itself.
@@ -112,15 +123,24 @@ struct Ended {
 impl Far {
     /// Asks the machine that `cell` names for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
-        Self::start_server(cell, false)
+        let capture = cell.output.capture;
+        Self::start_server(cell, Wanted { cell: for_the_server(cell)?, capture, numbered: false, flow: 0, group: None })
     }
 
     /// Likewise, of a server whose answers say how many messages it has received.
     pub fn start_numbered(cell: &Cell) -> Result<Self, CellError> {
-        Self::start_server(cell, true)
+        let capture = cell.output.capture;
+        Self::start_server(cell, Wanted { cell: for_the_server(cell)?, capture, numbered: true, flow: 0, group: None })
     }
 
-    fn start_server(cell: &Cell, numbered: bool) -> Result<Self, CellError> {
+    /// Asks the same machine for the server of the flow with this number, which runs beside the workload.
+    pub fn start_flow(&self, cell: &Cell, flow: &Flow, number: u16) -> Result<Self, CellError> {
+        let group = Some(self.group.clone());
+        let own = for_the_server_of_flow(cell, flow)?;
+        Self::start_server(cell, Wanted { cell: own, capture: false, numbered: false, flow: number, group })
+    }
+
+    fn start_server(cell: &Cell, wanted: Wanted) -> Result<Self, CellError> {
         let name = cell.path.server.as_deref().unwrap_or_default();
         let token = Token::from_environment()?;
         let control_address = resolve(name, cell)?;
@@ -140,7 +160,7 @@ impl Far {
                 .hint("give the address and the port that crosswind serve prints")
         })?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let hello = FromClient::Hello { version, proof: token.prove(End::Client, &material) };
+        let hello = FromClient::Hello { version, proof: token.prove(End::Client, &material), group: wanted.group };
         control.send(&hello).map_err(|e| lost(&e))?;
         let server = match answer(&mut control, BUSY_LIMIT + LIMIT, name)? {
             FromServer::Hello { version, proof, kernel, boot_id } => {
@@ -154,7 +174,8 @@ impl Far {
             other => return Err(unexpected(name, &other)),
         };
         let before = read_clocks(&mut control, name)?;
-        let serve = FromClient::Serve { cell: for_the_server(cell)?, capture: cell.output.capture, numbered };
+        let Wanted { cell: asked, capture, numbered, flow, .. } = wanted;
+        let serve = FromClient::Serve { cell: asked, capture, flow, numbered };
         control.send(&serve).map_err(|e| lost(&e))?;
         let (port, certificate_pem) = match answer(&mut control, LIMIT, name)? {
             FromServer::Listening { port, certificate_pem } => (port, certificate_pem),
@@ -164,6 +185,7 @@ impl Far {
             control: Mutex::new(control),
             address: SocketAddr::new(control_address.ip(), port),
             own_address,
+            group: token.group(&material),
             certificate_pem,
             origin_ns: 0,
             server,
@@ -305,8 +327,18 @@ fn for_the_server(cell: &Cell) -> Result<serde_json::Value, CellError> {
     if let Some(cell) = value.as_object_mut() {
         cell.remove("output");
         cell.remove("placement");
+        cell.remove("flows");
     }
     Ok(value)
+}
+
+/// The cell with a flow in the place of its workload.
+fn for_the_server_of_flow(cell: &Cell, flow: &Flow) -> Result<serde_json::Value, CellError> {
+    let host = HostConfig {
+        congestion_control: flow.congestion_control.clone().or(cell.host.congestion_control.clone()),
+        ..cell.host.clone()
+    };
+    for_the_server(&Cell { workload: flow.workload.clone(), host, ..cell.clone() })
 }
 
 /// The shortest of some readings.

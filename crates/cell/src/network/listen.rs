@@ -40,6 +40,8 @@ struct Host {
     data_port: u16,
     /// Held by the client that is being served.
     turn: Mutex<()>,
+    /// What its further connections name, which need no turn.
+    group: Mutex<Vec<u8>>,
     strangers: Mutex<Strangers<TcpStream>>,
     events: Events,
 }
@@ -58,6 +60,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         limits: wanted.limits,
         data_port: wanted.data_port,
         turn: Mutex::default(),
+        group: Mutex::default(),
         strangers: Mutex::default(),
         events: Events::default(),
     });
@@ -111,22 +114,41 @@ fn cannot_listen(address: SocketAddr, cause: &io::Error) -> CellError {
         .hint("another program may have the port: choose other ones with --port and --data-port")
 }
 
+/// A client that knows the token.
+struct Proven {
+    control: Control,
+    /// The server's own.
+    proof: Vec<u8>,
+    /// What further connections of it name.
+    group: Vec<u8>,
+    /// The group of the client whose flow it is, of a further connection.
+    joins: Option<Vec<u8>>,
+}
+
 impl Host {
     /// From the first byte of a client to its last.
     fn receive_client(&self, socket: TcpStream, peer: SocketAddr, number: u64) {
         let proven = self.prove(socket);
         self.strangers().remove(number);
-        let (mut control, proof) = match proven {
+        let Proven { mut control, proof, group, joins } = match proven {
             Ok(proven) => proven,
             Err(reason) => return self.events.say_refused(peer, reason),
         };
-        let Some(_turn) = self.wait_for_turn() else {
-            let message = "the server measures for another client, and still did after 30 s".to_owned();
-            self.events.say_refused(peer, "the server was busy".into());
-            let hint = Some("try again later".into());
-            let _ = control.send(&FromServer::Refused { kind: ErrorKind::Network, message, hint });
-            return;
+        let turn = if let Some(served) = joins {
+            if *self.group() != served {
+                return self.refuse(peer, &mut control, "the client whose flow this is has gone");
+            }
+            None
+        } else {
+            let Some(turn) = self.wait_for_turn() else {
+                let message = "the server measures for another client, and still did after 30 s";
+                return self.refuse(peer, &mut control, message);
+            };
+            Some(turn)
         };
+        if turn.is_some() {
+            *self.group() = group;
+        }
         let hello = FromServer::Hello {
             version: env!("CARGO_PKG_VERSION").into(),
             proof,
@@ -135,23 +157,38 @@ impl Host {
         };
         if control.send(&hello).is_ok() {
             let Self { events, limits, data_port, .. } = self;
-            Session { events, limits: *limits, data_port: *data_port, peer, control }.run();
+            Session { events, limits: *limits, first_port: *data_port, data_port: *data_port, peer, control }.run();
         }
+        if turn.is_some() {
+            self.group().clear();
+        }
+    }
+
+    fn refuse(&self, peer: SocketAddr, control: &mut Control, message: &str) {
+        self.events.say_refused(peer, message.into());
+        let (kind, message, hint) = (ErrorKind::Network, message.to_owned(), Some("try again later".into()));
+        let _ = control.send(&FromServer::Refused { kind, message, hint });
+    }
+
+    fn group(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn strangers(&self) -> MutexGuard<'_, Strangers<TcpStream>> {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The control connection of a client that knows the token, and the server's own proof; or why it is turned away.
-    fn prove(&self, socket: TcpStream) -> Result<(Control, Vec<u8>), String> {
+    /// A client that knows the token; or why it is turned away.
+    fn prove(&self, socket: TcpStream) -> Result<Proven, String> {
         let words = |e: &io::Error| format!("no proof of the token: {e}");
         let until = Instant::now() + PROOF_LIMIT;
         notice_silence(&socket).map_err(|e| words(&e))?;
         let (mut control, material) =
             Control::accept(socket, Arc::clone(&self.tls), PROOF_LIMIT).map_err(|e| words(&e))?;
         let first = control.receive(until.saturating_duration_since(Instant::now())).map_err(|e| words(&e))?;
-        let Some(FromClient::Hello { version, proof }) = first else { return Err("no proof of the token".into()) };
+        let Some(FromClient::Hello { version, proof, group: joins }) = first else {
+            return Err("no proof of the token".into());
+        };
         let mut refuse = |message: String, hint: &str| {
             let kind = ErrorKind::Network;
             let _ = control.send(&FromServer::Refused { kind, message: message.clone(), hint: Some(hint.into()) });
@@ -169,8 +206,8 @@ impl Host {
             return refuse(message, "install the same version on both machines");
         }
         control.trust();
-        let own = self.token.prove(End::Server, &material);
-        Ok((control, own))
+        let proof = self.token.prove(End::Server, &material);
+        Ok(Proven { control, proof, group: self.token.group(&material), joins })
     }
 
     fn wait_for_turn(&self) -> Option<MutexGuard<'_, ()>> {

@@ -17,6 +17,9 @@ pub enum FromClient {
         version: String,
         /// That the client knows the token.
         proof: Vec<u8>,
+        /// Of a connection for a flow: the group of the first connection of the client that is being served.
+        #[serde(default)]
+        group: Option<Vec<u8>>,
     },
     /// What does your clock show?
     Clock {},
@@ -26,6 +29,9 @@ pub enum FromClient {
         cell: Value,
         /// Whether the server's packets are wanted as well.
         capture: bool,
+        /// The number of a flow that runs beside the client's workload, and so its port: 0, the workload.
+        #[serde(default)]
+        flow: u16,
         /// The answers say how many messages were received (`crosswind_workload::NUMBERED_BYTES`).
         #[serde(default)]
         numbered: bool,

@@ -5,6 +5,7 @@ use super::control::{Control, PART};
 use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer, ServedReport};
 use super::{own_clock, own_wall_clock};
+use crate::flows::MOST_FLOWS_AFAR;
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Backend, Testbed, Threads};
 use crosswind_transport::security::Security;
@@ -47,7 +48,9 @@ impl Default for Limits {
 pub struct Session<'a> {
     pub events: &'a Events,
     pub limits: Limits,
-    /// Of the measured transports.
+    /// Of the measured transports: that of the workload, which those of flows follow.
+    pub first_port: u16,
+    /// Of the cell that is served.
     pub data_port: u16,
     pub peer: SocketAddr,
     pub control: Control,
@@ -82,8 +85,16 @@ impl Session<'_> {
                         return;
                     }
                 }
-                Ok(Some(FromClient::Serve { cell, capture, numbered })) => {
-                    if self.serve(cell, capture, numbered).is_err() {
+                Ok(Some(FromClient::Serve { cell, capture, flow, numbered })) => {
+                    let port = self.first_port.checked_add(flow).filter(|_| usize::from(flow) <= MOST_FLOWS_AFAR);
+                    let served = match port {
+                        Some(port) => {
+                            self.data_port = port;
+                            self.serve(cell, capture, numbered)
+                        }
+                        None => self.refuse(CellError::bad_cell(format!("there is no port for flow {flow}"))),
+                    };
+                    if served.is_err() {
                         return;
                     }
                 }

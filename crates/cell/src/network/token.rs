@@ -46,6 +46,11 @@ impl Token {
         hmac::sign(&self.0, &said(end, material)).as_ref().to_vec()
     }
 
+    /// What tells a client's further connections from those of others, once it has proven itself on its first.
+    pub fn group(&self, material: &Material) -> Vec<u8> {
+        hmac::sign(&self.0, &[b"crosswind group", material.as_slice()].concat()).as_ref().to_vec()
+    }
+
     /// Whether a proof is right. It takes as long for every wrong one.
     pub fn is_proven(&self, end: End, material: &Material, proof: &[u8]) -> bool {
         hmac::verify(&self.0, &said(end, material), proof).is_ok()
