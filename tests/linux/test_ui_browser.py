@@ -11,6 +11,7 @@ from conftest import ROOT, requires, requires_cell
 from crosswind.peers.chromium.browser import browser
 from crosswind.peers.chromium.devtools import evaluate
 from crosswind.peers.chromium.job import Job
+from npm_packages import npm_packages
 
 STUDY = """
 title = "<img src=x onerror=document.title='hostile'>"
@@ -29,9 +30,15 @@ WHEN = """(done) => new Promise((found) => {
 })"""
 
 
+AXE = """axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })
+  .then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`).join("\\n"))"""
+"""What WCAG AA has against a page."""
+
+
 def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
     requires("chromium")
     cell = requires_cell()
+    axe = npm_packages(ROOT / "tests" / "axe")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CROSSWIND_CELL": str(cell)}
     command = [sys.executable, "-m", "crosswind", "ui", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
@@ -53,6 +60,12 @@ def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
                 def when(condition: str) -> str:
                     return str(evaluate(devtools, session, f"({WHEN})(() => {condition})", timeout_s=120))
 
+                def press(key: str) -> None:
+                    event = {"key": key, "code": key, "text": {"Enter": "\r"}.get(key, "")}
+                    event["windowsVirtualKeyCode"] = {"Tab": 9, "Enter": 13}[key]
+                    for kind in ("keyDown", "keyUp"):
+                        devtools.call("Input.dispatchKeyEvent", session=session, type=kind, **event)
+
                 when("!document.querySelector('button.main').disabled")
                 study = base64.b64encode(STUDY.encode()).decode()
                 evaluate(
@@ -61,14 +74,32 @@ def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
                     f"const area = document.querySelector('textarea'); area.value = atob('{study}');"
                     "area.dispatchEvent(new Event('input'))",
                 )
-                assert "says more than the form" in when("document.body.innerText.includes('1 repetitions:')")
-                evaluate(devtools, session, "document.querySelector('button.main').click()")
-                watched = when("document.body.innerText.includes('done: 1 of 1')")
+                assert "says more than the form" in when("document.body.innerText.includes('1 cell, 1 repetition:')")
+                # By the keyboard alone.
+                evaluate(devtools, session, "document.querySelector('textarea').focus()")
+                for _ in range(8):
+                    press("Tab")
+                    if evaluate(devtools, session, "document.activeElement.className") == "main":
+                        break
+                press("Enter")
+                watched = when("document.body.innerText.includes('done: 1 of 1 repetition;')")
+                assert " ms" in evaluate(devtools, session, "document.querySelector('table.heat td').textContent")
                 assert "<img src=x" in watched and "3 of 3 ok" in watched
                 assert "token" not in evaluate(devtools, session, "location.href")
                 assert evaluate(devtools, session, "document.title") == "Crosswind"
                 link = "[...document.querySelectorAll('a')].find((a) => a.textContent === 'Report').href"
-                report = evaluate(devtools, session, f"fetch({link}).then((answer) => answer.text())")
+                report = evaluate(devtools, session, f"fetch({link}).then((answer) => answer.text())", timeout_s=120)
                 assert "<h1>&lt;img src=x" in report
+                evaluate(devtools, session, (axe / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+                for page, shown in {
+                    "runs": "document.querySelector('.answer').textContent.includes('exchange')",
+                    "new": "!document.querySelector('button.main').disabled",
+                    "live": "document.querySelector('form')",
+                    "studies": "document.querySelector('table')",
+                }.items():
+                    assert evaluate(devtools, session, AXE, timeout_s=120) == ""
+                    evaluate(devtools, session, f"location.hash = '#/{page}'")
+                    when(shown)
+                assert evaluate(devtools, session, AXE, timeout_s=120) == ""
         finally:
             server.terminate()

@@ -1,7 +1,9 @@
 """The page of `crosswind ui` over HTTP: who is answered, and what runs and studies are to it."""
 
+import errno
 import http.client
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +14,11 @@ import pytest
 import uvicorn
 
 from conftest import requires_cell
+from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.ui import studies
 from crosswind.ui.app import application
+from crosswind.ui.watch import Watch
 from fixture_types import Crosswind
 from runs import new_run
 
@@ -108,6 +112,39 @@ def test_a_study_is_checked_as_plan_does(ask: Ask) -> None:
     assert wrong["error"].startswith(f"study.toml:{line}: workload.kind") and "echo" in wrong["hint"]
     status, _, refused = ask("/api/runs", {"toml": text, "name": "../elsewhere"})
     assert (status, refused["error"]) == (409, "this is no name of a study")
+
+
+def test_a_run_is_read_once_for_all_who_watch_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.ui.watch.time.time_ns", lambda: 1 << 62)
+    store = new_run(tmp_path / "run")
+    plans = []
+    read_plan = Store.plan.func
+    monkeypatch.setattr(Store, "plan", property(lambda self: plans.append(0) or read_plan(self)))
+    watch = Watch(tmp_path / "run")
+    first, everything = watch.news(0)
+    assert {"plan", "state", "cells"} <= set(everything)
+    taken = len(plans)
+    assert watch.news(first) == (first, {})
+    assert set(watch.news(0)[1]) == set(everything)
+    assert len(plans) == taken
+    store.set_status(Status.INTERRUPTED)
+    store.close()
+    later, changed = watch.news(first)
+    assert (set(changed), changed["state"]["status"]) == ({"state"}, "interrupted")
+    assert watch.news(later)[1] == {}
+
+
+def test_what_the_disk_or_a_command_refuses_is_said(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("crosswind.ui.by_hand.temporary_directory", full)
+    path = {"delay": 1, "loss": 0, "rate": 0, "queue": 0, "jitter": 0}
+    status, _, said = ask("/api/path", path)
+    assert (status, said["error"]) == (409, "No space left on device")
+    for asked in ("host=x&seconds=ten", "host=--json&seconds=1", "host=x&tcp=-1&seconds=1"):
+        assert "event: problem" in ask(f"/api/live?{asked}")[2], asked
+    assert ask("/api/runs", {"toml": "", "name": "x", "on": "--help"})[0] == 409
 
 
 def test_a_port_that_is_taken_is_one_clear_error(crosswind: Crosswind) -> None:

@@ -95,8 +95,8 @@ class Reading:
         self.examples: dict[int, Finished] = {}
         """What one repetition of each part came to, by its cell."""
 
-    def add(self, part: RunPart) -> None:
-        """Some repetitions more."""
+    def add(self, part: RunPart) -> Sequence[pl.DataFrame]:
+        """Some repetitions more. Returns: their values, as of `Overview`, one table for each metric."""
         self.executed += part.repetitions
         self.executed_cells |= part.cells
         if part.texts is not None:
@@ -106,10 +106,13 @@ class Reading:
             self._held.add(own)
         self._outcomes.append(own.drop_nulls("outcome").group_by("cell", "outcome").len())
         went_well = own.filter(pl.col("outcome") == "ok")
+        values = []
         for metric, cells in self._metrics:
             rows = own if metric.per is Per.REPETITION else went_well
             rows = rows if cells is None else rows.filter(pl.col("cell").is_in(cells))
-            self._values.append(_of_repetitions(metric, rows))
+            values.append(_of_repetitions(metric, rows))
+        self._values += values
+        return values
 
     def _add_texts(self, texts: pl.DataFrame) -> None:
         ends = texts.with_columns(pl.col("result").str.json_decode(_RESULT)).unnest("result").unnest("finished")

@@ -6,7 +6,9 @@ The chart library is inlined once for all charts; nothing on the page refers to 
 import base64
 import functools
 import hashlib
+import html
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -20,13 +22,19 @@ from crosswind.errors import DiskError
 from crosswind.regular_files import read_regular
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
-from crosswind.report.page import Page
+from crosswind.report.page import Page, Tone
 from crosswind.visible import visible
 
 _NOTICE = (
     "The next script holds Vega, Vega-Lite and vega-embed (Copyright University of Washington Interactive Data Lab, "
     "BSD-3-Clause), D3 (Copyright Mike Bostock, ISC) and others: THIRD-PARTY-NOTICES.txt of the package crosswind."
 )
+
+
+_LONGEST = 400
+"""Characters of a description."""
+_HEAD_BYTES = 8192
+"""In which a page's description is."""
 
 
 def write_html(page: Page, path: Path) -> None:
@@ -40,7 +48,26 @@ def render(page: Page) -> str:
     head, *rest = markup.body(page)
     body = "\n".join(filter(None, [head, markup.contents(), *rest]))
     scripts = [_library(), _asset("draw.js")] if markup.specifications else []
-    return _document(page.title, body, _scripts(markup, scripts), scripts, _asset("style.css"))
+    style = _asset("style.css")
+    return _document(page.title, body, _scripts(markup, scripts), scripts, style, description=_description(page))
+
+
+def description_in(path: Path) -> str:
+    """What a page says in short, of a page that `render` made; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r'<meta name="description" content="([^"]*)">', head)
+    return html.unescape(found[1]) if found else ""
+
+
+def _description(page: Page) -> str:
+    """What the page says first: that it cannot be trusted, else its answers, else what stands out."""
+    answers = [sentence.short or sentence.text for section in page.answers for sentence in section.sentences[:1]]
+    said = [page.verdict.text] if page.verdict.tone is Tone.BAD else answers or page.lines[:1] or [page.verdict.text]
+    return " ".join(said)[:_LONGEST]
 
 
 def document(title: str, body: str, data: str, name: str) -> str:
@@ -49,14 +76,15 @@ def document(title: str, body: str, data: str, name: str) -> str:
     return _document(title, body, f"{data}\n<script>{script}</script>", [script], style)
 
 
-def _document(title: str, body: str, end: str, scripts: Sequence[str], style: str) -> str:
+def _document(title: str, body: str, end: str, scripts: Sequence[str], style: str, *, description: str = "") -> str:
     """Args: end: markup after all else. scripts: those in it, which alone may run."""
+    described = f'<meta name="description" content="{escaped(description)}">\n' if description else ""
     style = f"\n{style}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)} – Crosswind</title>\n<style>{style}</style>\n</head>\n"
+        f"<title>{escaped(title)} – Crosswind</title>\n{described}<style>{style}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n{end}\n</body>\n</html>\n"
     )
 

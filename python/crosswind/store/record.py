@@ -87,16 +87,25 @@ def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> La
     Raises: as `record_of`.
     """
     record = record_of(store, cells_of)
-    kinds = [
+    damaged = list(record.damaged)
+    return LargeRun(
+        record,
+        kinds_of(store),
+        store.manifest.planned,
+        _seeds(store),
+        _parts_of(store, damaged, results=results),
+        damaged,
+    )
+
+
+def kinds_of(store: Store) -> list[CellRun]:
+    """What each cell of the plan is, in the order of their indices. Raises: StoreError."""
+    return [
         CellRun(
             "", kind.cell, 0, 0, dict(kind.levels), dict(kind.parameters), kind.effect, None, None, exact=kind.exact
         )
         for kind in sorted(store.plan.kinds, key=lambda kind: kind.cell)
     ]
-    damaged = list(record.damaged)
-    return LargeRun(
-        record, kinds, store.manifest.planned, _seeds(store), _parts_of(store, damaged, results=results), damaged
-    )
 
 
 def _seeds(store: Store) -> pl.DataFrame:
@@ -121,11 +130,14 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
     damaged += of_results
     left = list(in_directories.values())
     for start in range(0, len(left), PACKED_AT_ONCE):
-        yield _part_of(store, left[start : start + PACKED_AT_ONCE], damaged)
+        yield part_of(store, left[start : start + PACKED_AT_ONCE], damaged)
 
 
-def _part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
-    """Repetitions that are directories, in the form of a partition."""
+def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
+    """Repetitions that are directories, in the form of a partition.
+
+    Args: damaged: gets those of which a file has changed.
+    """
     whole, tables = [], [empty_table({**OF_REPETITION, **SAMPLE_SCHEMA})]
     for result in results:
         try:

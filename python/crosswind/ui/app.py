@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from crosswind.errors import CrosswindError, StoreError, UsageError
+from crosswind.errors import CrosswindError, DiskError, StoreError, UsageError
 from crosswind.results import REPORT
 from crosswind.store.listing import examine_directory
 from crosswind.store.lock import in_use, used_by_another
@@ -21,16 +22,22 @@ from crosswind.store.removal import remove_run
 from crosswind.study.files import MAX_FILE_BYTES
 from crosswind.ui import by_hand, commands, runs, studies
 from crosswind.ui.guard import REPORT_POLICY, Guard
+from crosswind.ui.watch import Watch
 
 _STATIC = {
     "/app.js": ("crosswind.ui", "static/app.js", "text/javascript"),
-    "/dom.js": ("crosswind.ui", "static/dom.js", "text/javascript"),
+    **{f"/{name}.js": ("crosswind.ui", f"static/{name}.js", "text/javascript") for name in ("dom", "heat", "live")},
     "/ui.css": ("crosswind.ui", "static/ui.css", "text/css"),
     "/style.css": ("crosswind.report", "style.css", "text/css"),
     "/": ("crosswind.ui", "static/index.html", "text/html"),
 }
 _LOOK_S = 0.5
 """Between two looks at a run that is watched."""
+_READING_S = 0.02
+"""The same while there is more to read."""
+_LONGEST_LIVE_S = 3600
+_MOST_WATCHED = 8
+"""Runs of which what was read is kept."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -76,12 +83,18 @@ def application(root: Path, *, token: str, port: int) -> Guard:
     async def start(request: Request) -> Response:
         body = await _body(request)
         quick = body.get("quick") is True
-        directory = await commands.start(_text(body), str(body.get("name", "")), root=root, quick=quick)
+        name, cluster = (str(body.get(key, "")).strip() for key in ("name", "on"))
+        directory = await commands.start(_text(body), name, root=root, quick=quick, cluster=cluster)
         return JSONResponse({"name": directory.name})
 
+    watched: dict[Path, Watch] = {}
+
     async def events(request: Request) -> Response:
-        watched = runs.Watched(place_of(request))
-        return StreamingResponse(_events(watched), media_type="text/event-stream")
+        directory = place_of(request)
+        watch = watched[directory] = watched.pop(directory) if directory in watched else Watch(directory)
+        while len(watched) > _MOST_WATCHED:
+            del watched[next(iter(watched))]
+        return StreamingResponse(_events(watch, lambda: watched.pop(directory, None)), media_type="text/event-stream")
 
     async def stop(request: Request) -> Response:
         commands.stop(place_of(request))
@@ -99,20 +112,8 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         commands.log_of(directory).unlink(missing_ok=True)
         return JSONResponse({})
 
-    async def report(request: Request) -> Response:
-        directory = place_of(request)
-        kept = directory / REPORT
-        run = runs.summary(await run_in_threadpool(examine_directory, directory))
-        if run.get("status") == "done" and kept.is_file():
-            return _page(await run_in_threadpool(kept.read_text, "utf-8"))
-        return _page(await commands.page_of("report", str(directory)))
-
-    async def explain(request: Request) -> Response:
-        return _page(await commands.page_of("explain", str(place_of(request))))
-
-    async def compare(request: Request) -> Response:
-        places = [str(runs.run_named(request.query_params.get(which, ""), root)) for which in ("a", "b")]
-        return _page(await commands.page_of("compare", *places))
+    async def live(request: Request) -> Response:
+        return StreamingResponse(_lines(request.query_params), media_type="text/event-stream")
 
     routes = [
         *(Route(path, _static(*asset)) for path, asset in _STATIC.items()),
@@ -127,24 +128,66 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         Route("/api/runs/{name}/stop", stop, methods=["POST"]),
         Route("/api/runs/{name}/resume", resume, methods=["POST"]),
         Route("/api/runs/{name}/remove", remove, methods=["POST"]),
+        Route("/api/live", live),
+        *_pages(root),
+    ]
+    handlers = {CrosswindError: _failed, OSError: _refused}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
+
+
+def _pages(root: Path) -> list[Route]:
+    """The pages that commands write: reports, explanations, comparisons."""
+
+    async def report(request: Request) -> Response:
+        directory = runs.run_named(request.path_params["name"], root)
+        kept = directory / REPORT
+        run = runs.summary(await run_in_threadpool(examine_directory, directory))
+        if run.get("status") == "done" and kept.is_file():
+            return _page(await run_in_threadpool(kept.read_text, "utf-8"))
+        return _page(await commands.page_of("report", str(directory)))
+
+    async def explain(request: Request) -> Response:
+        asked = {key: request.query_params.get(key, "") for key in ("cell", "repetition", "message", "connection")}
+        which = [word for key, value in asked.items() if value for word in (f"--{key}", str(_count(key, value)))]
+        return _page(await commands.page_of("explain", *which, str(runs.run_named(request.path_params["name"], root))))
+
+    async def compare(request: Request) -> Response:
+        places = [str(runs.run_named(request.query_params.get(which, ""), root)) for which in ("a", "b")]
+        return _page(await commands.page_of("compare", *places))
+
+    return [
         Route("/runs/{name}/report", report),
         Route("/runs/{name}/explain", explain),
         Route("/compare", compare),
     ]
-    return Guard(Starlette(routes=routes, exception_handlers={CrosswindError: _failed}), token=token, port=port)
 
 
-async def _events(watched: runs.Watched) -> AsyncIterator[str]:
-    """A run as server-sent events, until it is over or nobody watches."""
+async def _events(watch: Watch, failed: Callable[[], object]) -> AsyncIterator[str]:
+    """A run as server-sent events, until it is gone or nobody watches. Args: failed: is called where it is gone."""
+    version = 0
     try:
-        yield _event("plan", await run_in_threadpool(watched.plan))
         while True:
-            news = await run_in_threadpool(watched.news)
+            version, news = await run_in_threadpool(watch.news, version)
             for name, data in news.items():
                 yield _event(name, data)
             if not news:
                 yield ": \n\n"  # Tells the server that the browser is gone.
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_READING_S if watch.behind else _LOOK_S)
+    except CrosswindError as error:
+        failed()
+        yield _event("problem", {"error": error.message, "hint": error.hint})
+
+
+async def _lines(asked: Mapping[str, str]) -> AsyncIterator[str]:
+    """What `crosswind live` prints, as server-sent events, until it ends or nobody watches."""
+    try:
+        probes = ["--tcp", str(_count("TCP port", asked["tcp"]))] if asked.get("tcp") else []
+        seconds = min(_count("seconds", asked.get("seconds", "")), _LONGEST_LIVE_S)
+        words = ("--json", "--window", "1s", "--duration", f"{seconds}s", *probes, "--", asked.get("host", ""))
+        async with aclosing(commands.lines_of("live", *words)) as lines:
+            async for line in lines:
+                yield f"event: line\ndata: {line}\n\n"
+        yield _event("over", {})
     except CrosswindError as error:
         yield _event("problem", {"error": error.message, "hint": error.hint})
 
@@ -160,6 +203,12 @@ async def _failed(request: Request, error: Exception) -> Response:
         text = f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else "")
         return Response(text, 409, media_type="text/plain")
     return JSONResponse({"error": error.message, "hint": error.hint}, 409)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What the system refuses, as a full disk does."""
+    assert isinstance(error, OSError)
+    return await _failed(request, DiskError(error.strerror or str(error), hint="is there room on the disk?"))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -183,6 +232,12 @@ def _text(body: dict[str, Any]) -> str:
     if not isinstance(text, str) or len(text.encode(errors="replace")) > MAX_FILE_BYTES:
         raise UsageError(f"no study of up to {MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
     return text
+
+
+def _count(what: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{what}: {text[:20]} is no count", hint="a number from 0")
+    return int(text)
 
 
 def _page(html: str) -> Response:

@@ -8,7 +8,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,19 +41,41 @@ async def page_of(*arguments: str) -> str:
         return page.read_text(encoding="utf-8")
 
 
-async def start(text: str, name: str, *, root: Path, quick: bool) -> Path:
+async def lines_of(*arguments: str) -> AsyncGenerator[str, None]:
+    """What a command prints, line by line. It ends where nobody reads on. Raises: UsageError with what it says."""
+    with tempfile.TemporaryFile() as errors:
+        process = await asyncio.create_subprocess_exec(
+            *_COMMAND, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            async for line in process.stdout:
+                yield line.decode(errors="replace").rstrip("\n")
+            if await process.wait():
+                errors.seek(0)
+                raise _complaint(errors.read().decode(errors="replace"))
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                await process.wait()
+
+
+async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) -> Path:
     """Starts a study. Returns: the directory of its run, once there is one.
 
-    Args: name: of the study, a word. Raises: UsageError with what the command says where it does not start.
+    Args: name: of the study, a word. cluster: where it runs, as `--on` has it; empty: here.
+    Raises: UsageError with what the command says where it does not start.
     """
     if not _NAME.fullmatch(name):
         raise UsageError("this is no name of a study", hint="small letters, digits and hyphens, as my-study")
+    if cluster.startswith("-"):
+        raise UsageError(f"{cluster[:40]} is no cluster", hint="as local:4, tcp://HOST:PORT, slurm:8; empty: here")
     root.mkdir(parents=True, exist_ok=True)
-    directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
+    directory = _reserved(name, root)
     with temporary_directory() as scratch:
         study = scratch / f"{name}.toml"
         study.write_text(text, encoding="utf-8")
-        more = ["--quick"] * quick
+        more = ["--quick"] * quick + (["--on", cluster] if cluster else [])
         process = await _session([str(study), *more, "--output", str(directory)], log_of(directory))
         while not (directory / MANIFEST).exists():
             await _going_on(process, directory)
@@ -63,6 +87,18 @@ async def resume(directory: Path) -> None:
     process = await _session(["--resume", str(directory)], log_of(directory))
     while process.returncode is None and not in_use(directory):
         await _going_on(process, directory)
+
+
+def _reserved(name: str, root: Path) -> Path:
+    """The directory of a new run, whose log says that it is taken: two pages may start the same at once."""
+    while True:
+        directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
+        try:
+            log_of(directory).touch(exist_ok=False)
+        except FileExistsError:
+            time.sleep(_LOOK_S)
+            continue
+        return directory
 
 
 def stop(directory: Path) -> None:

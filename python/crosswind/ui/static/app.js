@@ -1,12 +1,14 @@
 // @ts-check
-import { ask, complaint, h, table } from "/dom.js";
+import { ask, complaint, count, h, table } from "/dom.js";
+import { heatMap } from "/heat.js";
+import { showLive } from "/live.js";
 
 const page = /** @type {HTMLElement} */ (document.getElementById("page"));
 /** Ends what the page before has left open. */
 let leave = () => {};
 let shown = 0;
 
-const PAGES = { runs: showRuns, run: showRun, new: showNew, path: showPath, networks: showNetworks, studies: showStudies };
+const PAGES = { runs: showRuns, run: showRun, new: showNew, path: showPath, live: (host) => showLive(host, (ended) => { leave = ended; }), networks: showNetworks, studies: showStudies };
 
 async function show() {
   const [, name = "runs", argument = ""] = location.hash.split("/").map(decodeURIComponent);
@@ -48,16 +50,16 @@ async function showRuns() {
     else said.replaceChildren(complaint({ error: "Two runs can be compared.", hint: "tick two of them" }));
   } }, "Compare two");
   const rows = runs.map((run) => run.problem
-    ? ["", run.name, run.problem, "", "", "", ""]
+    ? ["", run.name, run.problem, "", "", "", "", ""]
     : [
       h("input", { type: "checkbox", name: "run", value: run.name, "aria-label": `Choose ${run.name}` }),
       h("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.name),
-      run.title, run.status, `${run.done}/${run.planned}`, run.started, run.size,
+      run.title, h("div", { class: "answer" }, run.answer || "–"), run.status, `${run.done}/${run.planned}`, run.started, run.size,
     ]);
   return [
     h("h1", {}, "Runs"),
     runs.length
-      ? table(["", "run", "title", "status", "repetitions", "started (UTC)", "size"], rows)
+      ? table([h("span", { class: "unseen" }, "choose"), "run", "title", "answer", "status", "repetitions", "started (UTC)", "size"], rows)
       : h("p", {}, "There are no runs yet. ", h("a", { href: "#/new" }, "Start a study"), "."),
     runs.length ? h("div", { class: "buttons" }, compare) : null,
     said,
@@ -68,7 +70,7 @@ async function showRuns() {
 async function showRun(name) {
   const address = `/api/runs/${encodeURIComponent(name)}`;
   const [title, said, line] = [h("h1", {}, name), h("div"), h("p", { "aria-live": "polite" })];
-  const [bar, heat, log] = [h("progress", { max: 1, value: 0, "aria-label": "Repetitions done" }), h("div"), h("pre", { tabindex: 0 })];
+  const [bar, heat, log] = [h("progress", { max: 1, value: 0, "aria-label": "Repetitions done" }), h("div"), h("pre", { tabindex: 0, role: "region", "aria-label": "Log" })];
   const ended = h("tbody");
   const button = (text, path, attributes = {}) =>
     h("button", { ...attributes, onclick: () => attempt(said, async () => { await ask(`${address}/${path}`, {}); }) }, text);
@@ -77,41 +79,46 @@ async function showRun(name) {
     attempt(said, async () => { await ask(`${address}/remove`, {}); location.hash = "#/runs"; }) }, "Remove");
   const link = (text, path) => h("a", { href: `/runs/${encodeURIComponent(name)}/${path}`, target: "_blank", rel: "noopener" }, text);
   const [report, explain] = [link("Report", "report"), link("Explain the slowest", "explain")];
-  /** @type {Map<number, { done: number, bad: number, place: HTMLElement, text: string }>} */
-  let cells = new Map();
-  let each = 1;
+  const which = {
+    cell: h("input", { type: "number", min: 0, value: 0, "aria-label": "Cell, from 0" }),
+    repetition: h("input", { type: "number", min: 1, value: 1, "aria-label": "Repetition, from 1" }),
+    message: h("input", { type: "number", min: 1, value: 1, "aria-label": "Message, from 1" }),
+  };
+  const choose = h("form", { class: "buttons", hidden: true, onsubmit: (event) => {
+    event.preventDefault();
+    const asked = new URLSearchParams({ cell: which.cell.value });
+    for (const key of ["repetition", "message"]) asked.set(key, String(which[key].value - 1));
+    open(`/runs/${encodeURIComponent(name)}/explain?${asked}`, "_blank", "noopener");
+  } }, h("label", {}, "Cell ", which.cell), h("label", {}, "repetition ", which.repetition), h("label", {}, "message ", which.message),
+    h("button", { type: "submit" }, "Explain this message"));
+  /** @type {ReturnType<typeof heatMap> | null} */
+  let map = null;
 
   const source = new EventSource(`${address}/events`);
   const on = (event, handle) => source.addEventListener(event, (message) => handle(JSON.parse(/** @type {any} */ (message).data)));
   leave = () => source.close();
   on("plan", (plan) => {
-    cells = new Map();
-    ended.replaceChildren();
-    heat.replaceChildren(heatMap(plan, cells));
+    map = heatMap(plan, (cell) => { which.cell.value = String(cell); });
+    heat.replaceChildren(map.element);
+    which.cell.max = String(plan.cells.length - 1);
   });
   on("state", (run) => {
     title.textContent = run.title;
-    each = Math.max(1, run.planned / Math.max(1, cells.size));
     bar.max = run.planned;
     bar.value = run.done;
     const left = run.left === null ? "" : `, about ${run.left} left`;
-    line.textContent = `${run.status}: ${run.done} of ${run.planned} repetitions${left}; ${run.size}; started ${run.started} UTC`;
+    line.textContent = `${run.status}: ${run.done.toLocaleString("en")} of ${count(run.planned, "repetition")}${left}; ${run.size}; started ${run.started} UTC`;
     const running = run.status === "running";
     stop.disabled = !running;
     resume.disabled = running || run.status === "done";
     remove.disabled = running;
     for (const anchor of [report, explain]) anchor.hidden = run.done === 0;
+    choose.hidden = run.done === 0;
   });
+  on("cells", (cells) => map?.fill(cells));
   on("ended", (all) => {
-    for (const end of all) {
-      const cell = cells.get(end.cell);
-      if (!cell) continue;
-      cell.done += 1;
-      if (end.state !== "valid") cell.bad += 1;
-    }
-    for (const number of new Set(all.map((end) => end.cell))) fill(cells.get(number), each);
     const rows = all.slice(-50).reverse().map((end) => h("tr", {},
-      h("td", { class: "word" }, end.at), h("td", { class: "word" }, end.text), h("td", { class: "word" }, end.state), h("td", { class: "word" }, end.outcome), h("td", { class: "word long" }, end.why)));
+      ...[end.at, end.text, end.state, end.outcome].map((text) => h("td", { class: "word" }, text)), h("td", { class: "word long" }, end.why)));
     ended.prepend(...rows);
     while (ended.children.length > 50) ended.lastChild?.remove();
   });
@@ -120,56 +127,21 @@ async function showRun(name) {
   source.onerror = () => { line.textContent = "The server does not answer; the run goes on without it."; };
   return [
     title, line, bar,
-    h("div", { class: "buttons" }, stop, resume, remove, report, explain),
+    h("div", { class: "buttons" }, stop, resume, remove, report, explain), choose,
     said,
-    h("h2", {}, "Cells"), heat,
+    h("h2", {}, "Cells"), h("p", { class: "help" }, "The mean so far of what is measured first; the darker, the more."), heat,
     h("h2", {}, "Last repetitions"),
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {},
+    h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Last repetitions" }, h("table", {}, h("thead", {}, h("tr", {},
       ...["ended (UTC)", "repetition", "state", "exchanges", "why"].map((head) => h("th", { scope: "col", class: "word" }, head)))), ended)),
     h("h2", {}, "Log"), log,
   ];
 }
 
-/** Cells by the factor with the most levels across, and all others down. */
-function heatMap(plan, cells) {
-  const keys = Object.keys(plan.factors);
-  const across = keys.reduce((best, key) => plan.factors[key].length > (plan.factors[best]?.length ?? 0) ? key : best, keys[0] ?? "");
-  const at = keys.indexOf(across);
-  const levels = plan.factors[across] ?? [""];
-  const rows = new Map();
-  for (const cell of plan.cells) {
-    const others = cell.levels.filter((_, index) => index !== at).join(" · ");
-    if (!rows.has(others)) rows.set(others, new Map());
-    rows.get(others).set(cell.levels[at] ?? "", cell);
-  }
-  const body = h("tbody");
-  for (const [others, row] of rows) {
-    body.append(h("tr", {}, h("th", { scope: "row", class: "word" }, others), ...levels.map((level) => {
-      const cell = row.get(level);
-      if (!cell) return h("td", {}, "–");
-      const place = h("td", { title: cell.text }, "·");
-      cells.set(cell.cell, { done: 0, bad: 0, place, text: cell.text });
-      return place;
-    })));
-  }
-  const others = keys.filter((key) => key !== across).map(short).join(" · ");
-  return h("div", { class: "scroll tall" }, h("table", { class: "heat" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "word" }, others), ...levels.map((level) =>
-      h("th", { scope: "col" }, across ? `${short(across)} ${level}` : "")))), body));
-}
-
-const short = (key) => key.split(".").pop().replaceAll("_", " ");
-
-function fill(cell, each) {
-  if (!cell) return;
-  cell.place.textContent = cell.bad ? `${cell.done} (${cell.bad} bad)` : String(cell.done);
-  cell.place.dataset.share = cell.done >= each ? "all" : "some";
-  if (cell.bad) cell.place.dataset.bad = "";
-}
-
 /** @param {string} builtin the built-in study to begin with */
 async function showNew(builtin) {
   const choices = await ask("/api/choices");
+  /** Of this tab: another one has a study of its own. */
+  const draft = `draft ${builtin}`;
   const field = (label, help, control) => h("label", { class: "field" }, h("span", {}, label), control, h("small", {}, help));
   const what = h("select", {}, ...Object.entries(choices.what).map(([name, one]) => h("option", { value: name }, `${name}: ${one.asked}`)));
   const names = h("datalist", { id: "networks" }, ...choices.networks.map((network) => h("option", { value: network.name })));
@@ -190,11 +162,12 @@ async function showNew(builtin) {
   const check = h("div", { id: "check", "aria-live": "polite" });
   const quick = h("input", { type: "checkbox" });
   const name = h("input", { value: builtin || "my-study", pattern: "[a-z0-9][a-z0-9-]{0,59}", "aria-label": "Name of the study" });
+  const on = h("input", { autocomplete: "off", placeholder: "this machine", "aria-label": "Cluster: local:4, tcp://HOST:PORT, slurm:8; empty: this machine" });
   const said = h("div");
   const start = h("button", { class: "main", disabled: true, onclick: () => attempt(said, async () => {
     start.disabled = true;
     try {
-      const run = await ask("/api/runs", { toml: text.value, name: name.value, quick: quick.checked });
+      const run = await ask("/api/runs", { toml: text.value, name: name.value, quick: quick.checked, on: on.value });
       location.hash = `#/run/${encodeURIComponent(run.name)}`;
     } finally {
       start.disabled = false;
@@ -218,6 +191,7 @@ async function showNew(builtin) {
   }
 
   async function fromText() {
+    sessionStorage.setItem(draft, text.value);
     asked.abort();
     asked = new AbortController();
     const { signal } = asked;
@@ -256,7 +230,7 @@ async function showNew(builtin) {
   function forecast(plan) {
     const { cells, repetitions, time, packets, disk } = plan.forecast;
     return [
-      h("p", { class: "banner good" }, `${cells} cells, ${repetitions} repetitions: about ${time}, ${packets} packets, ${disk} of disk.`),
+      h("p", { class: "banner good" }, `${count(cells, "cell")}, ${count(repetitions, "repetition")}: about ${time}, ${packets} packets, ${disk} of disk.`),
       ...plan.warnings.map((warning) => h("p", { class: "banner doubtful" }, warning)),
     ];
   }
@@ -266,7 +240,11 @@ async function showNew(builtin) {
   text.addEventListener("input", () => soon(fromText));
   quick.addEventListener("change", () => soon(fromText));
   leave = () => { clearTimeout(waiting); asked.abort(); };
-  if (builtin) {
+  const kept = sessionStorage.getItem(draft);
+  if (kept) {
+    text.value = kept;
+    fromText();
+  } else if (builtin) {
     text.value = (await ask(`/api/studies/${encodeURIComponent(builtin)}`)).toml;
     fromText();
   } else fromForm();
@@ -275,7 +253,7 @@ async function showNew(builtin) {
     h("div", { class: "two" },
       h("div", {}, fields, formSaid, again),
       h("div", {}, text, check,
-        h("div", { class: "buttons" }, h("label", {}, quick, " a quick first look"), h("label", {}, "name ", name), start), said)),
+        h("div", { class: "buttons" }, h("label", {}, quick, " a quick first look"), h("label", {}, "name ", name), h("label", {}, "run on ", on), start), said)),
   ];
 }
 

@@ -21,6 +21,9 @@ export function complaint(problem) {
   return h("p", { class: "banner bad", role: "alert" }, problem.error, problem.hint ? ` Hint: ${problem.hint}` : "");
 }
 
+/** "1 cell", "2 cells". @param {number} number @param {string} what */
+export const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
 /**
  * What the server answers. Throws what it complains of.
  * @param {string} path
@@ -41,9 +44,9 @@ export async function ask(path, body, signal) {
   return data;
 }
 
-/** Rows as a table. @param {string[]} heads @param {any[][]} rows @param {Record<string, any>} attributes */
+/** Rows as a table. @param {any[]} heads @param {any[][]} rows @param {Record<string, any>} attributes */
 export function table(heads, rows, attributes = {}) {
-  return h("div", { class: "scroll" }, h("table", attributes,
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": heads.filter((head) => typeof head === "string").join(", ") }, h("table", attributes,
     h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col", class: "word" }, head)))),
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", { class: "word" }, cell)))))));
 }
