@@ -127,11 +127,15 @@ impl Trail {
 
     /// Names the time from `from` to where the trail is.
     pub fn name(&mut self, from: Instant, part: Part, place: Place, packet: Option<&PacketRecord>, count: u32) {
+        self.name_of(from, part, place, packet.map(PacketId::from), count);
+    }
+
+    /// The same, of a packet by its place in the table.
+    pub fn name_of(&mut self, from: Instant, part: Part, place: Place, packet: Option<PacketId>, count: u32) {
         let from = from.max(self.beginning);
         if from >= self.at {
             return;
         }
-        let packet = packet.map(PacketId::from);
         let piece = Piece { from, to: self.at, part, place, packet, count, data: self.data };
         self.at = from;
         if let Some(later) = self.pieces.last_mut().filter(|it| self.merges && it.is_like(&piece)) {
