@@ -19,8 +19,8 @@ from crosswind.execution.workers.worker import followed
 from linux.lab import CellOutput, Object, assert_closed, cell_of
 
 ADDED_NS = 5_000
-"""What virtual time adds to one exchange or one handshake at most: a reading of the clock takes 1 ns, and a call that
-finds nothing in a loop 1 us."""
+"""What virtual time adds to one exchange or one handshake at most: each wait ends up to 0.5 us late (a high-resolution
+timer fires at the end of its slot), a reading of the clock takes 1 ns, and a call that finds nothing in a loop 1 us."""
 
 TICK_NS = 1_000_000
 """In what TCP counts its timers."""

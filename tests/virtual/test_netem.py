@@ -110,7 +110,9 @@ def test_netem_loses_by_the_probability_and_so_do_we(template: Template) -> None
 def test_netem_delays_exactly_and_so_do_we(template: Template) -> None:
     output = over_netem(template, "delay 10ms", "ip netns exec a ping -q -i 0.1 -c 50 10.0.0.2 | tail -1")
     smallest, mean, largest = (float(word) for word in output.split(" = ")[1].split()[0].split("/")[:3])
-    assert (smallest, mean, largest) == (20.0, 20.0, 20.0)
+    # A timer fires up to 0.5 us late, which ping may round up.
+    assert (smallest, mean) == (20.0, 20.0)
+    assert largest <= 20.001
     cell = crosswind.virtual({"delay": "10ms"}, workload={"kind": "echo", "transport": "udp", "messages": 50})
     times = cell.samples["received_ns"] - cell.samples["sent_ns"]
     assert 20_000_000 <= int(times.min() or 0) <= int(times.max() or 0) < 20_002_000
