@@ -5,6 +5,7 @@ Keys stand in the order in which factors are shown and cells are numbered.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.study.networks import NETWORKS
@@ -61,6 +62,7 @@ KIND_OF_TABLE = {HOP: "hop", CHANGE: "change", FLOW: "flow"}
 """What each of these tables is, in words."""
 
 
+@lru_cache(maxsize=1000)
 def owner_of(key: str) -> str | None:
     """The hop, the change or the flow that a key belongs to, as `path.hop.wifi`; None for keys of none."""
     words = key.split(".")

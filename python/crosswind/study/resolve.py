@@ -6,7 +6,7 @@ can be together, crosswind-cell says.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -186,13 +186,18 @@ def _own_sources(group: str, name: str) -> tuple[str, ...]:
     return both if owner.startswith(f"{CHANGE}.") else (*both, f"{owner}.network")
 
 
-def _in_effect(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
+def _in_effect(group: str, keys: Sequence[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
     given = {setting.key.name: setting for setting in _all_given(group, keys, settings)}
-    values = {key.name: given[key.name].value if key.name in given else key.default for key in keys}
     for setting in given.values():
         condition = setting.key.only_with
-        if condition is None or condition.is_met(values.get(condition.key)):
+        if condition is None or condition.is_met(_value_of(condition.key, given, keys)):
             yield setting
+
+
+def _value_of(name: str, given: Mapping[str, Resolved], keys: Sequence[Key]) -> object:
+    if name in given:
+        return given[name].value
+    return next((key.default for key in keys if key.name == name), None)
 
 
 def _all_given(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
