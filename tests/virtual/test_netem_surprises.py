@@ -62,7 +62,7 @@ def test_correlated_loss_is_not_the_loss_that_was_asked_for() -> None:
     assert 0.045 < shares[0] < 0.055
     assert 0.01 < shares[1] < 0.02
     assert 0 < shares[2] < 0.005
-    assert shares[3] == 0
+    assert shares[3] < 0.0002
 
 
 def test_one_loss_takes_many_packets_although_offloads_are_off() -> None:
