@@ -1,8 +1,8 @@
 //! Runs a client and a server of a test on two hosts with an emulated path between them: in virtual time, without
 //! privileges, and with the same result every time.
 //!
-//! Both ends are the test's own binary, which `crosswind exec` starts once for each of them. So this file is all that a test
-//! needs beside the program crosswind.
+//! Both ends are the test's own binary, which `crosswind exec` starts once for each of them. So this file and `serde_json` are all
+//! that a test needs beside the program crosswind.
 //!
 //! ```no_run
 //! # fn serve(_: std::net::SocketAddr) {}
@@ -20,6 +20,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 use std::{env, fs, process, thread};
+
+use serde_json::Value;
 
 const END: &str = "CROSSWIND_TEST_END";
 const HOST: &str = "CROSSWIND_TEST_HOST";
@@ -157,16 +159,16 @@ impl Path {
             .arg(&directory.run);
         command.args(self.options.iter().flatten()).arg("--server").arg(server.join(" ")).arg("--").args(end("client"));
         let (_, errors) = output_of(&mut command);
-        let summary = errors.trim_end().lines().last().and_then(json::read);
-        let Some(summary) = summary.filter(|found| !found["repetitions"].list().is_empty()) else {
+        let summary = errors.trim_end().lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        let Some(summary) = summary.filter(|found| !list(&found["repetitions"]).is_empty()) else {
             panic!("{errors}{}", directory.said_by("server"));
         };
         let result = Result { summary, directory };
         for repetition in result.repetitions() {
-            for warning in repetition["reasons"].list().iter().chain(repetition["warnings"].list()) {
+            for warning in list(&repetition["reasons"]).iter().chain(list(&repetition["warnings"])) {
                 eprintln!(
                     "crosswind: {}",
-                    if warning["text"].text().is_empty() { warning.text() } else { warning["text"].text() }
+                    if text(&warning["text"]).is_empty() { text(warning) } else { text(&warning["text"]) }
                 );
             }
         }
@@ -191,9 +193,9 @@ impl Path {
         }
         command.args(self.fail_if.iter().flat_map(|condition| ["--fail-if", condition]));
         let (printed, errors) = output_of(&mut command);
-        let report = json::read(&printed).unwrap_or_else(|| panic!("{errors}"));
-        let failed = report["thresholds"].list().iter().filter(|each| each["verdict"].text() != "pass");
-        let said: Vec<_> = failed.map(|each| each["sentence"].text()).collect();
+        let report: Value = serde_json::from_str(&printed).unwrap_or_else(|_| panic!("{errors}"));
+        let failed = list(&report["thresholds"]).iter().filter(|each| text(&each["verdict"]) != "pass");
+        let said: Vec<_> = failed.map(|each| text(&each["sentence"])).collect();
         assert!(said.is_empty(), "{}", said.join("\n"));
     }
 }
@@ -201,16 +203,16 @@ impl Path {
 /// What came of a run. Counts are sums over repetitions.
 #[derive(Debug)]
 pub struct Result {
-    summary: json::Value,
+    summary: Value,
     directory: Directory,
 }
 
 /// One way of the path: what its packets came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Direction {
-    /// Packets and bytes that were sent.
+    /// Packets that were sent.
     pub packets: u64,
-    /// Of IP packets.
+    /// Bytes of these IP packets.
     pub bytes: u64,
     /// Packets that arrived.
     pub delivered: u64,
@@ -223,12 +225,12 @@ pub struct Direction {
 impl Result {
     /// The client's exit status, of several repetitions the first that is not 0; 124 at its timeout.
     pub fn status(&self) -> u64 {
-        self.summary["exit_status"].number()
+        number(&self.summary["exit_status"])
     }
 
     /// From starting the client to its end, on the path's clock, in each repetition in which it ended by itself.
     pub fn times(&self) -> Vec<Duration> {
-        let all = self.repetitions().iter().map(|each| each["time_ns"].number());
+        let all = self.repetitions().iter().map(|each| number(&each["time_ns"]));
         all.filter(|&time_ns| time_ns > 0).map(Duration::from_nanos).collect()
     }
 
@@ -264,7 +266,7 @@ impl Result {
     /// TCP segments that both hosts' kernels sent again.
     pub fn retransmissions(&self) -> u64 {
         let all = self.repetitions().iter().map(|each| &each["tcp_retransmits"]);
-        all.map(|again| again["client"].number() + again["server"].number()).sum()
+        all.map(|again| number(&again["client"]) + number(&again["server"])).sum()
     }
 
     /// What the client printed, of each repetition in turn.
@@ -277,19 +279,19 @@ impl Result {
         &self.directory.run
     }
 
-    fn repetitions(&self) -> &[json::Value] {
-        self.summary["repetitions"].list()
+    fn repetitions(&self) -> &[Value] {
+        list(&self.summary["repetitions"])
     }
 
     fn direction(&self, way: &str) -> Direction {
         let mut sum = Direction::default();
         for part in self.repetitions().iter().map(|each| &each[way]) {
-            sum.packets += part["packets"].number();
-            sum.bytes += part["bytes"].number();
-            sum.delivered += part["delivered"].number();
-            sum.delivered_bytes += part["delivered_bytes"].number();
-            for (cause, number) in part["dropped"].entries() {
-                *sum.drops.entry(cause.clone()).or_default() += number.number();
+            sum.packets += number(&part["packets"]);
+            sum.bytes += number(&part["bytes"]);
+            sum.delivered += number(&part["delivered"]);
+            sum.delivered_bytes += number(&part["delivered_bytes"]);
+            for (cause, count) in part["dropped"].as_object().into_iter().flatten() {
+                *sum.drops.entry(cause.clone()).or_default() += number(count);
             }
         }
         sum
@@ -368,169 +370,14 @@ fn output_of(command: &mut Command) -> (String, String) {
     }
 }
 
-/// As much of JSON as crosswind prints.
-mod json {
-    use std::collections::BTreeMap;
-    use std::iter::Peekable;
-    use std::ops::Index;
-    use std::str::Chars;
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
 
-    #[derive(Debug, PartialEq)]
-    pub enum Value {
-        Nothing,
-        Bool(bool),
-        Number(f64),
-        Text(String),
-        List(Vec<Value>),
-        Object(BTreeMap<String, Value>),
-    }
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
 
-    static NOTHING: Value = Value::Nothing;
-
-    impl Index<&str> for Value {
-        type Output = Value;
-
-        fn index(&self, key: &str) -> &Value {
-            if let Value::Object(entries) = self {
-                entries.get(key).unwrap_or(&NOTHING)
-            } else {
-                &NOTHING
-            }
-        }
-    }
-
-    impl Value {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Counts, and nanoseconds of less than a hundred days.
-        pub fn number(&self) -> u64 {
-            if let Value::Number(number) = self {
-                *number as u64
-            } else {
-                0
-            }
-        }
-
-        pub fn text(&self) -> &str {
-            if let Value::Text(text) = self {
-                text
-            } else {
-                ""
-            }
-        }
-
-        pub fn list(&self) -> &[Value] {
-            if let Value::List(values) = self {
-                values
-            } else {
-                &[]
-            }
-        }
-
-        pub fn entries(&self) -> impl Iterator<Item = (&String, &Value)> {
-            let entries = if let Value::Object(entries) = self { Some(entries) } else { None };
-            entries.into_iter().flatten()
-        }
-    }
-
-    pub fn read(text: &str) -> Option<Value> {
-        let mut chars = text.chars().peekable();
-        let value = value(&mut chars)?;
-        skip(&mut chars);
-        chars.next().is_none().then_some(value)
-    }
-
-    fn skip(chars: &mut Peekable<Chars>) {
-        while chars.next_if(char::is_ascii_whitespace).is_some() {}
-    }
-
-    fn value(chars: &mut Peekable<Chars>) -> Option<Value> {
-        skip(chars);
-        match chars.peek()? {
-            '{' => object(chars),
-            '[' => list(chars),
-            '"' => text(chars).map(Value::Text),
-            _ => {
-                let mut word = String::new();
-                while let Some(next) = chars.next_if(|next| next.is_ascii_alphanumeric() || "+-.".contains(*next)) {
-                    word.push(next);
-                }
-                match word.as_str() {
-                    "null" => Some(Value::Nothing),
-                    "true" | "false" => Some(Value::Bool(word == "true")),
-                    number => number.parse().ok().map(Value::Number),
-                }
-            }
-        }
-    }
-
-    fn list(chars: &mut Peekable<Chars>) -> Option<Value> {
-        let mut values = Vec::new();
-        chars.next();
-        skip(chars);
-        if chars.next_if_eq(&']').is_some() {
-            return Some(Value::List(values));
-        }
-        loop {
-            values.push(value(chars)?);
-            skip(chars);
-            match chars.next()? {
-                ',' => {}
-                ']' => return Some(Value::List(values)),
-                _ => return None,
-            }
-        }
-    }
-
-    fn object(chars: &mut Peekable<Chars>) -> Option<Value> {
-        let mut entries = BTreeMap::new();
-        chars.next();
-        skip(chars);
-        if chars.next_if_eq(&'}').is_some() {
-            return Some(Value::Object(entries));
-        }
-        loop {
-            skip(chars);
-            let key = text(chars)?;
-            skip(chars);
-            chars.next_if_eq(&':')?;
-            entries.insert(key, value(chars)?);
-            skip(chars);
-            match chars.next()? {
-                ',' => {}
-                '}' => return Some(Value::Object(entries)),
-                _ => return None,
-            }
-        }
-    }
-
-    fn text(chars: &mut Peekable<Chars>) -> Option<String> {
-        chars.next_if_eq(&'"')?;
-        let mut found = String::new();
-        loop {
-            found.push(match chars.next()? {
-                '"' => return Some(found),
-                '\\' => match chars.next()? {
-                    'n' => '\n',
-                    'r' => '\r',
-                    't' => '\t',
-                    'b' => '\u{8}',
-                    'f' => '\u{c}',
-                    'u' => unicode(chars)?,
-                    other => other,
-                },
-                other => other,
-            });
-        }
-    }
-
-    fn unicode(chars: &mut Peekable<Chars>) -> Option<char> {
-        let mut unit = || u32::from_str_radix(&chars.by_ref().take(4).collect::<String>(), 16).ok();
-        let first = unit()?;
-        if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first);
-        }
-        chars.next();
-        chars.next();
-        let mut unit = || u32::from_str_radix(&chars.by_ref().take(4).collect::<String>(), 16).ok();
-        char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + unit()?.checked_sub(0xdc00)?)
-    }
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
