@@ -156,6 +156,13 @@ struct Real<'a> {
     capture: Option<Capturing>,
 }
 
+impl Real<'_> {
+    /// The server of the flow with this number.
+    fn flow(&self, number: u16) -> &Far {
+        &self.flows[usize::from(number) - 1]
+    }
+}
+
 impl Between for Real<'_> {
     fn is_built(&self) -> bool {
         false
@@ -193,17 +200,15 @@ impl Between for Real<'_> {
     }
 
     fn port_of_flow(&self, number: u16) -> u16 {
-        self.flows[usize::from(number) - 1].address.port()
+        self.flow(number).address.port()
     }
 
     fn security_of_flow(&self, number: u16) -> Result<Option<Security>, CellError> {
-        let far = &self.flows[usize::from(number) - 1];
-        far.security().map(Some).map_err(|e| CellError::internal(e.to_string()))
+        self.flow(number).security().map(Some).map_err(|e| CellError::internal(e.to_string()))
     }
 
     fn complete_flow<'a>(&'a self, context: Context<'a>, number: u16) -> Context<'a> {
-        let far = &self.flows[usize::from(number) - 1];
-        context.with_far_server(Some(far), far.address.port())
+        context.with_far_server(Some(self.flow(number)), self.port_of_flow(number))
     }
 
     fn check(&self) -> Result<(), CellError> {

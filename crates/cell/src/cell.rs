@@ -261,8 +261,8 @@ impl Cell {
     }
 
     fn has_programs(&self) -> bool {
-        let of_workload = self.workload.peers().any() || self.workload.connections().is_none();
-        of_workload || self.flows.iter().any(Flow::runs_programs)
+        let flows = self.flows.iter().map(|flow| &flow.workload);
+        flows.chain([&self.workload]).any(WorkloadConfig::runs_programs)
     }
 
     fn has_congestion_control_of_hosts(&self, flow: &Flow) -> bool {
@@ -347,9 +347,9 @@ impl Cell {
         if self.path.mtu_bytes != default_mtu() {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
         }
-        if numbered(self).count() > MOST_FLOWS_AFAR {
-            let problem =
-                format!("are {} in all, and another machine serves {MOST_FLOWS_AFAR}", numbered(self).count());
+        let flows = numbered(self).count();
+        if flows > MOST_FLOWS_AFAR {
+            let problem = format!("are {flows} in all, and another machine serves {MOST_FLOWS_AFAR}");
             return refuse("flows", &problem, "take fewer; one flow may have several connections");
         }
         for (number, flow) in self.flows.iter().enumerate() {

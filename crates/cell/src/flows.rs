@@ -158,8 +158,7 @@ impl Flow {
         let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
         let path = PathFacts { round_trip, ..*path };
         let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
-        let runs_programs = workload.peers().any() || workload.connections().is_none();
-        if runs_programs && congestion_control.is_some() {
+        if workload.runs_programs() && congestion_control.is_some() {
             let hint = "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
             let problem = "is set, and a flow of programs has that of the hosts";
             return Err(SettingError::new("congestion_control", problem, hint));
@@ -190,11 +189,6 @@ impl Flow {
         let keys = json!({"delay_ns": self.access_delay_ns, "rate_bps": self.access_rate_bps, "loss": loss});
         let link = keys.as_object().and_then(|keys| DirectionConfig::from_object(keys).ok())?;
         Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
-    }
-
-    /// Whether any of its ends is not Crosswind's own.
-    pub fn runs_programs(&self) -> bool {
-        self.workload.peers().any() || self.workload.connections().is_none()
     }
 
     /// Whether it does something else with another seed.
@@ -253,7 +247,7 @@ fn make_endless(workload: &mut Map<String, Value>, longest_ns: u64) {
 
 /// The server's ports of all flows of a cell: packets are told apart by them.
 pub fn ports(cell: &Cell) -> Vec<u16> {
-    (1..).take(instances(cell).count()).map(port).collect()
+    numbered(cell).map(|(number, _)| port(number)).collect()
 }
 
 /// What the server of the flow with this number listens on, on this machine.
@@ -374,7 +368,7 @@ impl Ground<'_> {
 
     /// Where programs and peers of a flow write what they print.
     fn output_of(&self, flow: &Flow, number: u16) -> Result<Option<PathBuf>, CellError> {
-        let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.runs_programs()) else {
+        let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.workload.runs_programs()) else {
             return Ok(None);
         };
         let own = directory.join(format!("flow-{number}"));

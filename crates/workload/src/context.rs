@@ -153,6 +153,12 @@ impl<'a> Context<'a> {
         self.ending.is_some_and(|ending| ending.at().is_some())
     }
 
+    /// Whether they have been for so long.
+    pub(crate) fn is_over_for(&self, time: crosswind_units::Duration) -> bool {
+        let end = self.ending.and_then(Ending::at);
+        end.is_some_and(|end| self.clock().now().saturating_since(end) >= time)
+    }
+
     /// What counts how long the hosts' threads wait.
     pub(crate) const fn threads(&self) -> &Threads {
         self.threads

@@ -79,6 +79,11 @@ impl WorkloadConfig {
         &self.peers
     }
 
+    /// Whether any of its ends is not Crosswind's own.
+    pub fn runs_programs(&self) -> bool {
+        self.peers.any() || self.workload.connections().is_none()
+    }
+
     /// One of its settings, with its default filled in.
     pub fn setting(&self, name: &str) -> Option<&Value> {
         self.settings.get(name)

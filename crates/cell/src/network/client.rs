@@ -96,6 +96,12 @@ struct Wanted {
     group: Option<Vec<u8>>,
 }
 
+impl Wanted {
+    fn workload(cell: &Cell, numbered: bool) -> Result<Self, CellError> {
+        Ok(Self { cell: for_the_server(cell)?, capture: cell.output.capture, numbered, flow: 0, group: None })
+    }
+}
+
 /// What the server says of itself.
 struct Peer {
     control_address: SocketAddr,
@@ -123,14 +129,12 @@ struct Ended {
 impl Far {
     /// Asks the machine that `cell` names for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
-        let capture = cell.output.capture;
-        Self::start_server(cell, Wanted { cell: for_the_server(cell)?, capture, numbered: false, flow: 0, group: None })
+        Self::start_server(cell, Wanted::workload(cell, false)?)
     }
 
     /// Likewise, of a server whose answers say how many messages it has received.
     pub fn start_numbered(cell: &Cell) -> Result<Self, CellError> {
-        let capture = cell.output.capture;
-        Self::start_server(cell, Wanted { cell: for_the_server(cell)?, capture, numbered: true, flow: 0, group: None })
+        Self::start_server(cell, Wanted::workload(cell, true)?)
     }
 
     /// Asks the same machine for the server of the flow with this number, which runs beside the workload.

@@ -157,7 +157,7 @@ impl Host {
         };
         if control.send(&hello).is_ok() {
             let Self { events, limits, data_port, .. } = self;
-            Session { events, limits: *limits, first_port: *data_port, data_port: *data_port, peer, control }.run();
+            Session { events, limits: *limits, data_port: *data_port, peer, control }.run();
         }
         if turn.is_some() {
             self.group().clear();

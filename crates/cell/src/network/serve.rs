@@ -49,8 +49,6 @@ pub struct Session<'a> {
     pub events: &'a Events,
     pub limits: Limits,
     /// Of the measured transports: that of the workload, which those of flows follow.
-    pub first_port: u16,
-    /// Of the cell that is served.
     pub data_port: u16,
     pub peer: SocketAddr,
     pub control: Control,
@@ -86,12 +84,9 @@ impl Session<'_> {
                     }
                 }
                 Ok(Some(FromClient::Serve { cell, capture, flow, numbered })) => {
-                    let port = self.first_port.checked_add(flow).filter(|_| usize::from(flow) <= MOST_FLOWS_AFAR);
+                    let port = self.data_port.checked_add(flow).filter(|_| usize::from(flow) <= MOST_FLOWS_AFAR);
                     let served = match port {
-                        Some(port) => {
-                            self.data_port = port;
-                            self.serve(cell, capture, numbered)
-                        }
+                        Some(port) => self.serve(cell, port, capture, numbered),
                         None => self.refuse(CellError::bad_cell(format!("there is no port for flow {flow}"))),
                     };
                     if served.is_err() {
@@ -104,8 +99,8 @@ impl Session<'_> {
         }
     }
 
-    /// Serves one cell. An error: the client is gone.
-    fn serve(&mut self, cell: Value, capture: bool, numbered: bool) -> io::Result<()> {
+    /// Serves one cell on a port. An error: the client is gone.
+    fn serve(&mut self, cell: Value, port: u16, capture: bool, numbered: bool) -> io::Result<()> {
         let id = cell.get("id").and_then(Value::as_str).unwrap_or_default().chars().take(100).collect::<String>();
         let cell = match Cell::from_value(cell).and_then(|cell| check(&cell).map(|()| cell)) {
             Ok(cell) => cell,
@@ -118,7 +113,7 @@ impl Session<'_> {
         let started = Instant::now();
         let allowance = Allowance::new(self.limits.connections, self.limits.bytes);
         let allowance = Arc::new(if numbered { allowance.numbering_answers() } else { allowance });
-        let (ended, result) = self.serve_workload(&cell, &allowance, capture);
+        let (ended, result) = self.serve_workload(&cell, port, &allowance, capture);
         let outcome = match (&ended, &result) {
             (_, Err(error)) => error.to_string(),
             (Ended::Done, Ok(_)) => "done".to_owned(),
@@ -150,26 +145,32 @@ impl Session<'_> {
     fn serve_workload(
         &mut self,
         cell: &Cell,
+        port: u16,
         allowance: &Arc<Allowance>,
         capture: bool,
     ) -> (Ended, Result<Done, CellError>) {
         let mut ended = Ended::Done;
-        let filter = Filter { other: self.peer.ip(), port: self.data_port };
+        let filter = Filter { other: self.peer.ip(), port };
         let result = capture.then(|| Running::start(nameless_file()?, filter, "server")).transpose();
         let result = result.and_then(|running| {
-            let done = self.try_serve(cell, allowance, &mut ended)?;
+            let done = self.try_serve(cell, port, allowance, &mut ended)?;
             Ok(Done { captured: running.map(Running::finish).transpose()?, ..done })
         });
         (ended, result)
     }
 
-    fn try_serve(&mut self, cell: &Cell, allowance: &Arc<Allowance>, ended: &mut Ended) -> Result<Done, CellError> {
+    fn try_serve(
+        &mut self,
+        cell: &Cell,
+        port: u16,
+        allowance: &Arc<Allowance>,
+        ended: &mut Ended,
+    ) -> Result<Done, CellError> {
         let local = self.control.local_address().map_err(|e| CellError::new(ErrorKind::Network, e.to_string()))?;
         let testbed = Testbed::of_this_machine(self.peer.ip(), local.ip())?;
         let (settings, certificate_pem) = self.settings(cell)?;
         let tcp = settings.tcp_totals.clone().unwrap_or_default();
         let (progress, threads) = (Progress::default(), Threads::sampled_by(None));
-        let port = self.data_port;
         let context = Context::new(&testbed, settings, &progress, &threads).with_allowance(Arc::clone(allowance), port);
         let limit = Duration::from_secs_f64(self.limits.seconds.min(cell.deadline_ns as f64 / 1e9));
         let control = &mut self.control;

@@ -11,12 +11,13 @@ use crate::context::Context;
 use crate::warning::Warning;
 use crosswind_host::Traffic;
 use crosswind_host::program::{Heard, end_in_words};
+use crosswind_units::Duration as Span;
 use std::time::Duration;
 
 /// How long a client may take to end after it has finished.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// How long one may still report once it is asked to end with its flow.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Span = Span::from_millis(500);
 /// How long it may take to notice its end once it has closed its output.
 const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 /// How often the server is looked after while the client is silent.
@@ -62,16 +63,11 @@ pub fn run(
     programs.end_with_flow(&running)?;
     let (mut is_ready, mut is_finished) = (false, false);
     let mut deadline = std::time::Instant::now() + START_LIMIT;
-    let mut is_stopped = false;
     let mut buffer = vec![0; CHUNK];
-    while !is_finished {
-        if context.is_over() && !is_stopped {
-            is_stopped = true;
-            deadline = deadline.min(std::time::Instant::now() + GRACE);
-        }
+    'following: while !is_finished && !context.is_over_for(GRACE) {
         let left = deadline.saturating_duration_since(std::time::Instant::now());
         if left.is_zero() {
-            if is_stopped {
+            if context.is_over() {
                 break;
             }
             return Err(late(is_ready, task.limit));
@@ -86,14 +82,12 @@ pub fn run(
             match notice {
                 Notice::Ready => {
                     is_ready = true;
-                    if !is_stopped {
-                        deadline = std::time::Instant::now() + task.limit;
-                    }
+                    deadline = std::time::Instant::now() + task.limit;
                     times.begin(programs);
                 }
                 Notice::ExchangeDone(took_ns) => context.progress.exchange_done(took_ns),
                 Notice::Finished => is_finished = true,
-                Notice::Failed { .. } if context.is_over() => deadline = std::time::Instant::now(),
+                Notice::Failed { .. } if context.is_over() => break 'following,
                 Notice::Failed { message, hint } => {
                     return Err(Failure::said(Role::Client, &message, hint).into());
                 }
