@@ -186,7 +186,7 @@ coverage: $(DEV)/.locked
 figures: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python packaging/figures.py docs/transfer-time.svg $(RUNS)
 
-# The newest commit's time stands for that of the build, so that two builds are one.
+# The newest commit's time stands for that of the build in every file that has one.
 release: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 release: dist/.built
 	packaging/release

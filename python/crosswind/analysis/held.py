@@ -47,17 +47,17 @@ class HeldCell(CellData):
 
     @cached_property
     def reason(self) -> str | None:
-        """As of `CellData`."""
+        """Why it is not valid; None where it is."""
         return self.why_invalid
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
-        """As of `CellData`."""
+        """How many exchanges ended in each way."""
         return dict(self.ended)
 
     @cached_property
     def lost(self) -> Share | None:
-        """As of `CellData`."""
+        """The share of its exchanges that did not succeed; None without exchanges."""
         if self.counts is None or not self.counts.ended.sum():
             return None
         return Share.of(self.counts.ended - self.counts.ok, self.counts.ended, exact=self.is_exact)
@@ -111,7 +111,7 @@ class HeldSamples:
         return (pl.sql_expr(metric.formula).cast(pl.Float64).alias(metric.name) for metric in own)
 
     def cells(self, run: LargeRun, results: Sequence[CellResult], wanted: frozenset[int]) -> Iterator[CellData]:
-        """Those of some cells that have results, in the order of their indices. Args: results: of all cells."""
+        """The cells of `wanted` that have results, in the order of their indices. Args: results: of all cells."""
         seeds = _Rows(_in_order(self._counts).join(run.seeds, on=_OWN, how="left", maintain_order="left"))
         tables = {Per.EXCHANGE: _Rows(_in_order(self._values)), Per.REPETITION: _Rows(_in_order(self._summed))}
         by_cell = {result.cell: result for result in results}

@@ -14,7 +14,7 @@ _EPILOG = """\b
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and their values."""
+    """Print the completion script of a shell: for commands, options and their values."""
     click.echo(completions_for(shell, context.find_root().command))
 
 

@@ -9,7 +9,6 @@ import re
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,7 +70,7 @@ async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) 
     if cluster.startswith("-"):
         raise UsageError(f"{cluster[:40]} is no cluster", hint="as local:4, tcp://HOST:PORT, slurm:8; empty: here")
     root.mkdir(parents=True, exist_ok=True)
-    directory = _reserved(name, root)
+    directory = await _reserved(name, root)
     with temporary_directory() as scratch:
         study = scratch / f"{name}.toml"
         study.write_text(text, encoding="utf-8")
@@ -89,14 +88,14 @@ async def resume(directory: Path) -> None:
         await _going_on(process, directory)
 
 
-def _reserved(name: str, root: Path) -> Path:
+async def _reserved(name: str, root: Path) -> Path:
     """The directory of a new run, whose log says that it is taken: two pages may start the same at once."""
     while True:
         directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
         try:
             log_of(directory).touch(exist_ok=False)
         except FileExistsError:
-            time.sleep(_LOOK_S)
+            await asyncio.sleep(_LOOK_S)
             continue
         return directory
 

@@ -54,19 +54,14 @@ class _Cell:
     values: dict[str, tuple[int, float]] = field(default_factory=dict)
     """How many exchanges, and their sum, by metric."""
 
-    def text(self) -> str:
-        """The mean of the first metric that it has."""
-        name = next(filter(self.values.__contains__, METRICS), None)
-        return "" if name is None else quantity(self._mean(name), METRICS[name].unit.name)
-
     def as_json(self, cell: int) -> list[Any]:
-        """What the page has of a cell."""
+        """What the page has of a cell: its counts, and the mean of the first metric that it has."""
         name = next(filter(self.values.__contains__, METRICS), None)
-        return [cell, self.done, self.bad, None if name is None else self._mean(name), self.text()]
-
-    def _mean(self, name: str) -> float:
+        if name is None:
+            return [cell, self.done, self.bad, None, ""]
         number, total = self.values[name]
-        return total / number
+        mean = total / number
+        return [cell, self.done, self.bad, mean, quantity(mean, METRICS[name].unit.name)]
 
 
 class Watch:
