@@ -20,5 +20,8 @@ def mounted_disk(place: Path, size: str) -> Iterator[Path]:
     )
     if mounted.returncode != 0:
         pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place
+    finally:
+        # What a test that failed left running may still have it open.
+        subprocess.run(["umount", "--lazy", place], check=True)

@@ -89,7 +89,13 @@ def _files(directory: Path) -> Iterator[Path]:
     """What is kept of a run: all that is whole."""
     for file in sorted(directory.rglob("*")):
         name = file.relative_to(directory)
-        if file.is_symlink() or not file.is_file() or name.name == LOCK or name.as_posix() in (*_MADE, *_CELLS):
+        if (
+            file.is_symlink()
+            or not file.is_file()
+            or name.name == LOCK
+            or name.name[0] == "."
+            or name.as_posix() in (*_MADE, *_CELLS)
+        ):
             continue
         if not any(part.endswith(".part") for part in name.parts):
             yield file

@@ -20,6 +20,7 @@ from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.first_look import first_look
 from crosswind.path_effect import PathEffect
 from crosswind.precision import StoppingRule
+from crosswind.store.addresses import place_of
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import StoredRun
 from crosswind.study.blocked_transports import with_notes, without_transports
@@ -49,7 +50,8 @@ def run(
 
     Args:
         study: a study, the name of a built-in one, or the path of a study file.
-        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
+        output: where the run is kept, a directory that is absent or empty, or `s3://bucket/prefix`; None for
+            `crosswind-runs/<study>-<UTC time>`.
         quick: its variant for a first look.
         jobs: cells at a time; None for as many as the fidelity budget allows.
         packets, capture, qlog: files to keep of every cell. parts: keep what its time was spent on, too.
@@ -68,7 +70,7 @@ def run(
     if to is not None:
         design, _ = over_network(design, to)
     options = RunOptions(
-        output=Path(output) if output else None,
+        output=place_of(output) if output else None,
         files=Options(packets=packets, spent=parts, capture=capture, qlog=qlog, profile=profile),
         jobs=jobs,
         on=on,
@@ -100,7 +102,7 @@ def resume(
         run. What was finished is kept.
     """
     options = RunOptions(
-        output=Path(directory) if directory else None,
+        output=place_of(directory) if directory else None,
         jobs=jobs,
         on=on,
         observers=[progress] if progress else [],

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, ParamSpec
 from crosswind import running
 from crosswind.damage import damage_sentences
 from crosswind.errors import UsageError
+from crosswind.store.addresses import place_of
 from crosswind.store.directory import Store
 from crosswind.store.run import StoredRun
 
@@ -148,8 +149,11 @@ class Run(StoredRun):
 
 
 def load(directory: Path | str) -> Run:
-    """The run in a directory, whether or not a session is at work on it. Raises: StoreError when it is no run."""
-    return Run(Store.read(Path(directory)))
+    """The run in a directory or at an address as `s3://bucket/prefix`, whether or not a session is at work on it.
+
+    Raises: StoreError when it is no run.
+    """
+    return Run(Store.read(place_of(directory)))
 
 
 def _returning_run(make: Callable[Asked, StoredRun]) -> Callable[Asked, Run]:

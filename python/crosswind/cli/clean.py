@@ -10,10 +10,12 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.runs import STYLES
 from crosswind.cli.text import size_text, time_text
 from crosswind.console import Console, plain_console
-from crosswind.errors import UsageError
+from crosswind.errors import StoreError, UsageError
+from crosswind.store.addresses import address_of, shown
 from crosswind.store.listing import (
     DEFAULT_ROOT,
     Listed,
@@ -28,6 +30,7 @@ from crosswind.store.listing import (
     list_runs,
 )
 from crosswind.store.lock import in_use, used_by_another
+from crosswind.store.manifest import Status
 from crosswind.store.removal import not_a_run, remove_entries, remove_run
 from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
 
@@ -50,7 +53,7 @@ class _Removal:
         now = examine_directory(self.directory)
         if self.active == (now.active if isinstance(now, ListedRun) else None):
             return True
-        click.echo(f"{self.directory} has changed meanwhile: left alone", err=True)
+        click.echo(f"{shown(self.directory)} has changed meanwhile: left alone", err=True)
         return False
 
     def carry_out(self) -> None:
@@ -61,7 +64,7 @@ class _Removal:
 
 
 @click.command()
-@click.argument("named", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
+@click.argument("named", nargs=-1, type=RUN_PATH, metavar="[RUN]...")
 @click.option("--unfinished", is_flag=True, help="Remove runs that died, were interrupted or stopped by an error.")
 @click.option("--older-than", metavar="AGE", help="Remove runs unchanged for this long: 12h, 30d, 8w.")
 @click.option("--leftovers", is_flag=True, help="Remove no run, only leftovers of dead sessions and replaced attempts.")
@@ -111,6 +114,9 @@ def _named(named: Sequence[Path]) -> list[Listed]:
     for path in dict.fromkeys(named):
         is_name = path.name == str(path) and not path.exists() and (DEFAULT_ROOT / path).exists()
         directory = DEFAULT_ROOT / path if is_name else path
+        if address_of(directory) is not None:
+            listed.append(_on_objects(directory))
+            continue
         if not (is_run(directory) or is_leftover(directory)):
             raise not_a_run(directory)
         if in_use(directory):
@@ -119,10 +125,20 @@ def _named(named: Sequence[Path]) -> list[Listed]:
     return listed
 
 
+def _on_objects(place: Path) -> Listed:
+    """A run on an object store. Raises: StoreError where there is none, or it is in use."""
+    listed = examine_directory(place)
+    if isinstance(listed, Unreadable) and not listed.leftover:
+        raise StoreError(f"{shown(place)}: {listed.problem}", hint="`crosswind runs s3://...` lists the runs there")
+    if isinstance(listed, ListedRun) and listed.status is Status.RUNNING:
+        raise used_by_another(place)
+    return listed
+
+
 def _is_free(listed: Listed) -> bool:
     """Whether nobody uses it, and it is no link; it says so of what is in use."""
     if isinstance(listed, ListedRun) and in_use(listed.directory):
-        click.echo(f"{listed.directory} is in use: left alone", err=True)
+        click.echo(f"{shown(listed.directory)} is in use: left alone", err=True)
         return False
     return not listed.directory.is_symlink()
 
@@ -167,20 +183,20 @@ def _offer(console: Console, all_runs: Sequence[Listed]) -> None:
 
 
 def _show(console: Console, removals: Sequence[_Removal]) -> None:
-    shown = removals[:_SHOWN]
+    listed = removals[:_SHOWN]
     rows: list[list[TextCell]] = [
         [
-            str(removal.directory),
+            shown(removal.directory),
             time_text(removal.active) if removal.active else "–",
             Text(removal.status, style=STYLES.get(removal.status, "")),
             size_text(removal.size_bytes),
         ]
-        for removal in shown
+        for removal in listed
     ]
     columns = [TextColumn("run"), TextColumn("last active (UTC)", spare=1), TextColumn("what"), *number_columns("size")]
     print_table(console, columns, rows)
-    if len(removals) > len(shown):
-        console.print(f"and {len(removals) - len(shown)} more")
+    if len(removals) > len(listed):
+        console.print(f"and {len(removals) - len(listed)} more")
 
 
 def _sum(removals: Sequence[_Removal]) -> str:

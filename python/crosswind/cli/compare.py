@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.thresholds import status_of
 from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
@@ -33,8 +34,8 @@ Exit status:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("run_a", type=click.Path(path_type=Path))
-@click.argument("run_b", type=click.Path(path_type=Path))
+@click.argument("run_a", type=RUN_PATH)
+@click.argument("run_b", type=RUN_PATH)
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable.")
 @click.option(
     "--fail-if",
@@ -106,6 +107,7 @@ def _compared(
     from crosswind.errors import did_you_mean
     from crosswind.metrics import LOST, METRICS, metric_named
     from crosswind.stats.estimate import TooFewSamples
+    from crosswind.store.addresses import shown
     from crosswind.store.run import load
 
     for name in metrics:
@@ -115,8 +117,10 @@ def _compared(
             )
     conditions = [_condition(text) for text in fail_if]
     if run_a.resolve() == run_b.resolve():
-        raise UsageError(f"{run_a} and {run_b} are the same run", hint="name two runs: `crosswind runs` lists them")
-    runs, names = (load(run_a), load(run_b)), (str(run_a), str(run_b))
+        raise UsageError(
+            f"{shown(run_a)} and {shown(run_b)} are the same run", hint="name two runs: `crosswind runs` lists them"
+        )
+    runs, names = (load(run_a), load(run_b)), (shown(run_a), shown(run_b))
     try:
         if any(run.is_large for run in runs) and not (metrics or conditions or why):
             from crosswind.analysis.two_runs.large import compare_large

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.console import plain_console
 from crosswind.errors import UsageError
@@ -20,7 +21,7 @@ _ROWS = 40
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=RUN_PATH, metavar="[RUN]")
 @click.option(
     "--cell", type=click.IntRange(0), metavar="N", help="Explain cell N alone, as `crosswind show` counts them."
 )

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.text import warn_of_damage
 from crosswind.errors import UsageError
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=RUN_PATH, metavar="[RUN]")
 @click.option(
     "--ro-crate",
     "crate",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.text import warn_of_damage
 from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
@@ -19,7 +20,7 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=RUN_PATH, metavar="[RUN]")
 @click.option("--model", "names", multiple=True, metavar="NAME", help="Fit this model; repeatable.  [default: all]")
 @click.option("--simulated", is_flag=True, help="Fit to simulated times instead of measured ones.")
 @click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Seed of the split of cells into tenths.")
@@ -35,6 +36,7 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
     # Fitting takes more than a second to import, for which --help should not wait.
     from crosswind.analysis.model_fit import FitError, fit_models
     from crosswind.models.fitting import FORMS
+    from crosswind.store.addresses import shown
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
 
@@ -46,7 +48,7 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
         warn_of_damage(record)
         fits = fit_models(record, names, simulated=simulated, seed=seed)
     except FitError as error:
-        raise StoreError(f"{loaded.directory}: {error}", hint=error.hint) from None
+        raise StoreError(f"{shown(loaded.directory)}: {error}", hint=error.hint) from None
     if as_json:
         click.echo(fits.model_dump_json(indent=2))
     else:

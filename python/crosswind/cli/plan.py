@@ -9,6 +9,7 @@ import click
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study, foreseen, foreseen_sentences
 from crosswind.cell.clocks import real_time_obstacle
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
 from crosswind.cli.plan_text import print_order, print_plan
@@ -33,12 +34,12 @@ from crosswind.study.plan import Plan
 @click.option(
     "--from",
     "pilot",
-    type=click.Path(path_type=Path),
+    type=RUN_PATH,
     metavar="RUN",
     help="Forecast from RUN how many repetitions the precision needs.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Check that a run can be written there.")
+@click.option("--output", type=RUN_PATH, metavar="DIR|s3://...", help="Check that a run can be written there.")
 @click.option("--packets", is_flag=True, help="Include the disk space of packet records.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Include the disk space of pcapng files.")
 @click.option("--cpu-profile", is_flag=True, help="Check that processor time can be profiled.")

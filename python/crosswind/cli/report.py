@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.text import warn_of_damage
 from crosswind.cli.thresholds import status_of, threshold_options
@@ -21,7 +22,7 @@ FILE may be `-` (standard output), a link, a pipe or a device.
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=RUN_PATH, metavar="[RUN]")
 @click.option(
     "--cell",
     "cells",

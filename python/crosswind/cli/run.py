@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.cell.token import use_token
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.settings import picked, setting_options, variant_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.cli.to import to_option, token_file_option
 from crosswind.errors import UsageError
+from crosswind.store.addresses import place_of, shown
 
 if TYPE_CHECKING:
     from crosswind.store.run import StoredRun
@@ -34,7 +36,7 @@ threshold is inconclusive, 130 interrupted (finished repetitions are kept).
 @click.argument("study", required=False, metavar="[STUDY|FILE|KIND]")
 @variant_options
 @click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
+@click.option("--output", type=RUN_PATH, metavar="DIR|s3://...", help="Where the run is kept.")
 @click.option(
     "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Continue the run in DIR, or the latest run."
 )
@@ -123,12 +125,13 @@ def command(
         raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
     if run.interrupted:
         click.echo(
-            f"interrupted: {len(run.results())} of {run.planned} repetitions are kept in {run.directory}", err=True
+            f"interrupted: {len(run.results())} of {run.planned} repetitions are kept in {shown(run.directory)}",
+            err=True,
         )
         click.echo(f"hint: {resume_command(run.directory)} continues", err=True)
         return 130
     if reporting.no_report:
-        click.echo(f"run:  {run.directory}", err=True)
+        click.echo(f"run:  {shown(run.directory)}", err=True)
         click.echo(f"kept: {_kept(run)}", err=True)
         return 0 if run.valid else 1
     return _report(run, reporting)
@@ -171,7 +174,7 @@ class _Reporting:
 
 def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path | None:
     """The directory of the run that is to go on; None for the latest. Raises: UsageError."""
-    if place and output and Path(place) != output:
+    if place and output and place_of(place) != output:
         raise UsageError(
             "--resume and --output name two directories",
             hint="a run continues in its own directory: leave out --output",
@@ -181,7 +184,7 @@ def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path
             "--resume takes no --packets, --no-parts, --capture, --qlog or --cpu-profile",
             hint="a run keeps what it was started with",
         )
-    return Path(place) if place else output
+    return place_of(place) if place else output
 
 
 def _kept(run: "StoredRun") -> str:
@@ -202,9 +205,11 @@ def _report(run: "StoredRun", asked: _Reporting) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
     from crosswind.record import output_of_program
+    from crosswind.store.objects import send_pages
 
     made = results.analysed(run)
     result, page = made.result, results.write_page(run, made)
+    send_pages(run.directory)
     if asked.junit:
         report.write_junit(result, asked.junit, require_answer=asked.require_answer)
     with readers_may_leave():
@@ -212,7 +217,7 @@ def _report(run: "StoredRun", asked: _Reporting) -> int:
             click.echo(result.to_json())
         else:
             report.print_result(result, everything=asked.everything)
-    click.echo(f"run:    {run.directory}", err=True)
+    click.echo(f"run:    {shown(run.directory)}", err=True)
     click.echo(f"kept:   {_kept(run)}", err=True)
     click.echo(f"report: {page}", err=True)
     if any(result.planned.runs_programs for result in run.iter_results()):

@@ -8,8 +8,10 @@ from typing import Any
 import click
 from rich.text import Text
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.text import size_text, time_text
 from crosswind.console import Console, plain_console
+from crosswind.store.addresses import address_of, shown
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
 from crosswind.terminal_table import TextColumn, print_table
 
@@ -20,7 +22,7 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 
 
 @click.command()
-@click.argument("root", required=False, type=click.Path(path_type=Path), metavar="[ROOT]")
+@click.argument("root", required=False, type=RUN_PATH, metavar="[ROOT]")
 @click.option(
     "--details",
     is_flag=True,
@@ -28,7 +30,7 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.runs/1.")
 def command(root: Path | None, details: bool, as_json: bool) -> None:
-    """List the runs in ROOT (crosswind-runs/), the latest first.
+    """List the runs in ROOT (crosswind-runs/), a directory or s3://..., the latest first.
 
     A run has died when it is marked as running but no process holds its lock. `crosswind run --resume RUN` continues
     it.
@@ -36,7 +38,7 @@ def command(root: Path | None, details: bool, as_json: bool) -> None:
     place = root or DEFAULT_ROOT
     runs = list_runs(place, details=details) if root or place.exists() else []
     if as_json:
-        listing = {"schema": SCHEMA, "root": str(place), "runs": [_as_json(listed) for listed in runs]}
+        listing = {"schema": SCHEMA, "root": shown(place), "runs": [_as_json(listed) for listed in runs]}
         click.echo(json.dumps(listing, indent=2, ensure_ascii=False))
         return
     print_runs(plain_console(), place, runs)
@@ -47,7 +49,7 @@ def print_runs(console: Console, root: Path, all_runs: list[Listed]) -> None:
     runs = [listed for listed in all_runs if isinstance(listed, ListedRun)]
     others = [listed for listed in all_runs if isinstance(listed, Unreadable)]
     if not all_runs:
-        console.print(f"there are no runs in {root}/")
+        console.print(f"there are no runs in {shown(root)}/")
         return
     if runs:
         columns: dict[TextColumn, Sequence[str | Text]] = {
@@ -74,11 +76,12 @@ def print_runs(console: Console, root: Path, all_runs: list[Listed]) -> None:
 
 
 def _name(directory: Path, root: Path) -> str:
-    return directory.name if directory.parent == root else str(directory)
+    name, above = shown(directory), f"{shown(root)}/"
+    return name.removeprefix(above) if directory.parent == root or address_of(root) is not None else name
 
 
 def _as_json(listed: Listed) -> dict[str, Any]:
-    directory = {"directory": str(listed.directory)}
+    directory = {"directory": shown(listed.directory)}
     if isinstance(listed, Unreadable):
         return {**directory, "status": "removed" if listed.leftover else None, "problem": listed.problem}
     details = dict.fromkeys(("valid", "invalid", "failed", "clocks", "outcomes", "problem"))

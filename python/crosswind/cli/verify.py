@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from crosswind.cli.places import RUN_PATH
 from crosswind.errors import UsageError
 from crosswind.terminal_table import TextColumn, table_lines
 
@@ -11,7 +12,7 @@ _CELLS = 5
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.argument("run", required=False, type=RUN_PATH, metavar="[RUN]")
 @click.option("--cells", type=click.IntRange(1), metavar="N", help=f"Number of cells to rerun. Default: {_CELLS}.")
 @click.option("--all", "all_cells", is_flag=True, help="Rerun every cell in virtual time.")
 @click.option("--on", metavar="CLUSTER", help="Rerun the cells on a Dask cluster, as `crosswind run --on` does.")

@@ -55,7 +55,7 @@ class _Turns:
     """The repetitions that a store misses."""
 
     def __init__(self, store: Store, stops: StopRequests, streams: ClientStreams | None) -> None:
-        self._cells = CellsFolder(store.directory, store.manifest.id)
+        self._cells = CellsFolder(store.directory, store.manifest.id, store.uploads)
         self._stops = stops
         self._streams = streams
         self._missing = store.missing()

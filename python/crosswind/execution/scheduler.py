@@ -27,6 +27,9 @@ from crosswind.store.directory import Store
 from crosswind.store.manifest import ClockJump, Status
 from crosswind.store.wallclock import WallClock
 
+_BEHIND_S = 0.02
+"""How often it is looked whether what waits for an object store was sent."""
+_STOPS_THAT_KILL = 2
 _ENDING_WINDOW_S = 0.1
 """Windows while a run ends, so that cells that do not end are killed in time."""
 
@@ -61,7 +64,7 @@ class Scheduler:
         self.store = store
         self._growth = growth
         self.clock_jumps: list[ClockJump] = []
-        self._cells = CellsFolder(store.directory, store.manifest.id)
+        self._cells = CellsFolder(store.directory, store.manifest.id, store.uploads)
         self._observers = observers
         self._clock = clock or WallClock()
         self._workers = workers_of(store, binary=binary, jobs=jobs, on=on)
@@ -84,6 +87,7 @@ class Scheduler:
         before = Processors().leave_to_emulators() if emulated else None
         try:
             self._loop()
+            self._finish_sending()
         except CrosswindError as error:
             self._fatal = self._fatal or error
         finally:
@@ -114,11 +118,21 @@ class Scheduler:
     def _loop(self) -> None:
         self._next_window = time.monotonic() + WINDOW_S
         while self._running or ((any(map(len, self._workers)) or self._grow()) and not self._ending):
+            if self._fatal is None and (problem := self._cells.problem()) is not None:
+                self._end_run(problem)
             self._start_what_may()
             self._wait()
             for cell in [cell for cell in self._running.values() if cell.execution.done]:
                 del self._running[cell.planned.key]
                 self._end(cell, cell.execution.end())
+
+    def _finish_sending(self) -> None:
+        """Waits until an object store has everything, or somebody asks for the second time to stop."""
+        while self._cells.is_sending and self._stops.count < _STOPS_THAT_KILL:
+            if self._selector.select(_BEHIND_S):
+                self._stops.take()
+        if self._fatal is None:
+            self._fatal = self._cells.problem()
 
     def _grow(self) -> bool:
         """Adds what the precision of the study takes. Returns whether there is more to run."""
@@ -138,7 +152,7 @@ class Scheduler:
         return self._stops.count > 0 or self._fatal is not None
 
     def _start_what_may(self) -> None:
-        while not self._ending and (admitted := self._admitted()) is not None:
+        while not (self._ending or self._cells.is_behind) and (admitted := self._admitted()) is not None:
             self._start(*admitted)
 
     def _admitted(self) -> tuple[Worker, Admitted] | None:
@@ -177,6 +191,8 @@ class Scheduler:
     def _wait(self) -> None:
         now = time.monotonic()
         due = self._next_window
+        if self._cells.is_behind:
+            due = min(due, now + _BEHIND_S)
         if not self._ending:
             due = min([due, *(at for worker in self._workers if (at := worker.next_wakeup()) > now)])
         for key, _ in self._selector.select(max(0.0, due - now)):

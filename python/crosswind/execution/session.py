@@ -23,6 +23,7 @@ from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
+from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Session, Status
@@ -162,7 +163,7 @@ def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) ->
 
 def resume_command(directory: Path) -> str:
     """What to type to go on with a run."""
-    return f"crosswind run --resume {directory}"
+    return f"crosswind run --resume {shown(directory)}"
 
 
 def _fell_back(plan: Sequence[PlannedCell], study: Study) -> bool:

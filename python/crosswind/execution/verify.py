@@ -25,6 +25,7 @@ from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.session import execute, resume_command
+from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
@@ -255,11 +256,12 @@ def _nothing_to_repeat(store: Store, results: Mapping[str, RepetitionResult]) ->
     if planned:
         failed = sum(result.failure is not None for result in results.values())
         return StoreError(
-            f"no cell of {store.directory} in virtual time has finished" + (f"; {failed} failed" if failed else ""),
+            f"no cell of {shown(store.directory)} in virtual time has finished"
+            + (f"; {failed} failed" if failed else ""),
             hint=f"{resume_command(store.directory)} continues it",
         )
     return StoreError(
-        f"{store.directory} ran on the machine's clock: nothing in it can be repeated exactly",
+        f"{shown(store.directory)} ran on the machine's clock: nothing in it can be repeated exactly",
         hint="run the study with --clock virtual; measurements of the machine are repeated by `--repetitions N`",
     )
 

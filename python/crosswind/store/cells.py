@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crosswind.errors import DiskError
+from crosswind.errors import CrosswindError, DiskError
 from crosswind.store.checksums import Checksum, DamagedFileError
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of
@@ -20,12 +21,19 @@ from crosswind.store.partitions import is_packable, is_partition, pack
 from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.tables import to_parquet
 
+if TYPE_CHECKING:
+    from crosswind.store.uploads import Uploads
+
 
 class CellsFolder:
-    """The cells of a run whose lock the caller holds. Args: run: its directory. run_id: as the manifest has it."""
+    """The cells of a run whose lock the caller holds.
 
-    def __init__(self, run: Path, run_id: str) -> None:
+    Args: run: its directory. run_id: as the manifest has it. uploads: sends what is whole to an object store.
+    """
+
+    def __init__(self, run: Path, run_id: str, uploads: "Uploads | None" = None) -> None:
         self._run = run
+        self._uploads = uploads
         self._folder = run / "cells"
         self._run_id = run_id
         self._waiting: list[RepetitionResult] = []
@@ -78,13 +86,31 @@ class CellsFolder:
             matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
             return Counter(match["key"] for match in matches if match and match["why"] == "missed")
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be sent to an object store that no further cell should start."""
+        return self._uploads is not None and self._uploads.is_behind
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether something is still to be sent to an object store."""
+        return self._uploads is not None and self._uploads.is_at_work
+
+    def problem(self) -> CrosswindError | None:
+        """Why nothing more can be kept; None as long as it can."""
+        return None if self._uploads is None else self._uploads.problem()
+
     def _pack(self) -> None:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         try:
             with disk_errors(self._run):
-                pack(self._run, self._run_id, waiting)
+                partition = pack(self._run, self._run_id, waiting)
         except DamagedFileError:
             return  # They stay directories, and whoever reads them says what has changed.
+        if self._uploads is not None:
+            packed = [f"cells/{result.key}" for result in waiting]
+            sent = self._uploads.send(partition.relative_to(self._run).as_posix(), after=self._uploads.sent(packed))
+            self._uploads.remove(packed, after=[sent])
 
     def _commit(self, part: Path, result: RepetitionResult, *, name: str) -> RepetitionResult:
         place = self._folder / name
@@ -101,12 +127,15 @@ class CellsFolder:
                 stored = replace(result, files=checksums_in(part), keeping_ns=keeping_ns)
                 write_sealed(part / RESULT, {"run": self._run_id, **stored.as_json()})
                 sync_tree(part)
-                set_aside(place, "failed")
+                aside = set_aside(place, "failed")
                 part.rename(place)
                 sync_path(place.parent)
         except DiskError:
             shutil.rmtree(part, ignore_errors=True)
             raise
+        if self._uploads is not None:
+            earlier = [] if aside is None else [self._uploads.send(f"cells/{aside.name}")]
+            self._uploads.send(f"cells/{name}", after=earlier)
         return stored
 
 

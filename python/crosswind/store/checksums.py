@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from crosswind.errors import StoreError
 from crosswind.regular_files import open_regular, read_regular
+from crosswind.store.addresses import shown
 
 CHANGED = "has changed since it was written"
 MISSING = "is missing"
@@ -59,7 +60,7 @@ class DamagedFileError(StoreError):
     """A file of a run is not what was written. Attributes: path: which. reason: why, as it follows its name."""
 
     def __init__(self, path: Path, reason: str, *, hint: str) -> None:
-        super().__init__(f"{path} {reason}", hint=hint)
+        super().__init__(f"{shown(path)} {reason}", hint=hint)
         self.path = path
         self.reason = reason
 
@@ -124,4 +125,6 @@ def earlier_schema(content: bytes) -> object:
 
 def damaged_file(path: Path, reason: str) -> DamagedFileError:
     """The error of a file of a repetition that is not what was written."""
-    return DamagedFileError(path, reason, hint=f"`crosswind run --resume {path.parents[2]}` runs that repetition again")
+    return DamagedFileError(
+        path, reason, hint=f"`crosswind run --resume {shown(path.parents[2])}` runs that repetition again"
+    )

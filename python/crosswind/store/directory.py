@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from crosswind.damage import Damage
 from crosswind.errors import StoreError
+from crosswind.store.addresses import address_of, shown
 from crosswind.store.checksums import Checksum, DamagedFileError, open_checked
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
 from crosswind.store.kept import Sums
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from crosswind.store.partitions import Partition
+    from crosswind.store.uploads import Uploads
 
 _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
 
@@ -53,9 +55,13 @@ class Checked:
 class Store:
     """One run directory. `create` and `resume` open it for writing and hold its lock until `close`; `read` does not."""
 
-    def __init__(self, directory: Path, manifest: Manifest, lock: IO[bytes] | None) -> None:
+    def __init__(
+        self, directory: Path, manifest: Manifest, lock: IO[bytes] | None, uploads: "Uploads | None" = None
+    ) -> None:
         self.directory = directory
         self.manifest = manifest
+        self.uploads = uploads
+        """What sends a run that is open for writing to its object store; None for one that stays a directory."""
         self._lock = lock
         self.damaged: Sequence[Damage] = ()
         """What `resume` found damaged, and set aside."""
@@ -69,6 +75,8 @@ class Store:
 
         Raises: StoreError when something else is there. DiskError when the disk refuses.
         """
+        if address_of(directory) is not None:
+            return cls._create_objects(directory, manifest, plan)
         _refuse_taken(directory)
         with disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
@@ -85,6 +93,28 @@ class Store:
         return cls(directory, manifest, lock)
 
     @classmethod
+    def _create_objects(cls, directory: Path, manifest: Manifest, plan: Sequence[PlannedCell]) -> Self:
+        from crosswind.store.objects import RunObjects
+        from crosswind.store.uploads import Uploads
+
+        _refuse_odd(directory)
+        with disk_errors(directory):
+            objects = RunObjects(directory)
+            lock, lease = objects.begin()
+            uploads = Uploads(objects, lease)
+            try:
+                (directory / "cells").mkdir(exist_ok=True)
+                manifest = replace(manifest, plan=write_plan(directory, plan))
+                write_manifest(directory, manifest)
+                uploads.send_file(PLAN)
+                uploads.send_manifest()
+            except BaseException:
+                uploads.close()
+                lock.close()
+                raise
+        return cls(directory, manifest, lock, uploads)
+
+    @classmethod
     def resume(cls, directory: Path, *, digest: str | None = None) -> Self:
         """Opens a run to go on with it, and removes what a dead session left half-written.
 
@@ -94,21 +124,38 @@ class Store:
         Raises: StoreError when it is not a run, is in use, or holds another study.
         """
         _refuse_odd(directory)
-        manifest = read_manifest(directory)
-        if digest is not None and digest != manifest.study_digest:
-            raise StoreError(
-                f"{directory} holds another study: {manifest.study_digest[:19]}, not {digest[:19]}",
-                hint="resume with the same study and settings, or leave both out: `crosswind run --resume DIR`",
-            )
         with disk_errors(directory):
-            lock = lock_run(directory)
-            store = cls(directory, manifest, lock)
+            store = cls._open(directory, digest)
             try:
                 store._tidy()
+                if store.uploads is not None:
+                    store.uploads.send_all()
             except BaseException:
-                lock.close()
+                store.close()
                 raise
         return store
+
+    @classmethod
+    def _open(cls, directory: Path, digest: str | None) -> Self:
+        """Takes the lock of a run of a study. Raises: StoreError."""
+        if address_of(directory) is None:
+            manifest = read_manifest(directory)
+            _refuse_another_study(directory, manifest, digest)
+            return cls(directory, manifest, lock_run(directory))
+        from crosswind.store.objects import RunObjects
+        from crosswind.store.uploads import Uploads
+
+        objects = RunObjects(directory)
+        lock, lease = objects.resume()
+        uploads = Uploads(objects, lease)
+        try:
+            manifest = read_manifest(directory)
+            _refuse_another_study(directory, manifest, digest)
+        except BaseException:
+            uploads.close()
+            lock.close()
+            raise
+        return cls(directory, manifest, lock, uploads)
 
     @classmethod
     def read(cls, directory: Path) -> Self:
@@ -116,10 +163,18 @@ class Store:
 
         Raises: StoreError when it is not a run or of another schema.
         """
+        if address_of(directory) is not None:
+            from crosswind.store.objects import RunObjects
+
+            with disk_errors(directory):
+                RunObjects(directory).pull()
         return cls(directory, read_manifest(directory), None)
 
     def close(self) -> None:
         """Gives the lock back."""
+        if self.uploads is not None:
+            self.uploads.close()
+            self.uploads = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -133,13 +188,17 @@ class Store:
     # Writing
 
     def set_status(self, status: Status) -> None:
-        """Says in the manifest how far the run is. Raises: DiskError."""
+        """Says in the manifest how far the run is: that it is done, when an object store has all. Raises: DiskError."""
+        if status is Status.DONE and self.uploads is not None:
+            self.uploads.wait()
         self._replace_manifest(replace(self.manifest, status=status))
 
     def extend_plan(self, added: Sequence[PlannedCell]) -> None:
         """Adds repetitions to the plan. Raises: DiskError."""
         with disk_errors(self.directory):
             checksum = extend_plan(self.directory, self.plan, added)
+            if self.uploads is not None:
+                self.uploads.send_file(PLAN)
         self.__dict__.pop("plan")
         planned = self.manifest.planned + len(added)
         self._replace_manifest(replace(self.manifest, planned=planned, plan=checksum))
@@ -158,6 +217,8 @@ class Store:
         self.manifest = manifest
         with disk_errors(self.directory):
             write_manifest(self.directory, manifest)
+        if self.uploads is not None:
+            self.uploads.send_manifest()
 
     def _tidy(self) -> None:
         """Removes what a dead session left half-written, sets damaged repetitions aside, and packs many others."""
@@ -380,6 +441,12 @@ def check_place(directory: Path) -> None:
 
     Raises: StoreError when something else is there. DiskError when it cannot be written.
     """
+    if address_of(directory) is not None:
+        from crosswind.store.objects import RunObjects
+
+        with disk_errors(directory):
+            RunObjects(directory).check_free()
+        return
     _refuse_taken(directory)
     with disk_errors(directory):
         there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
@@ -391,6 +458,15 @@ def _refuse_odd(directory: Path) -> None:
     if no_utf8_in(str(directory.absolute())):
         raise StoreError(
             f"{directory.absolute()} is not UTF-8", hint="choose a directory whose whole path is, with --output"
+        )
+
+
+def _refuse_another_study(directory: Path, manifest: Manifest, digest: str | None) -> None:
+    """Raises: StoreError when a run is of another study than the one with a digest."""
+    if digest is not None and digest != manifest.study_digest:
+        raise StoreError(
+            f"{shown(directory)} holds another study: {manifest.study_digest[:19]}, not {digest[:19]}",
+            hint="resume with the same study and settings, or leave both out: `crosswind run --resume DIR`",
         )
 
 

@@ -11,6 +11,7 @@ from crosswind.errors import StoreError, UsageError
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.spent import NOT_KEPT, TAKES
+from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.record import CONNECTIONS, PACKETS, PIECES, SPENT, TCP
 from crosswind.store.result import RepetitionResult
@@ -71,7 +72,7 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
             f"the run has no repetition {_named(cell, repetition)}",
             hint=f"its cells are 0 to {max(cells, default=0)}"
             if results or cell not in {None, *cells}
-            else f"`crosswind report {store.directory}` says why they failed",
+            else f"`crosswind report {shown(store.directory)}` says why they failed",
         )
     return chosen
 

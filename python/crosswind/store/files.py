@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError
+from crosswind.store.addresses import shown
 from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
@@ -55,14 +56,17 @@ def sync_tree(directory: Path) -> None:
     sync_path(directory)
 
 
-def set_aside(place: Path, why: str) -> None:
-    """Renames an earlier attempt that does not count, if there is one, so that ATTEMPT fits. Raises: OSError."""
+def set_aside(place: Path, why: str) -> Path | None:
+    """Renames an earlier attempt that does not count, if there is one, so that ATTEMPT fits.
+
+    Returns: where it is now; None where there was none. Raises: OSError.
+    """
     if not place.exists():
-        return
+        return None
     number = 1
     while place.with_name(f"{place.name}.{why}-{number}").exists():
         number += 1
-    place.rename(place.with_name(f"{place.name}.{why}-{number}"))
+    return place.rename(place.with_name(f"{place.name}.{why}-{number}"))
 
 
 @contextmanager
@@ -71,7 +75,9 @@ def disk_errors(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskError(f"cannot write {where}: {error.strerror or error}", hint=_disk_hint(error.errno)) from error
+        raise DiskError(
+            f"cannot write {shown(where)}: {error.strerror or error}", hint=_disk_hint(error.errno)
+        ) from error
 
 
 def _disk_hint(number: int | None) -> str:

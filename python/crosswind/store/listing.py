@@ -16,9 +16,18 @@ from typing import TYPE_CHECKING
 
 from crosswind.errors import StoreError
 from crosswind.regular_files import read_regular
+from crosswind.store.addresses import address_of
 from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use
-from crosswind.store.manifest import FAMILY, MANIFEST, NOT_A_RUN_HINT, Status, UnreadableFileError, read_manifest
+from crosswind.store.manifest import (
+    FAMILY,
+    MANIFEST,
+    NOT_A_RUN_HINT,
+    Manifest,
+    Status,
+    UnreadableFileError,
+    read_manifest,
+)
 from crosswind.store.partition_index import PARTITIONS, damaged_partitions, names_in, partition_names, read_index
 
 if TYPE_CHECKING:
@@ -89,6 +98,10 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
 
     Raises: StoreError when `root` cannot be read at all.
     """
+    if address_of(root) is not None:
+        from crosswind.store.objects_listing import list_objects
+
+        return list_objects(root, details=details)
     if (root / MANIFEST).exists():
         return [examine_directory(root, details=details)]
     try:
@@ -96,25 +109,35 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
-    examined = [examine_directory(root / name, details=details) for name in names]
+    return latest_first([examine_directory(root / name, details=details) for name in names])
+
+
+def latest_first(examined: Sequence[Listed]) -> list[Listed]:
+    """Runs, the latest first, and then what is none."""
     runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
     return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
 
 
 def examine_directory(directory: Path, *, details: bool = False) -> Listed:
     """What a directory is. Never raises for what is in it."""
+    if address_of(directory) is not None:
+        from crosswind.store.objects_listing import examine_objects
+
+        return examine_objects(directory, details=details)
     try:
         if is_leftover(directory):
             return Unreadable(directory, "its removal did not end", leftover=True)
         return _examined(directory, details)
     except UnreadableFileError as error:
         return Unreadable(directory, error.reason)
-    except OSError as error:
-        return Unreadable(directory, error.strerror or str(error))
-    except KeyError as error:
-        return Unreadable(directory, f"its manifest lacks {error}")
-    except (ValueError, TypeError) as error:
-        return Unreadable(directory, f"its manifest is damaged: {error}")
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        return Unreadable(directory, _problem(error))
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"its manifest lacks {error}" if isinstance(error, KeyError) else f"its manifest is damaged: {error}"
 
 
 def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path:
@@ -188,15 +211,40 @@ def disk_size(path: Path) -> int:
 
 def _examined(directory: Path, details: bool) -> ListedRun:
     manifest = read_manifest(directory)
-    status = manifest.status
-    if status is Status.RUNNING and not in_use(directory):
-        status = Status.DIED
     inside = directory.resolve()  # A link to a run is listed like the run; only what removes stops at links.
     cells = _names(inside / "cells")
+    return listed_run(
+        directory,
+        manifest,
+        cells,
+        size=_size(inside, cells, everything=details),
+        used=manifest.status is Status.RUNNING and in_use(directory),
+        parts=sum(path.parent.name in ("cells", PARTITIONS) for path in half_written(inside)),
+        details=details,
+    )
+
+
+def listed_run(
+    directory: Path,
+    manifest: Manifest,
+    cells: Sequence[str],
+    *,
+    size: tuple[int, bool],
+    used: bool,
+    parts: int,
+    details: bool,
+) -> ListedRun:
+    """A run as a listing has it.
+
+    Args: cells: the names in its folder of that name. size: bytes, and whether they are exact. used: whether a session
+        is at work. parts: what was left half-written. details: read its results, too.
+    """
+    status = Status.DIED if manifest.status is Status.RUNNING and not used else manifest.status
+    inside = directory.resolve()
     packed = packed_keys(inside, manifest.id)
     whole = [name for name in cells if "." not in name and name not in packed]
     aside = [name for name in cells if "." in name]
-    size_bytes, exact = _size(inside, cells, everything=details)
+    size_bytes, exact = size
     started = _time(manifest.started)
     times = [time for session in manifest.sessions for time in (session.started, session.ended) if time]
     return ListedRun(
@@ -209,7 +257,7 @@ def _examined(directory: Path, details: bool) -> ListedRun:
         done=len(whole) + len(packed),
         planned=manifest.planned,
         attempts=sum(ATTEMPT.fullmatch(name) is not None for name in aside),
-        parts=sum(path.parent.name in ("cells", PARTITIONS) for path in half_written(inside)),
+        parts=parts,
         size_bytes=size_bytes,
         exact=exact,
         details=_details(inside, whole, manifest.id) if details else None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from crosswind.errors import StoreError
+from crosswind.store.addresses import shown
 
 LOCK = "lock"
 
@@ -20,7 +21,7 @@ def lock_run(directory: Path) -> IO[bytes]:
     except BlockingIOError:
         lock.close()
         raise StoreError(
-            f"{directory} is in use by another crosswind", hint="wait for it to end, or choose another --output"
+            f"{shown(directory)} is in use by another crosswind", hint="wait for it to end, or choose another --output"
         ) from None
     return lock
 
@@ -67,7 +68,9 @@ def without_sessions(directory: Path) -> Iterator[None]:
 
 def used_by_another(directory: Path) -> StoreError:
     """Why a run is left alone."""
-    return StoreError(f"{directory} is in use by another crosswind", hint="wait for it to end, or stop it with Ctrl-C")
+    return StoreError(
+        f"{shown(directory)} is in use by another crosswind", hint="wait for it to end, or stop it with Ctrl-C"
+    )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from crosswind.errors import StoreError
 from crosswind.regular_files import read_regular
+from crosswind.store.addresses import shown
 from crosswind.store.checksums import Checksum, earlier_schema, unsealed
 from crosswind.store.files import write_sealed
 
@@ -172,7 +173,7 @@ def read_manifest(directory: Path) -> Manifest:
         data = read_sealed(path, known=RUN_SCHEMA, earlier=_EARLIER)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"it has no {MANIFEST}"
-        raise UnreadableFileError(f"{directory} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
+        raise UnreadableFileError(f"{shown(directory)} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
     except OSError as error:
         raise _damaged(path, error.strerror or str(error)) from None
     except ValueError as error:
@@ -214,10 +215,10 @@ def _of_another_schema(path: Path, schema: object, known: str) -> UnreadableFile
     else:
         reason = f"its schema is {schema!r}, not {known!r}"
         hint = "this version cannot read it: run the study anew, or read the Parquet files directly"
-    return UnreadableFileError(f"cannot read {path}: {reason}", reason, hint=hint)
+    return UnreadableFileError(f"cannot read {shown(path)}: {reason}", reason, hint=hint)
 
 
 def _damaged(path: Path, reason: str) -> UnreadableFileError:
     return UnreadableFileError(
-        f"cannot read {path}: {reason}", reason, hint="restore the file from a copy, or run the study anew"
+        f"cannot read {shown(path)}: {reason}", reason, hint="restore the file from a copy, or run the study anew"
     )

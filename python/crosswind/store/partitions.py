@@ -168,18 +168,19 @@ def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResu
             batch, size_bytes = [], 0
 
 
-def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> None:
+def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
     """Makes a partition of repetitions that are directories, and removes these.
 
-    Raises: DamagedFileError where a file has changed; the directories then stay. OSError.
+    Returns: its directory. Raises: DamagedFileError where a file has changed; the directories then stay. OSError.
     """
     results = sorted(results, key=lambda result: (result.planned.cell, result.planned.repetition))
     names = sorted({name for result in results for name in result.files})
     tables = {name: pl.concat(list(_labelled(run, results, name)), how="diagonal_relaxed") for name in names}
     tables[RESULTS] = texts_of(results)
-    write_partition(run, run_id, [result.key for result in results], tables, Sums.of(results))
+    partition = write_partition(run, run_id, [result.key for result in results], tables, Sums.of(results))
     for result in results:
         shutil.rmtree(run / "cells" / result.key)
+    return partition
 
 
 def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:
@@ -201,8 +202,8 @@ def packed_text(result: RepetitionResult) -> str:
 
 def write_partition(
     run: Path, run_id: str, keys: Sequence[str], tables: Mapping[str, pl.DataFrame], sums: Sums
-) -> None:
-    """Writes a partition under another name, syncs it, and renames it. Raises: OSError."""
+) -> Path:
+    """Writes a partition under another name, syncs it, and renames it. Returns: its directory. Raises: OSError."""
     numbers = [int(name) for name in partition_names(run)]
     place = run / PARTITIONS / f"{max(numbers, default=-1) + 1:05d}"
     part = place.with_name(f"{place.name}.{os.getpid()}.part")
@@ -216,6 +217,7 @@ def write_partition(
     sync_tree(part)
     part.rename(place)
     sync_path(place.parent)
+    return place
 
 
 def _labelled(run: Path, results: Iterable[RepetitionResult], name: str) -> Iterator[pl.DataFrame]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosswind.errors import DiskError, StoreError
+from crosswind.store.addresses import address_of, shown
 from crosswind.store.files import sync_path
 from crosswind.store.listing import MARKER, is_leftover, is_run
 from crosswind.store.lock import without_sessions
@@ -22,6 +23,12 @@ def remove_run(directory: Path) -> None:
 
     Raises: StoreError when it is no run or is in use. DiskError when the disk refuses; what is left reads as no run.
     """
+    if address_of(directory) is not None:
+        from crosswind.store.objects import RunObjects
+
+        with _disk_errors(directory):
+            RunObjects(directory).remove()
+        return
     leftover = is_leftover(directory)
     if not (leftover or is_run(directory)):
         raise not_a_run(directory)
@@ -43,6 +50,11 @@ def remove_entries(directory: Path, entries: Sequence[Path]) -> None:
 
     Raises: StoreError when the run is in use. DiskError when the disk refuses.
     """
+    if address_of(directory) is not None:
+        from crosswind.store.objects import RunObjects
+
+        with _disk_errors(directory):
+            RunObjects(directory).remove_entries(entry.relative_to(directory).as_posix() for entry in entries)
     with _disk_errors(directory), without_sessions(directory):
         for entry in entries:
             _remove(entry)
@@ -85,5 +97,5 @@ def _disk_errors(directory: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or directory
         raise DiskError(
-            f"cannot remove {where}: {error.strerror or error}", hint="`crosswind clean` lists the rest"
+            f"cannot remove {shown(Path(where))}: {error.strerror or error}", hint="`crosswind clean` lists the rest"
         ) from error

@@ -7,6 +7,7 @@ import polars as pl
 
 from crosswind.errors import StoreError
 from crosswind.record import CellRun, LargeRun, RunRecord
+from crosswind.store.addresses import place_of, shown
 from crosswind.store.directory import Store
 from crosswind.store.kept import Sums
 from crosswind.store.manifest import Manifest, Status
@@ -25,11 +26,11 @@ class StoredRun:
         self._store = store
 
     def __repr__(self) -> str:
-        return f"Run({str(self.directory)!r}, {self.status.value})"
+        return f"Run({shown(self.directory)!r}, {self.status.value})"
 
     @property
     def directory(self) -> Path:
-        """Where it is kept."""
+        """Where it is kept; of a run on an object store, its copy on this machine."""
         return self._store.directory
 
     @property
@@ -99,10 +100,10 @@ class StoredRun:
         record = self.record(cells)
         if record.cells:
             return record
-        hint = f"`crosswind run --resume {self.directory}` continues it"
+        hint = f"`crosswind run --resume {shown(self.directory)}` continues it"
         if record.damaged:
-            raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
-        raise StoreError(f"{self.directory} has no results yet", hint=hint)
+            raise StoreError(f"{shown(self.directory)} has no undamaged result: {record.damaged[0].text}", hint=hint)
+        raise StoreError(f"{shown(self.directory)} has no results yet", hint=hint)
 
     def cell_run(self, result: RepetitionResult) -> CellRun:
         """One repetition with its tables. Raises: DamagedFileError when one of them is not what was written."""
@@ -118,5 +119,8 @@ class StoredRun:
 
 
 def load(directory: Path | str) -> StoredRun:
-    """The run in a directory, whether or not a session is at work on it. Raises: StoreError when it is no run."""
-    return StoredRun(Store.read(Path(directory)))
+    """The run in a directory or at an address, whether or not a session is at work on it.
+
+    Raises: StoreError when it is no run.
+    """
+    return StoredRun(Store.read(place_of(directory)))

@@ -1,0 +1,75 @@
+"""Where a run is: a directory, or an address on an object store, as `s3://bucket/studies/latency`.
+
+A run on an object store has a copy on this machine, in the user's cache. Whatever reads or writes a run has the path of
+the copy, from which its address follows: nothing else has to be passed on.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswind.cache import cache_directory
+from crosswind.errors import UsageError
+
+_SCHEME = re.compile(r"s3:/{1,2}", re.IGNORECASE)
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_PART = re.compile(r"[A-Za-z0-9_=+~-][A-Za-z0-9._=+~-]{0,199}")
+_COPY = ".run"
+"""The directory of a copy, below one for each part of its address: no part begins with a dot."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place on an object store. Attributes: prefix: of all its objects, without slashes at its ends."""
+
+    bucket: str
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+    @property
+    def copy(self) -> Path:
+        """The directory of the copy on this machine, which may not exist."""
+        return copies().joinpath(self.bucket, *filter(None, self.prefix.split("/")), _COPY)
+
+
+def copies() -> Path:
+    """Where copies are."""
+    return cache_directory() / "objects"
+
+
+def place_of(text: str | Path) -> Path:
+    """The directory that somebody names, or the copy of an address. Raises: UsageError for one of no meaning."""
+    words = str(text)
+    scheme = _SCHEME.match(words)
+    if scheme is None:
+        return Path(text)
+    bucket, _, prefix = words[scheme.end() :].partition("/")
+    # What may hold a secret, as user:password@host, is not repeated.
+    if not _BUCKET.fullmatch(bucket):
+        raise UsageError("s3:// is not followed by the name of a bucket", hint="as s3://bucket/studies/latency")
+    parts = prefix.strip("/").split("/") if prefix.strip("/") else []
+    for part in parts:
+        if not _PART.fullmatch(part):
+            raise UsageError(
+                f"s3://{bucket}/...: the part {part[:40]!r} cannot be used",
+                hint="letters, digits and . _ = + ~ - are possible, and no dot at the beginning",
+            )
+    return Address(bucket, "/".join(parts)).copy
+
+
+def address_of(place: Path) -> Address | None:
+    """The address of which a directory is the copy; None for any other directory."""
+    if place.name != _COPY or not place.is_relative_to(copies()):
+        return None
+    bucket, *parts = place.relative_to(copies()).parts[:-1]
+    return Address(bucket, "/".join(parts))
+
+
+def shown(place: Path) -> str:
+    """A directory, or a file of a run, as its user knows it: by its address where it has one."""
+    for above in (place, *place.parents):
+        if above.name == _COPY and (address := address_of(above)) is not None:
+            return "/".join([str(address), *place.relative_to(above).parts])
+    return str(place)

@@ -1,0 +1,148 @@
+"""The lock of a run on an object store: an object that its session renews.
+
+An object store keeps no lock for a process and drops none when one dies. So a lock says for how long it is good, and
+whoever finds one older than that takes it, by a conditional write that only one of several succeeds with.
+"""
+
+import json
+import secrets
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from crosswind.errors import StoreError
+from crosswind.store.bucket import UNCONDITIONAL_HINT, AbsentError, Bucket, ObjectError, StoredObject, TakenError
+from crosswind.store.lock import LOCK
+
+_PROBE = "lock.probe"
+_SPARE_S = 60.0
+"""How much longer a lock is good than a server is asked again that does not answer."""
+_RENEWED_EVERY_S = 15.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a lock says. Attributes: session: who has it, None where it was given back. copy: of which copy of the run.
+    lease_s: for how long it is good after it was written.
+    """
+
+    session: str | None
+    copy: str
+    host: str
+    lease_s: float
+
+
+def held_by(content: bytes) -> Held:
+    """What a lock says; of one that cannot be read, that nobody has it."""
+    try:
+        data = json.loads(content)
+        return Held(data["session"], str(data["copy"]), str(data["host"]), float(data["lease_s"]))
+    except (ValueError, KeyError, TypeError):
+        return Held(None, "", "", 0.0)
+
+
+def age_s(lock: StoredObject) -> float:
+    """How long ago a lock was renewed, by this machine's clock: for a listing, which writes nothing."""
+    return (datetime.now(UTC) - lock.changed).total_seconds()
+
+
+class Lease:
+    """The lock, held by this session until `close`, and renewed by a thread.
+
+    Args: copy: identity of this machine's copy of the run, whose own lock the caller holds: a session of it is dead.
+    Raises: StoreError when another session has the lock, or the server keeps no conditions. ObjectError.
+    """
+
+    def __init__(self, bucket: Bucket, copy: str) -> None:
+        self._bucket = bucket
+        self._held = Held(secrets.token_hex(8), copy, socket.gethostname(), bucket.wait_s + _SPARE_S)
+        self._lost = False
+        self._tag = self._take()
+        self._renewed = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_over, name="lock of a run", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises: StoreError when another session may have the lock by now."""
+        if self._lost or time.monotonic() - self._renewed > self._held.lease_s - _SPARE_S / 4:
+            raise StoreError(
+                f"{self._bucket.address} may have been taken over: its lock was not renewed in time",
+                hint="look who is at work there; finished repetitions are kept",
+            )
+
+    def close(self, *, give_back: bool = True) -> None:
+        """Ends the thread, and gives the lock back. Args: give_back: False for a server that does not answer."""
+        self._over.set()
+        self._thread.join(None if give_back else 0.1)
+        if give_back and not self._lost:
+            free = Held(None, self._held.copy, self._held.host, 0.0)
+            with suppress(ObjectError):
+                self._bucket.replace(LOCK, _content(free), self._tag)
+
+    def _take(self) -> str:
+        content = _content(self._held)
+        try:
+            tag = self._bucket.create(LOCK, content)
+        except TakenError:
+            tag = self._taken_over(content)
+        try:
+            self._bucket.create(LOCK, content)
+        except TakenError:
+            return tag
+        raise StoreError(f"the server of {self._bucket.address} keeps no conditional writes", hint=UNCONDITIONAL_HINT)
+
+    def _taken_over(self, content: bytes) -> str:
+        try:
+            found, stored = self._bucket.read(LOCK)
+        except AbsentError:
+            return self._bucket.create(LOCK, content)  # It is being removed.
+        held = held_by(found)
+        if held.session == self._held.session:
+            return stored.tag  # An answer was lost.
+        if held.session is not None and held.copy != self._held.copy and self._age_s(stored) < held.lease_s:
+            raise _in_use(self._bucket, held)
+        try:
+            return self._bucket.replace(LOCK, content, stored.tag)
+        except TakenError:
+            raise _in_use(self._bucket, held) from None
+
+    def _age_s(self, lock: StoredObject) -> float:
+        """How long ago a lock was renewed, by the clock of the server: that of this machine may be wrong."""
+        name = f"{_PROBE}.{self._held.session}"
+        self._bucket.write(name, b"")
+        changed = self._bucket.about(name).changed
+        self._bucket.remove([name])
+        return (changed - lock.changed).total_seconds()
+
+    def _renew_until_over(self) -> None:
+        period_s = min(_RENEWED_EVERY_S, self._held.lease_s / 8)
+        while not self._lost and not self._over.wait(period_s):
+            started = time.monotonic()
+            with suppress(ObjectError):
+                if self._renew():
+                    self._renewed = started
+
+    def _renew(self) -> bool:
+        content = _content(self._held)
+        try:
+            self._tag = self._bucket.replace(LOCK, content, self._tag)
+        except TakenError:
+            found, stored = self._bucket.read(LOCK)
+            self._lost = found != content
+            self._tag = stored.tag
+        return not self._lost
+
+
+def _content(held: Held) -> bytes:
+    return json.dumps(asdict(held)).encode()
+
+
+def _in_use(bucket: Bucket, held: Held) -> StoreError:
+    return StoreError(
+        f"{bucket.address} is in use by another crosswind on {held.host}",
+        hint=f"wait for it to end, or choose another --output; one that died gives it back within {held.lease_s:.0f} s",
+    )

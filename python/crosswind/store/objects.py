@@ -1,0 +1,323 @@
+"""A run on an object store: the objects below its address, and their copy on this machine.
+
+    manifest.json, plan.jsonl          as on a disk
+    cells/<key>/, partitions/<number>/ as on a disk: complete if result.json or index.json is there, which come last
+    lock                               who writes
+
+The objects are the run, and the copy is read. A reader brings the copy up to date, a session writes it and then its
+objects (`uploads.py`). A lock is an object that its session renews: another one may take it when it was not for as long
+as it says itself, by the clock of the server.
+"""
+
+import fcntl
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from crosswind.errors import StoreError
+from crosswind.store.addresses import address_of
+from crosswind.store.bucket import AbsentError, Bucket, StoredObject
+from crosswind.store.lease import Lease, age_s, held_by
+from crosswind.store.listing import MARKER
+from crosswind.store.lock import LOCK, in_use, lock_run
+from crosswind.store.manifest import MANIFEST, UnreadableFileError, read_manifest
+from crosswind.store.partition_index import INDEX, PARTITIONS, names_in
+from crosswind.store.plan import PLAN
+from crosswind.store.result import RESULT
+
+CELLS = "cells"
+LAST = {CELLS: RESULT, PARTITIONS: INDEX}
+"""The file without which an entry of a folder is not there."""
+_TAGS = ".objects.json"
+_COPY_ID = ".copy"
+_AT_A_TIME = 16
+_TRIES = 5
+
+
+class RunObjects:
+    """The objects of a run. Raises: UsageError without obstore or credentials."""
+
+    def __init__(self, copy: Path) -> None:
+        address = address_of(copy)
+        assert address is not None
+        self.address = address
+        self.copy = copy
+        self.bucket = Bucket(address)
+
+    # The copy
+
+    def pull(self, *, index_only: bool = False) -> Mapping[str, StoredObject]:
+        """Brings the copy up to date, unless a session of this machine is writing it.
+
+        Args: index_only: the manifest, and which repetitions partitions hold, but nothing that was measured.
+        Returns: all objects. Raises: UnreadableFileError when there is no run. ObjectError, OSError.
+        """
+        with self._exclusively():
+            if in_use(self.copy):
+                return self.bucket.listed() if index_only else {}
+            return self._pull(keep=False, index_only=index_only)
+
+    def _pull(self, *, keep: bool, index_only: bool = False) -> Mapping[str, StoredObject]:
+        """Args: keep: what the copy has besides, of the same run."""
+        for attempt in range(_TRIES):
+            everything = self.bucket.listed()
+            there = whole(everything)
+            if MANIFEST not in there:
+                raise no_run(self)
+            known = self._tags()
+            if known.get(MANIFEST) != there[MANIFEST].tag and self._is_of_another_run():
+                self._empty()
+                known = {}
+            wanted = {name: found for name, found in there.items() if not index_only or _is_index(name)}
+            stale = [name for name, found in wanted.items() if not self._has(name, found, known)]
+            try:
+                known |= self._fetched(stale)
+            except AbsentError:
+                if attempt + 1 < _TRIES:
+                    continue  # It was packed meanwhile.
+                raise
+            if not (keep or index_only):
+                self._remove_others(there)
+            self.keep_tags({name: tag for name, tag in known.items() if name in there})
+            return everything
+        raise AssertionError("the last attempt returns or raises")
+
+    def _is_of_another_run(self) -> bool:
+        """Whether the copy is one of a run that was at the address before. Fetches the manifest."""
+        try:
+            before = read_manifest(self.copy).id
+        except StoreError:
+            before = None
+        self.copy.mkdir(parents=True, exist_ok=True)
+        self.bucket.fetch(MANIFEST, self.copy / MANIFEST)
+        try:
+            return before is None or read_manifest(self.copy).id != before
+        except StoreError:
+            return True
+
+    def _has(self, name: str, found: StoredObject, known: Mapping[str, str]) -> bool:
+        place = self.copy / name
+        try:
+            if place.stat().st_size != found.size_bytes:
+                return False
+        except OSError:
+            return False
+        # The tag of an object that was sent in one piece is its MD5. A session that was killed kept no tags.
+        return found.tag in (known.get(name), f'"{_md5(place)}"' if name not in known else None)
+
+    def _fetched(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns their tags. Raises: AbsentError, ObjectError, OSError."""
+        # Results and indices last, as they were written.
+        ordered = sorted(names, key=lambda name: name.rpartition("/")[2] in LAST.values())
+
+        def fetch(name: str) -> tuple[str, str]:
+            return name, self.bucket.fetch(name, self.copy / name)
+
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return dict(pool.map(fetch, ordered))
+
+    def _remove_others(self, there: Mapping[str, StoredObject]) -> None:
+        entries = {entry_of(name) for name in there}
+        for folder in LAST:
+            for name in names_in(self.copy / folder):
+                if f"{folder}/{name}" not in entries:
+                    shutil.rmtree(self.copy / folder / name, ignore_errors=True)
+        (self.copy / CELLS).mkdir(exist_ok=True)
+
+    def _empty(self) -> None:
+        for path in self.copy.iterdir():
+            if path.name not in (LOCK, _COPY_ID, MANIFEST):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _tags(self) -> dict[str, str]:
+        try:
+            return dict(json.loads((self.copy / _TAGS).read_bytes()))
+        except (OSError, ValueError):
+            return {}
+
+    def keep_tags(self, tags: Mapping[str, str]) -> None:
+        """Notes which objects the copy has. Without it the next reader fetches some again."""
+        with suppress(OSError):
+            (self.copy / _TAGS).write_text(json.dumps(tags), encoding="utf-8")
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        """The copy, for as long as it changes."""
+        self.copy.parent.mkdir(parents=True, exist_ok=True)
+        with self.copy.with_suffix(".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    # Sessions
+
+    def begin(self) -> tuple[IO[bytes], Lease]:
+        """Takes the lock of a new run, in an empty copy. Raises: StoreError when something is there. ObjectError."""
+        with self._exclusively():
+            lock, lease = self._taken(empty=True)
+            try:
+                others = {entry_of(name) for name in self.bucket.listed()} - {LOCK, PLAN}
+                if others:
+                    raise _occupied(self, has_run=MANIFEST in others)
+            except BaseException:
+                lease.close()
+                lock.close()
+                raise
+            return lock, lease
+
+    def check_free(self) -> None:
+        """Whether a run could begin here, as `begin`, which leaves nothing. Raises: as `begin`."""
+        lock, lease = self.begin()
+        lease.close()
+        self.bucket.remove([LOCK])
+        lock.close()
+
+    def resume(self) -> tuple[IO[bytes], Lease]:
+        """Takes the lock of a run, and brings the copy up to date.
+
+        A repetition that the copy has and the objects lack stays: a session was killed before it had sent it.
+        Raises: StoreError when there is no run, or it is in use. ObjectError, OSError.
+        """
+        with self._exclusively():
+            if MANIFEST not in self.bucket.listed():
+                raise no_run(self)
+            lock, lease = self._taken(empty=False)
+            try:
+                self._pull(keep=True)
+                (self.copy / CELLS).mkdir(exist_ok=True)
+            except BaseException:
+                lease.close()
+                lock.close()
+                raise
+            return lock, lease
+
+    def _taken(self, *, empty: bool) -> tuple[IO[bytes], Lease]:
+        self.copy.mkdir(parents=True, exist_ok=True)
+        lock = lock_run(self.copy)
+        try:
+            if empty:
+                (self.copy / MANIFEST).unlink(missing_ok=True)
+                self._empty()
+            identity = self.copy / _COPY_ID
+            if not identity.exists():
+                identity.write_text(secrets.token_hex(8), encoding="ascii")
+            return lock, Lease(self.bucket, identity.read_text(encoding="ascii"))
+        except BaseException:
+            lock.close()
+            raise
+
+    def is_in_use(self, there: Mapping[str, StoredObject]) -> bool:
+        """Whether a session, of any machine, writes the run. Args: there: its objects. Raises: ObjectError."""
+        if in_use(self.copy):
+            return True
+        found = there.get(LOCK)
+        if found is None:
+            return False
+        try:
+            held = held_by(self.bucket.read(LOCK)[0])
+        except AbsentError:
+            return False
+        if held.session is None or held.copy == self._copy_id():
+            return False
+        return age_s(found) < held.lease_s
+
+    def _copy_id(self) -> str | None:
+        try:
+            return (self.copy / _COPY_ID).read_text(encoding="ascii")
+        except OSError:
+            return None
+
+    # Removal
+
+    def remove(self) -> None:
+        """Removes the run, its manifest first. Raises: StoreError when it is in use. ObjectError."""
+        there = self.bucket.listed()
+        if not there.keys() & {MANIFEST, MARKER}:
+            raise no_run(self)
+        with self._exclusively():
+            lock, lease = self._taken(empty=False)
+            try:
+                if MARKER not in there:
+                    # Who finds it may end the removal.
+                    self.bucket.write(MARKER, self.bucket.read(MANIFEST)[0])
+                self.bucket.remove([MANIFEST])
+                lease.check()
+                self.bucket.remove(sorted(self.bucket.listed().keys() - {LOCK, MARKER}))
+            finally:
+                lease.close()
+            self.bucket.remove([MARKER, LOCK])
+            shutil.rmtree(self.copy, ignore_errors=True)
+            lock.close()
+
+    def remove_entries(self, names: Iterable[str]) -> None:
+        """Removes some entries of it, as `cells/c000-r00.failed-1`. Raises: as `remove`."""
+        with self._exclusively():
+            lock, lease = self._taken(empty=False)
+            try:
+                entries = set(names)
+                self.bucket.remove([name for name in self.bucket.listed() if entry_of(name) in entries])
+            finally:
+                lease.close()
+                lock.close()
+
+
+def objects_of(place: Path) -> RunObjects | None:
+    """The objects of which a directory is the copy; None for a directory that is none. Raises: UsageError."""
+    return None if address_of(place) is None else RunObjects(place)
+
+
+def send_pages(place: Path) -> None:
+    """Sends the pages of a report to the object store of a run, if it is on one. Raises: ObjectError."""
+    if address_of(place) is not None:
+        bucket = RunObjects(place).bucket
+        for page in sorted(place.glob("*.html")):
+            bucket.write(page.name, page)
+
+
+def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
+    """The objects of a run, without those of entries that are not complete, and what does not belong to it."""
+    found = {}
+    for name, stored in there.items():
+        folder, slash, _ = name.partition("/")
+        if (
+            name in (MANIFEST, PLAN)
+            or (not slash and name.endswith(".html"))
+            or (folder in LAST and f"{entry_of(name)}/{LAST[folder]}" in there)
+        ):
+            found[name] = stored
+    return found
+
+
+def entry_of(name: str) -> str:
+    """The entry of a run that an object belongs to: `cells/c000-r00`, or a file beside the manifest."""
+    return "/".join(name.split("/")[:2])
+
+
+def _is_index(name: str) -> bool:
+    return name == MANIFEST or (name.startswith(f"{PARTITIONS}/") and name.endswith(f"/{INDEX}"))
+
+
+def no_run(objects: RunObjects) -> UnreadableFileError:
+    """Why there is nothing to read at an address."""
+    reason = f"it has no {MANIFEST}"
+    hint = f"`crosswind runs s3://{objects.address.bucket}/...` lists the runs below a prefix"
+    return UnreadableFileError(f"{objects.address} is not a run: {reason}", reason, hint=hint)
+
+
+def _occupied(objects: RunObjects, *, has_run: bool) -> StoreError:
+    if has_run:
+        return StoreError(
+            f"{objects.address} already holds a run",
+            hint=f"`crosswind run --resume {objects.address}` continues it; or choose another --output",
+        )
+    return StoreError(f"{objects.address} is not empty and not a run", hint="choose another prefix with --output")
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
