@@ -9,6 +9,7 @@ import polars.selectors as cs
 import pytest
 from scipy.stats import t
 
+from captures import tshark
 from conftest import ROOT, requires
 from crosswind.analysis.flow_counts import INTERVAL_NS, jain
 from linux.lab import Object, ms
@@ -303,3 +304,23 @@ def test_jains_index() -> None:
     assert jain(np.array([3.0, 3.0, 3.0])) == pytest.approx(1)
     assert jain(np.array([5.0, 0.0])) == pytest.approx(0.5)
     assert jain(np.array([2.0, 1.0])) == pytest.approx(0.9)
+
+
+def test_a_flows_codepoint_is_in_all_its_packets_and_cake_sorts_by_it(cells: VirtualCells) -> None:
+    link = {**LINK, "discipline": "cake", "cake_tins": "diffserv3"}
+    ran = cells.run(
+        {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 20, "messages": 160, "size_bytes": 100},
+        forward=link,
+        reverse=link,
+        host={"dscp": "ef"},
+        flows=[beside("bulk", upload(), dscp="cs1"), beside("usual", upload(), dscp="cs0")],
+    )
+    marked = tshark(ran, "client", ["ip.src", "tcp.dstport", "tcp.srcport", "ip.dsfield.dscp"])
+    port = pl.min_horizontal(pl.col("tcp.dstport", "tcp.srcport").cast(pl.Int32, strict=False))
+    codepoints = marked.select(port.alias("port"), pl.col("ip.src"), pl.col("ip.dsfield.dscp").cast(int)).unique()
+    assert set(codepoints.rows()) == {
+        (port, host, dscp) for host in ("198.18.0.1", "198.18.0.2") for port, dscp in ((None, 46), (7001, 8), (7002, 0))
+    }
+    # In one tin each upload has half of the rate. Bulk has what best effort leaves, and at least a sixteenth.
+    got = delivered(ran)
+    assert 1 / 16 < got[1] / (got[1] + got[2]) < 1 / 4

@@ -4,7 +4,7 @@ use crate::demand::Demand;
 use crate::flows::{MOST_FLOWS_AFAR, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
-use crosswind_host::{Backend, ClientStreams, Family, HostClock, HostConfig, Placement, netem};
+use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
@@ -308,6 +308,7 @@ impl Cell {
             self.check_emulator()?;
         }
         self.check_mtu()?;
+        self.check_dscp()?;
         let port = self.workload.setting("port").and_then(Value::as_u64);
         if port.is_some_and(|port| ports(self).into_iter().any(|own| u64::from(own) == port)) {
             let problem = "is that of a flow beside the program, whose servers listen on 7001 and the ports above it";
@@ -395,6 +396,30 @@ impl Cell {
         } else {
             Ok(())
         }
+    }
+
+    /// Refuses a codepoint of packets that are not those of the cell's own sockets of TCP and UDP.
+    fn check_dscp(&self) -> Result<(), SettingError> {
+        let beside = self.flows.iter().enumerate().map(|(number, flow)| {
+            let key = if flow.dscp.is_some() { format!("flows.{number}.dscp") } else { "host.dscp".to_owned() };
+            (key, &flow.workload, flow.dscp.or(self.host.dscp))
+        });
+        let workload = ("host.dscp".to_owned(), &self.workload, self.host.dscp);
+        for (key, workload, dscp) in std::iter::once(workload).chain(beside) {
+            if dscp.is_none_or(|it| it == Dscp::Cs0) {
+                continue;
+            }
+            let problem = match workload.connections() {
+                Some(needs) if needs.transport.features().carrier == Carrier::Quic => {
+                    format!("is set, and packets of {} have none: its library sets that octet itself", needs.transport)
+                }
+                Some(_) if !workload.peers().any() => continue,
+                _ => "is set, and a program sets the codepoint of its packets itself".to_owned(),
+            };
+            let hint = "leave it out, or set `dscp = \"cs0\"` (none) in a [[flow]] that cannot have it";
+            return Err(SettingError::new(key, problem, hint));
+        }
+        Ok(())
     }
 
     /// Refuses QUIC where its first datagrams do not fit: it would wait for an answer until its timeout.

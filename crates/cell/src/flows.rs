@@ -3,7 +3,7 @@
 use crate::between::Between;
 use crate::result::SampleCounts;
 use crate::{Cell, CellError};
-use crosswind_host::{HostConfig, HostError, Pair, Testbed, Threads};
+use crosswind_host::{Dscp, HostConfig, HostError, Pair, Testbed, Threads};
 use crosswind_path::{DirectionConfig, Hop};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::{Settings, SocketReadback};
@@ -50,6 +50,9 @@ pub struct Flow {
     pub stop_ns: Option<u64>,
     /// TCP congestion control at both ends; without it, the hosts'.
     pub congestion_control: Option<String>,
+    /// Codepoint of its packets; without it, the hosts'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Dscp>,
     /// One-way delay of its access link.
     #[serde(skip_serializing_if = "is_zero")]
     pub access_delay_ns: u64,
@@ -85,6 +88,9 @@ struct FlowKeys {
     /// TCP congestion control at both ends of it; without it, that of the hosts.
     #[serde(default)]
     congestion_control: Option<String>,
+    /// The codepoint of differentiated services of all its packets, which CAKE sorts by; without it, that of the hosts. Flows over TCP and UDP have one.
+    #[serde(default)]
+    dscp: Option<Dscp>,
     /// One-way delay, each way, of an access link between its client and the path. A flow with an access link has a client and a server of
     /// its own, which all of its `count` share.
     #[serde(default)]
@@ -147,7 +153,7 @@ impl Flow {
             return Err(SettingError::new("workload", "is missing", "a flow has a workload of its own"));
         };
         let keys: FlowKeys = crosswind_settings::read(&own)?;
-        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, .. } = keys;
+        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, dscp, .. } = keys;
         let FlowKeys { access_delay_ns, access_rate_bps, access_loss, .. } = keys;
         if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
             let hint = "a flow stops after it has begun, with its spread at the latest";
@@ -173,6 +179,7 @@ impl Flow {
             spread_ns,
             stop_ns,
             congestion_control,
+            dscp,
             access_delay_ns,
             access_rate_bps,
             access_loss,

@@ -13,7 +13,7 @@ use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
 use crosswind_host::netem::QdiscChange;
-use crosswind_host::{Clock, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_host::{Clock, Dscp, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
 };
@@ -392,6 +392,7 @@ impl Run<'_> {
         if flow.congestion_control.is_some() {
             own.socket.congestion_control.clone_from(&flow.congestion_control);
         }
+        own.socket.dscp = flow.dscp.map(Dscp::bits).or(own.socket.dscp);
         let security = self.between.security_of_flow(number)?.map(Arc::new).or_else(|| settings.security.clone());
         Ok(Settings { security, tcp_sockets: settings.tcp_sockets.clone(), qlog: None, ..own })
     }
@@ -443,6 +444,7 @@ impl Cell {
                 receive_buffer: self.host.receive_buffer_bytes,
                 user_timeout: some_time(self.host.tcp_user_timeout_ns),
                 keep_alive: some_time(self.host.tcp_keep_alive_ns),
+                dscp: self.host.dscp.map(Dscp::bits),
             },
             quic: QuicSettings {
                 idle_timeout: some_time(self.host.quic_idle_timeout_ns),

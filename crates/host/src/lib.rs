@@ -43,7 +43,7 @@ pub use probe::{Finding, probe};
 pub use program_times::ProgramTimes;
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{
-    EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,
+    Dscp, EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,
 };
 pub use starvation::Threads;
 pub use tcp_info::{TcpInfo, tcp_info};

@@ -8,7 +8,7 @@ use crate::tcp::sockets::TcpSockets;
 use crate::tcp::totals::TcpTotals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use socket2::{Socket, TcpKeepalive};
+use socket2::{Domain, Socket, TcpKeepalive};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,12 +84,18 @@ pub struct QuicSettings {
 impl QuicSettings {
     /// quinn's own (RFC 9002, section 6.1.1).
     const PACKET_THRESHOLD: u32 = 3;
+    const TIME_THRESHOLD: f64 = 9.0 / 8.0;
     const STREAM_WINDOW: u32 = 16 << 20;
     const CONNECTION_WINDOW: u32 = 64 << 20;
 
     /// How many later packets have to arrive before one is lost.
     pub fn packet_threshold(&self) -> u32 {
         self.packet_threshold.unwrap_or(Self::PACKET_THRESHOLD)
+    }
+
+    /// After how many round trips a packet is lost.
+    pub fn time_threshold(&self) -> f64 {
+        self.time_threshold.unwrap_or(Self::TIME_THRESHOLD)
     }
 
     /// Flow control of a stream, bytes.
@@ -135,6 +141,8 @@ pub struct SocketSettings {
     pub user_timeout: Option<Duration>,
     /// `SO_KEEPALIVE`: the idle time before a probe, and the time between probes. Whole seconds.
     pub keep_alive: Option<Duration>,
+    /// The codepoint of differentiated services of its packets, six bits. quinn replaces it by none.
+    pub dscp: Option<u8>,
 }
 
 /// The settings of a socket, as the kernel has them.
@@ -177,18 +185,26 @@ pub(crate) fn is_answered(only_from: Option<IpAddr>, client: IpAddr) -> bool {
 }
 
 impl SocketSettings {
-    pub(crate) fn apply_buffers(&self, socket: &Socket) -> Result<(), TransportError> {
+    /// Sets what sockets of TCP and of UDP have.
+    pub(crate) fn apply(&self, socket: &Socket) -> Result<(), TransportError> {
         if let Some(bytes) = self.send_buffer {
             socket.set_send_buffer_size(bytes as usize).map_err(failed("cannot set the send buffer"))?;
         }
         if let Some(bytes) = self.receive_buffer {
             socket.set_recv_buffer_size(bytes as usize).map_err(failed("cannot set the receive buffer"))?;
         }
+        if let Some(dscp) = self.dscp {
+            // Of the octet the two lower bits are ECN (RFC 3168); those of TCP the kernel keeps.
+            let octet = u32::from(dscp) << 2;
+            let is_ipv6 = socket.domain().map_err(failed("cannot set the DSCP"))? == Domain::IPV6;
+            let set = if is_ipv6 { socket.set_tclass_v6(octet) } else { socket.set_tos_v4(octet) };
+            set.map_err(failed("cannot set the DSCP"))?;
+        }
         Ok(())
     }
 
     pub(crate) fn apply_tcp(&self, socket: &Socket) -> Result<(), TransportError> {
-        self.apply_buffers(socket)?;
+        self.apply(socket)?;
         if let Some(name) = &self.congestion_control {
             socket.set_tcp_congestion(name.as_bytes()).map_err(failed("cannot set the congestion control"))?;
         }

@@ -66,7 +66,7 @@ impl Transport for Udp {
 pub(crate) fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Socket, TransportError> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))
         .map_err(failed("cannot open a socket"))?;
-    settings.apply_buffers(&socket)?;
+    settings.apply(&socket)?;
     Ok(socket)
 }
 

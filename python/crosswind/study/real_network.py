@@ -27,7 +27,7 @@ KEPT_OF_HOSTS = (
     "congestion_control", "nodelay", "send_buffer", "receive_buffer", "tcp_user_timeout", "tcp_keep_alive",
     "quic_idle_timeout", "quic_keep_alive", "quic_mtu_discovery", "quic_packet_threshold", "quic_time_threshold",
     "quic_stream_window", "quic_connection_window", "http2_stream_window",
-    "http2_connection_window", "sample_tcp",
+    "http2_connection_window", "dscp", "sample_tcp",
 )  # fmt: skip
 """Settings of single connections, which take no privilege and no namespace."""
 

@@ -1,6 +1,7 @@
 //! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
 mod clock;
+mod dscp;
 mod emulator;
 mod host_profile;
 mod kernel;
@@ -8,6 +9,7 @@ mod mtu_probing;
 mod qdisc;
 
 pub use clock::HostClock;
+pub use dscp::Dscp;
 pub use emulator::EmulatorPlace;
 pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
@@ -25,8 +27,9 @@ const MAX_BUFFER: u32 = 1 << 30;
 const MIN_CONNECTION_WINDOW: u32 = 65_535;
 
 /// Keys of what a program sets itself, and what that is.
-const OF_PROGRAMS: [(&str, &str); 13] = [
+const OF_PROGRAMS: [(&str, &str); 14] = [
     ("nodelay", "TCP_NODELAY on its sockets"),
+    ("dscp", "the codepoint of its packets"),
     ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
     ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
     ("quic_idle_timeout_ns", "the idle timeout of its connections"),
@@ -153,6 +156,10 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_CONNECTION_WINDOW, max = MAX_BUFFER), extend("default_help" = "15MiB"))]
     pub http2_connection_window_bytes: Option<u32>,
+    /// The codepoint of differentiated services of all packets of TCP and UDP (`IP_TOS`); packets of QUIC have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "cs0"))]
+    pub dscp: Option<Dscp>,
     /// How often the state of each TCP socket is recorded, such as its congestion window (`TCP_INFO`); without it once, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("default_help" = "never"))]
@@ -274,6 +281,7 @@ impl HostConfig {
             quic_connection_window_bytes: self.quic_connection_window_bytes,
             http2_stream_window_bytes: self.http2_stream_window_bytes,
             http2_connection_window_bytes: self.http2_connection_window_bytes,
+            dscp: self.dscp,
             sample_tcp_ns: self.sample_tcp_ns,
             ..Self::default()
         }
@@ -314,6 +322,7 @@ impl HostConfig {
             quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
             http2_stream_window_bytes: self.http2_stream_window_bytes.or(profile.http2_stream_window_bytes),
             http2_connection_window_bytes: self.http2_connection_window_bytes.or(profile.http2_connection_window_bytes),
+            dscp: self.dscp,
             sample_tcp_ns: self.sample_tcp_ns,
             clock: self.clock,
             kernel: self.kernel.clone(),
@@ -385,7 +394,7 @@ mod tests {
                         tcp_retries2 tcp_user_timeout tcp_keep_alive tcp_mtu_probing tcp_recovery quic_idle_timeout quic_keep_alive \
                         quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window \
                         quic_connection_window http2_stream_window http2_connection_window \
-                        sample_tcp clock kernel emulator";
+                        dscp sample_tcp clock kernel emulator";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(
