@@ -26,6 +26,7 @@ const HOSTS: Hosts = Hosts {
     initial_window: None,
     send_buffer: None,
     quic_packet_threshold: 3,
+    quic_time_threshold: 9.0 / 8.0,
     quic_stream_window: 1 << 24,
     quic_connection_window: 1 << 26,
 };

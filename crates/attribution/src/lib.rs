@@ -13,6 +13,7 @@ mod links;
 mod part;
 mod quic;
 mod quic_half;
+mod round_trips;
 mod tcp;
 mod tcp_half;
 mod trail;
@@ -37,7 +38,7 @@ use tcp::Connection;
 use trail::Trail;
 
 /// What has to be known of hosts to read the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // each is a setting of its own
 pub struct Hosts {
     /// How long a host takes at most to answer a packet at once.
@@ -56,6 +57,8 @@ pub struct Hosts {
     pub send_buffer: Option<u64>,
     /// How many later packets have to arrive before QUIC takes one for lost.
     pub quic_packet_threshold: u32,
+    /// For how many round trips a packet may be unacknowledged while later ones are, before QUIC takes it for lost.
+    pub quic_time_threshold: f64,
     /// How many bytes QUIC takes on a stream before it says more.
     pub quic_stream_window: u64,
     /// The same of all streams together.

@@ -5,13 +5,16 @@
 
 use crate::bytes::{Awaited, ByteStream};
 use crate::links::Links;
-use crate::quic_half::{Datagram, Half};
+use crate::quic_half::{Datagram, Declared, Half};
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
 use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_path::Side;
-use crosswind_units::Instant;
+use crosswind_units::{Duration, Instant};
 use std::ops::Range;
+
+/// How late a timer of milliseconds fires at most: it is rounded up to one, and so is the wait for it.
+const TIMER_LATENESS: Duration = Duration::from_millis(2);
 
 /// The packets that a host has sent, to be found by their last bytes.
 pub struct Known<'a> {
@@ -102,8 +105,8 @@ impl<'a> QuicConnection<'a> {
         }
         let mut forward = Half::new(forward, known[0].log);
         let mut reverse = Half::new(reverse, known[1].log);
-        forward.hear(&reverse);
-        reverse.hear(&forward);
+        forward.hear(&reverse, hosts);
+        reverse.hear(&forward, hosts);
         Self { began, hosts, forward, reverse }
     }
 
@@ -299,9 +302,7 @@ impl Walk<'_, '_> {
         let (lost, again) = (&half.sends[earlier], &half.sends[later]);
         let (from, to, place) = (lost.packet.entered, again.packet.entered, Place::sender(self.leg.side));
         let Some(number) = half.number(earlier) else { return };
-        let acks = half.acks_between(from, to);
-        let overtaken = acks.iter().find(|ack| ack.largest > number);
-        let by_number = acks.iter().find(|ack| ack.largest >= number + u64::from(self.hosts.quic_packet_threshold));
+        let overtaken = half.acks_between(from, to).iter().find(|ack| ack.largest > number);
         // Probes until something overtook it.
         let until = overtaken.map_or(to, |ack| ack.at);
         let (mut expired, mut probed) = (0, None);
@@ -316,19 +317,52 @@ impl Walk<'_, '_> {
             trail.name(from, Part::ProbeTimer, place, packet, expired.max(1));
             return;
         }
-        let mut part = Part::TimeThreshold;
-        if let Some(told) = by_number {
-            part = Part::PacketThreshold;
-            if !self.is_prompt(to, told.at) {
-                let held = if self.answers(later).is_empty() { Part::Pacing } else { Part::CongestionWindow };
-                trail.name(told.at, held, place, Some(again.packet), 0);
-            }
+        let declared = half.declared_lost(earlier, self.hosts.quic_packet_threshold);
+        let mut part = declared.as_ref().map_or(Part::TimeThreshold, |it| it.part);
+        if let Some(known) = declared.and_then(|declared| self.known_lost(&declared, to)) {
+            self.held(later, known, trail);
+            trail.name(known, part, place, packet, 0);
         }
         if let Some(probed) = probed {
             trail.name(probed, part, place, packet, 0);
             part = Part::ProbeTimer;
         }
         trail.name(from, part, place, packet, expired);
+    }
+
+    /// When a loss was known that was declared before what was lost was sent again, at `again`; none if that was at once.
+    fn known_lost(&self, declared: &Declared, again: Instant) -> Option<Instant> {
+        if !declared.by_timer {
+            return Some(declared.at).filter(|&at| !self.is_prompt(again, at));
+        }
+        if again.saturating_since(declared.at) <= TIMER_LATENESS {
+            return None;
+        }
+        // Where it sent something else when its timer fired, that says when.
+        let sends = &self.half.sends;
+        let next = sends.get(sends.partition_point(|it| it.packet.entered < declared.at)).map(|it| it.packet.entered);
+        Some(next.filter(|at| at.saturating_since(declared.at) <= TIMER_LATENESS).unwrap_or(declared.at))
+    }
+
+    /// Names the time since a loss was known for which something kept a datagram from being sent that has it again.
+    fn held(&self, send: usize, since: Instant, trail: &mut Trail) {
+        let (sent, side) = (&self.half.sends[send], self.leg.side);
+        let place = Place::sender(side);
+        let Some(&answer) = self.answers(send).first() else {
+            trail.name(since, Part::Pacing, place, Some(sent.packet), 0);
+            return;
+        };
+        let answer = &self.back.sends[answer];
+        if let Some(at) = answer.arrived.filter(|_| answer.packet.entered > since) {
+            trail.name(at, Part::sender(side), place, None, 0);
+            let answer = self.links.follow(answer.packet, Some(Part::CongestionWindow), trail);
+            let came = self.half.arrival_before(send, answer.entered).map(|it| it.0);
+            if let Some(came) = came.filter(|&came| !self.is_prompt(answer.entered, came) && answer.entered > since) {
+                let from = came.max(since);
+                trail.name(from, Part::DelayedAcknowledgement, Place::receiver(side), Some(answer), 0);
+            }
+        }
+        trail.name(since, Part::CongestionWindow, place, Some(sent.packet), 0);
     }
 
     /// Why a datagram was sent when it was: the name of the wait, and what arrived at its end. None when the trail is done, or nothing

@@ -1,8 +1,10 @@
 //! What one host of a QUIC connection sent to the other: datagrams, acknowledgements and limits, as both hosts' logs have them.
 
 use crate::bytes::ByteStream;
+use crate::round_trips::RoundTrips;
+use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
-use crosswind_units::Instant;
+use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -39,6 +41,16 @@ pub struct Ack {
     pub at: Instant,
     /// The largest number so far.
     pub largest: u64,
+    /// For how long packets below it may be unacknowledged before they are lost (RFC 9002, 6.1.2).
+    pub patience: Duration,
+}
+
+/// When a packet was lost, as its sender saw it.
+pub struct Declared {
+    pub at: Instant,
+    pub part: Part,
+    /// Whether a timer was to say so, which is late by what timers count in.
+    pub by_timer: bool,
 }
 
 pub struct Limit {
@@ -110,13 +122,22 @@ impl<'a> Half<'a> {
     }
 
     /// Notes what the other host has said of what it received.
-    pub fn hear(&mut self, other: &Self) {
+    pub fn hear(&mut self, other: &Self, hosts: Hosts) {
+        let mut round_trips = RoundTrips::new(self);
         for &(at, send) in &other.arrivals {
+            let sent = other.sends[send as usize].packet.entered;
+            for packet in other.packets(send as usize).iter().filter(|it| it.space != QuicSpace::Data) {
+                for frame in other.log.frames(packet) {
+                    round_trips.add(frame, packet.space, sent, at);
+                }
+            }
             for frame in other.frames(send as usize) {
+                round_trips.add(&frame, QuicSpace::Data, sent, at);
                 match frame {
                     QuicFrame::Ack { largest, .. } => {
-                        let before = self.acks.last().map_or(0, |ack| ack.largest);
-                        self.acks.push(Ack { at, largest: largest.max(before) });
+                        let largest = self.acks.last().map_or(0, |ack| ack.largest).max(largest);
+                        let patience = round_trips.patience(hosts.quic_time_threshold);
+                        self.acks.push(Ack { at, largest, patience });
                     }
                     QuicFrame::MaxData(bytes) => self.limits.push(Limit { at, stream: None, bytes }),
                     QuicFrame::MaxStreamData { stream, limit } => {
@@ -178,6 +199,27 @@ impl<'a> Half<'a> {
     pub fn acks_between(&self, from: Instant, to: Instant) -> &[Ack] {
         let until = self.acks.partition_point(|ack| ack.at <= to);
         &self.acks[self.acks.partition_point(|ack| ack.at <= from).min(until)..until]
+    }
+
+    /// When its sender took a datagram for lost that was sent at number `send`, if it did; a packet that is acknowledged is none of these.
+    pub fn declared_lost(&self, send: usize, packet_threshold: u32) -> Option<Declared> {
+        let (number, sent) = (self.number(send)?, self.sends[send].packet.entered);
+        let mut timer: Option<Instant> = None;
+        let later = self.acks.partition_point(|ack| ack.at <= sent);
+        for ack in self.acks[later..].iter().filter(|ack| ack.largest > number) {
+            if timer.is_some_and(|due| due < ack.at) {
+                break;
+            }
+            let at = ack.at;
+            if ack.largest >= number + u64::from(packet_threshold) {
+                return Some(Declared { at, part: Part::PacketThreshold, by_timer: false });
+            }
+            if at.saturating_since(sent) >= ack.patience {
+                return Some(Declared { at, part: Part::TimeThreshold, by_timer: false });
+            }
+            timer = Some(sent + ack.patience);
+        }
+        timer.map(|at| Declared { at, part: Part::TimeThreshold, by_timer: true })
     }
 
     /// Whether at `at` something had been sent before a datagram that nothing had overtaken yet.

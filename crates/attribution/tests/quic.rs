@@ -19,6 +19,7 @@ const HOSTS: Hosts = Hosts {
     initial_window: None,
     send_buffer: None,
     quic_packet_threshold: 3,
+    quic_time_threshold: 9.0 / 8.0,
     quic_stream_window: 1000,
     quic_connection_window: 2000,
 };
@@ -170,6 +171,30 @@ fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was
     carried.client(10_000, false, &stream(0, 0, 100));
     carried.client(40_000, true, &stream(0, 0, 100));
     assert_eq!(carried.forward(10_000, 41_000, 100, 100), [(Part::ProbeTimer, 30_000, 1), FLIGHT]);
+}
+
+#[test]
+fn what_is_known_to_be_lost_and_does_not_fit_the_window_waits_for_the_window() {
+    // Packets 0 and 1 have the message. The acknowledgement of 4 tells of both losses, of packet 1's by its age.
+    let mut wire = Wire::new();
+    wire.client(10_000, false, &stream(0, 0, 100));
+    wire.client(10_000, false, &stream(0, 100, 100));
+    for _ in 2..=3 {
+        wire.client(11_500, true, &stream(4, 0, 100));
+    }
+    wire.server(12_500, &ack(3));
+    wire.client(13_500, true, &stream(0, 0, 100));
+    // The other packet goes when that one is acknowledged, which takes 5 ms.
+    wire.server(19_500, &ack(4));
+    wire.client(20_500, true, &stream(0, 100, 100));
+    let expected = [
+        (Part::TimeThreshold, 3500, 0),
+        (Part::CongestionWindow, 1000, 0),
+        (Part::DelayedAcknowledgement, 5000, 0),
+        (Part::CongestionWindow, 1000, 0),
+        FLIGHT,
+    ];
+    assert_eq!(wire.forward(10_000, 21_500, 200, 200), expected);
 }
 
 #[test]

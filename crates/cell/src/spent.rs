@@ -151,6 +151,7 @@ pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, readback: &[R
         initial_window: host.initial_window.map(u64::from),
         send_buffer: host.send_buffer_bytes.map(u64::from),
         quic_packet_threshold: quic.packet_threshold(),
+        quic_time_threshold: quic.time_threshold(),
         quic_stream_window: quic.stream_window().into(),
         quic_connection_window: quic.connection_window().into(),
     }

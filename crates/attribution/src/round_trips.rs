@@ -1,0 +1,92 @@
+//! Round trips as a QUIC sender measures them (RFC 9002, section 5), which say how long it waits before a packet is lost.
+
+use crate::quic_half::Half;
+use crosswind_ledger::{QuicFrame, QuicSpace};
+use crosswind_units::{Duration, Instant};
+
+/// What timers count in (RFC 9002, section 6.1.2).
+const GRANULARITY: Duration = Duration::from_millis(1);
+/// The longest that a receiver delays acknowledgements, where it says nothing else (RFC 9000, section 18.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
+/// The packets of one packet number space that arrived, in the order of their numbers.
+#[derive(Default)]
+struct Space {
+    sent: Vec<Sent>,
+    largest: Option<u64>,
+    /// How many there are up to that number; of these, the positions of those that ask for an acknowledgement that has not come.
+    covered: usize,
+    open: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Sent {
+    number: u64,
+    at: Instant,
+    arrived: Instant,
+    asks_for_ack: bool,
+}
+
+/// Measured so far.
+pub struct RoundTrips {
+    spaces: [Space; 3],
+    latest: Duration,
+    smoothed: Option<Duration>,
+    least: Duration,
+}
+
+impl RoundTrips {
+    pub fn new(half: &Half<'_>) -> Self {
+        let mut spaces: [Space; 3] = Default::default();
+        for (send, sent) in half.sends.iter().enumerate() {
+            let Some(arrived) = sent.arrived else { continue };
+            for packet in half.packets(send) {
+                let is_silent = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { .. } | QuicFrame::Close);
+                let asks_for_ack = !half.log.frames(packet).iter().all(is_silent);
+                let sent = Sent { number: packet.number, at: sent.packet.entered, arrived, asks_for_ack };
+                spaces[packet.space as usize].sent.push(sent);
+            }
+        }
+        for space in &mut spaces {
+            space.sent.sort_by_key(|it| it.number);
+        }
+        Self { spaces, latest: Duration::ZERO, smoothed: None, least: Duration::ZERO }
+    }
+
+    /// Adds a frame that was sent in a packet of `space` at `sent`, and arrived at `at`.
+    pub fn add(&mut self, frame: &QuicFrame, space: QuicSpace, sent: Instant, at: Instant) {
+        let QuicFrame::Ack { largest, .. } = *frame else { return };
+        let counted = &mut self.spaces[space as usize];
+        let is_largest = counted.largest.is_none_or(|before| before < largest);
+        while let Some(next) = counted.sent.get(counted.covered).filter(|it| it.number <= largest) {
+            counted.open.extend(next.asks_for_ack.then_some(counted.covered));
+            counted.covered += 1;
+        }
+        counted.largest = counted.largest.max(Some(largest));
+        let before = counted.open.len();
+        counted.open.retain(|&it| counted.sent[it].arrived > sent);
+        let is_news = counted.open.len() < before;
+        let newest = counted.sent.binary_search_by_key(&largest, |it| it.number).map(|it| counted.sent[it]);
+        if let Some(newest) = newest.ok().filter(|_| is_news && is_largest) {
+            let delay = if space == QuicSpace::Data { sent.saturating_since(newest.arrived) } else { Duration::ZERO };
+            self.update(at.saturating_since(newest.at), delay.min(MAX_ACK_DELAY));
+        }
+    }
+
+    fn update(&mut self, latest: Duration, delay: Duration) {
+        self.latest = latest;
+        let Some(smoothed) = self.smoothed else {
+            (self.smoothed, self.least) = (Some(latest), latest);
+            return;
+        };
+        self.least = self.least.min(latest);
+        let nanos = latest.as_nanos() - if self.least + delay <= latest { delay.as_nanos() } else { 0 };
+        self.smoothed = Some(Duration::from_nanos((7 * smoothed.as_nanos() + nanos) / 8));
+    }
+
+    /// How long a packet may be unacknowledged, `time_threshold` round trips, while later ones are.
+    pub fn patience(&self, time_threshold: f64) -> Duration {
+        let conservative = self.smoothed.unwrap_or(self.latest).max(self.latest);
+        Duration::from_nanos((conservative.as_nanos() as f64 * time_threshold) as u64).max(GRANULARITY)
+    }
+}
