@@ -6,7 +6,7 @@ start. What a cell took on this machine before replaces it (`execution/durations
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -381,14 +381,16 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     return max(generous_ns, MINUTE_NS) + peers * MINUTE_NS
 
 
-def packed_s(runs: Iterable[Forecast], processors: int, *, virtual: bool = False) -> float:
-    """How long runs take side by side, in seconds. In virtual time each keeps one processor busy."""
-    runs = list(runs)
+def packed_s(runs: Sequence[tuple[Forecast, int]], processors: int, *, virtual: bool = False) -> float:
+    """How long runs take side by side, in seconds. In virtual time each keeps one processor busy.
+
+    Args: runs: each with how often it is.
+    """
     if virtual:
-        each = [run.virtual_ns for run in runs]
-        return max(sum(each) / processors, max(each, default=0)) / 1e9
-    alone_ns = sum(run.duration_ns for run in runs if run.runs_alone)
-    beside = [run for run in runs if not run.runs_alone]
-    work_ns = sum(run.duration_ns * run.load for run in beside) / (CAPACITY * processors)
-    places_ns = sum(run.duration_ns for run in beside) / (AT_A_TIME * processors)
-    return (alone_ns + max(work_ns, places_ns, max((run.duration_ns for run in beside), default=0))) / 1e9
+        whole_ns = sum(run.virtual_ns * times for run, times in runs)
+        return max(whole_ns / processors, max((run.virtual_ns for run, _ in runs), default=0)) / 1e9
+    alone_ns = sum(run.duration_ns * times for run, times in runs if run.runs_alone)
+    beside = [(run, times) for run, times in runs if not run.runs_alone]
+    work_ns = sum(run.duration_ns * run.load * times for run, times in beside) / (CAPACITY * processors)
+    places_ns = sum(run.duration_ns * times for run, times in beside) / (AT_A_TIME * processors)
+    return (alone_ns + max(work_ns, places_ns, max((run.duration_ns for run, _ in beside), default=0))) / 1e9

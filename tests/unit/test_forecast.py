@@ -375,12 +375,13 @@ def run(seconds: float, load: float, virtual_s: float = 0.0) -> Forecast:
     ],
 )
 def test_runs_are_packed_onto_two_processors(runs: list[Forecast], seconds: float) -> None:
-    assert packed_s(runs, 2) == pytest.approx(seconds)
+    assert packed_s([(each, 1) for each in runs], 2) == pytest.approx(seconds)
+    assert packed_s([(each, runs.count(each)) for each in set(runs)], 2) == pytest.approx(seconds)
 
 
 def test_in_virtual_time_each_keeps_one_processor_busy() -> None:
-    assert packed_s([run(60, 0.1, virtual_s) for virtual_s in (1, 2, 3)], 2, virtual=True) == 3
-    assert packed_s([run(60, 0.1, virtual_s) for virtual_s in (1, 1, 9)], 2, virtual=True) == 9
+    assert packed_s([(run(60, 0.1, virtual_s), 1) for virtual_s in (1, 2, 3)], 2, virtual=True) == 3
+    assert packed_s([(run(60, 0.1, 1), 2), (run(60, 0.1, 9), 1)], 2, virtual=True) == 9
 
 
 def test_a_browser_in_virtual_time_takes_long_to_start() -> None:

@@ -4,6 +4,7 @@ And what running that plan is forecast to take.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -89,7 +90,7 @@ def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
     """
     exact = {cell.cell.index for cell in checked if cell.exact}
     run = [item for item in plan if item.repetition == 0 or item.cell.index not in exact]
-    return tuple(replace(item, order=order) for order, item in enumerate(run))
+    return tuple(item if item.order == order else replace(item, order=order) for order, item in enumerate(run))
 
 
 def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) -> PlannedCell:
@@ -123,14 +124,15 @@ def plan_costs(
     learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
     before = [learned.of(cell.parameters) for cell in checked]
-    cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
-    real = [cell for cell in cells if not cell.is_virtual]
-    virtual = [cell for cell in cells if cell.is_virtual]
+    runs = Counter(item.cell.index for item in runs_of(plan, checked))
+    cells = [(checked[index], times) for index, times in runs.items()]
+    real = [(cell, times) for cell, times in cells if not cell.is_virtual]
+    virtual = [(cell, times) for cell, times in cells if cell.is_virtual]
 
-    def together_s(own: Sequence[CheckedCell], *, virtual: bool) -> float:
+    def together_s(own: Sequence[tuple[CheckedCell, int]], *, virtual: bool) -> float:
         """The shares of sessions that known cells took, and new cells side by side."""
-        shares_s = sum(taken[1] for cell in own if (taken := before[cell.cell.index]) is not None)
-        new = [cell.forecast for cell in own if before[cell.cell.index] is None]
+        shares_s = sum(times * taken[1] for cell, times in own if (taken := before[cell.cell.index]) is not None)
+        new = [(cell.forecast, times) for cell, times in own if before[cell.cell.index] is None]
         return shares_s + packed_s(new, processors, virtual=virtual)
 
     def alone_s(cell: CheckedCell) -> float:
@@ -139,22 +141,24 @@ def plan_costs(
 
     real_s, virtual_s = together_s(real, virtual=False), together_s(virtual, virtual=True)
     return PlanCosts(
-        serial_ns=round(sum(map(alone_s, real)) * 1e9),
+        serial_ns=round(sum(alone_s(cell) * times for cell, times in real) * 1e9),
         parallel_ns=round(real_s * 1e9),
-        virtual_runs=len(virtual),
+        virtual_runs=sum(times for _, times in virtual),
         virtual_ns=round(virtual_s * 1e9),
-        alone_runs=sum(cell.forecast.runs_alone for cell in real),
-        unknown_runs=sum(not cell.is_known for cell in cells),
-        if_virtual_ns=round(packed_s([cell.forecast for cell in cells], processors, virtual=True) * 1e9),
-        packets=sum(cell.forecast.packets for cell in cells),
-        bytes=sum(cell.forecast.bytes for cell in cells),
-        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
+        alone_runs=sum(times for cell, times in real if cell.forecast.runs_alone),
+        unknown_runs=sum(times for cell, times in cells if not cell.is_known),
+        if_virtual_ns=round(
+            packed_s([(cell.forecast, times) for cell, times in cells], processors, virtual=True) * 1e9
+        ),
+        packets=sum(cell.forecast.packets * times for cell, times in cells),
+        bytes=sum(cell.forecast.bytes * times for cell, times in cells),
+        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) * times for cell, times in cells),
         processors=processors,
         capacity=CAPACITY * processors,
         most=AT_A_TIME * processors,
         learned_from=learned.runs,
-        measured_runs=sum(before[cell.cell.index] is not None for cell in cells),
-        runs=len(cells),
+        measured_runs=sum(times for cell, times in cells if before[cell.cell.index] is not None),
+        runs=runs.total(),
         wall_ns=round((real_s + virtual_s + AROUND_S) * 1e9),
     )
 
