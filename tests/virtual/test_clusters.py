@@ -35,6 +35,13 @@ class Cluster:
         wait_until(self.file.exists)
         self.workers: list[subprocess.Popen[bytes]] = []
 
+    def add_frozen(self) -> None:
+        """A worker that the cluster knows, and that answers no more."""
+        self.add()
+        log = self._directory / f"worker-{len(self._started) - 1}.log"
+        wait_until(lambda: "Registered to" in log.read_text("utf-8", "replace"))
+        self.workers[-1].send_signal(signal.SIGSTOP)
+
     def add(self, *options: str) -> None:
         """A worker with one thread."""
         arguments = ("--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny", *options)
@@ -87,10 +94,15 @@ def contents(run: Path) -> dict[str, bytes]:
     return {path.relative_to(run).as_posix(): path.read_bytes() for path in run.glob("cells/*/*.parquet")}
 
 
-def test_a_cluster_gives_the_bits_of_this_machine_though_a_worker_dies(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_cluster_gives_the_bits_of_this_machine_though_a_worker_dies_and_another_is_frozen(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Dask itself takes a frozen one for dead after five minutes, which a test does not have.
+    monkeypatch.setattr("crosswind.execution.workers.dask._ANSWER_S", 1)
+    cluster.add_frozen()
     for _ in range(3):
         cluster.add()
-    victim = cluster.workers[0]
+    victim = cluster.workers[1]
     killed = AtFirstEnd(lambda: os.kill(victim.pid, signal.SIGKILL))
     there = crosswind.run(study(), output=tmp_path / "there", on=str(cluster.file), progress=killed)
     here = crosswind.run(study(), output=tmp_path / "here")

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import IO, Any
 
@@ -27,6 +28,8 @@ from crosswind.store.plan import PlannedCell
 
 _CONNECT_S = 30
 """How long a scheduler may take to answer, and a machine to say what it is."""
+_ANSWER_S = 5.0
+"""How long a run waits at its beginning for what all machines are."""
 _WAIT_S = 120.0
 """How long the run waits for a cluster without a worker."""
 _WAIT_FOR_ANOTHER_S = 10.0
@@ -145,6 +148,9 @@ class _Task:
         self._outcome: remote.Outcome | None = None
         self._failure: Failure | None = None
         self._future: Any = None
+        self._places: list[str] = []
+        """The machines that may take it, as of its last try."""
+        self._next_look = self._stranded_since = float("inf")
         reading, self._writing = os.pipe()
         self._reading: IO[bytes] | None = os.fdopen(reading, "rb", buffering=0)
         self._submit()
@@ -161,8 +167,8 @@ class _Task:
         return [] if self._reading is None else [self._reading]
 
     def next_wakeup(self) -> float:
-        """Never: the machine that runs it ends it in time, and Dask notices machines that died."""
-        return float("inf")
+        """When to look whether its machines are still there. The one that runs it ends it in time."""
+        return self._next_look
 
     def handle_readable(self, stream: IO[bytes]) -> None:  # noqa: ARG002
         """The outcome is here, or the repetition has to go elsewhere."""
@@ -179,7 +185,20 @@ class _Task:
                 self._asked.on_event(event)
 
     def handle_time(self, now: float) -> None:
-        """Nothing is due."""
+        """Goes to other machines when all that it was handed to are gone. Dask moves it among those by itself."""
+        self._next_look = now + _LOOK_S
+        if any(map(self._machines.is_known, self._places)):
+            self._stranded_since = float("inf")
+            return
+        self._stranded_since = min(self._stranded_since, now)
+        if self._machines.for_cell(self._asked.planned, self._wanted):
+            with suppress(Exception):
+                self._future.cancel()
+            self._submit()
+        elif now - self._stranded_since > (_WAIT_FOR_ANOTHER_S if self._machines.threads() else _WAIT_S):
+            message, hint = self._machines.why_none(self._asked.planned, self._wanted)
+            self._failure = Failure(ErrorKind.NETWORK, message, hint)
+            self._close()
 
     def interrupt(self) -> None:
         """Has the machine interrupt it, and waits no longer."""
@@ -207,6 +226,8 @@ class _Task:
     def _submit(self) -> None:
         self._tries += 1
         planned = self._asked.planned
+        self._places = self._machines.for_cell(planned, self._wanted)
+        self._next_look = time.monotonic() + _LOOK_S
         self._future = self._machines.client.submit(
             remote.run_repetition,
             planned.as_json(),
@@ -218,15 +239,14 @@ class _Task:
                 " · ".join(planned.levels.values()) or planned.workload,
                 f"{planned.key} {self._session} {self._tries}",
             ),
-            workers=self._machines.for_cell(planned, self._wanted) or None,
-            # Where all of them have died meanwhile, any other may take it, and says so if it may not.
-            allow_other_workers=True,
+            # An idle worker takes tasks from others where it may, also one that is frozen.
+            workers=self._places or None,
             pure=False,
         )
-        self._future.add_done_callback(self._handle_done)
+        self._future.add_done_callback(partial(self._handle_done, self._tries))
 
-    def _handle_done(self, future: Any) -> None:
-        if self.done:
+    def _handle_done(self, number: int, future: Any) -> None:
+        if self.done or number != self._tries:
             return
         said = b"d"
         try:
@@ -263,24 +283,36 @@ class _Task:
 
 
 class _Machines:
-    """The processes of a cluster, each with what it is. A thread looks who came and who left."""
+    """The processes of a cluster, each with what it is. A thread looks who came and who left, and others ask each.
+
+    One that is frozen, or whose network is cut, never answers, and nobody waits for it.
+    """
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._known: dict[str, remote.Identity | str] = {}
+        self._asked: set[str] = set()
+        """Those that have not answered yet."""
         self._threads: dict[str, int] = {}
         self._over = threading.Event()
         self.lost = False
         """Whether the scheduler is gone."""
         self._look()
+        with self._lock:
+            self._lock.wait_for(lambda: not self._asked, _ANSWER_S)
         self._watch = threading.Thread(target=self._watching, name="crosswind-cluster", daemon=True)
         self._watch.start()
+
+    def is_known(self, address: str) -> bool:
+        """Whether a process is there, and has said what it is."""
+        with self._lock:
+            return address in self._known
 
     def threads(self) -> int:
         """Of all of them."""
         with self._lock:
-            return sum(self._threads.values())
+            return sum(threads for address, threads in self._threads.items() if address in self._known)
 
     def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
         """The addresses of those that may take a repetition."""
@@ -298,6 +330,8 @@ class _Machines:
             return "the cluster's scheduler is gone", "start it again"
         with self._lock:
             known = dict(self._known)
+        with self._lock:
+            known |= dict.fromkeys(self._asked, "it does not answer")
         if not known:
             return f"the cluster has had no worker for {_WAIT_S:.0f} s", "start one: `dask worker tcp://HOST:PORT`"
         reasons: dict[str, list[str]] = {}
@@ -307,7 +341,8 @@ class _Machines:
         told = "; ".join(f"{', '.join(addresses[:3])}: {reason}" for reason, addresses in reasons.items())
         return (
             f"no worker of the cluster may take {planned.key}: {told}",
-            "install the same wheel of Crosswind, and the same kernel, on every machine",
+            "install the same wheel of Crosswind, and the same kernel, on every machine; "
+            "`crosswind doctor` says what one lacks",
         )
 
     def stop(self, session: str) -> None:
@@ -330,18 +365,28 @@ class _Machines:
     def _look(self) -> None:
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         self.lost = self.client.status not in ("running", "connecting")
-        new = [address for address in workers if address not in self._known]
-        told: dict[str, remote.Identity | str] = {}
-        if new:
-            answers = self.client.run(remote.identity, workers=new, on_error="return")
-            for address, answer in answers.items():
-                known = isinstance(answer, remote.Identity)
-                told[address] = answer if known else f"it cannot say what it is: {answer or type(answer).__name__}"
         with self._lock:
-            self._known = {address: identity for address, identity in self._known.items() if address in workers} | told
-            self._threads = {
-                address: worker["nthreads"] for address, worker in workers.items() if address in self._known
-            }
+            self._known = {address: identity for address, identity in self._known.items() if address in workers}
+            self._asked &= workers.keys()
+            new = workers.keys() - self._known.keys() - self._asked
+            self._asked |= new
+            self._threads = {address: worker["nthreads"] for address, worker in workers.items()}
+        for address in new:
+            threading.Thread(target=self._ask, args=(address,), daemon=True).start()
+
+    def _ask(self, address: str) -> None:
+        try:
+            answer = self.client.run(remote.identity, workers=[address], on_error="return")[address]
+        except Exception as error:
+            answer = error
+        with self._lock:
+            if address in self._asked:
+                self._asked.discard(address)
+                known = isinstance(answer, remote.Identity)
+                self._known[address] = (
+                    answer if known else f"it cannot say what it is: {answer or type(answer).__name__}"
+                )
+            self._lock.notify_all()
 
 
 def _connected(on: str) -> tuple[Any, Any]:
