@@ -103,6 +103,8 @@ def drawn_workload(chance: random.Random) -> Settings:
         return workload | {"count": 20}
     if kind == "page":
         return workload | {"count": 4, "images": chance.choice([0, 15])}
+    if kind == "transfer" and chance.random() < 0.3:
+        return workload | {"duration": "1s", "direction": chance.choice(["upload", "download"])}
     if kind == "transfer":
         return (
             workload
@@ -120,7 +122,7 @@ def drawn_workload(chance: random.Random) -> Settings:
 
 def drawn_host(chance: random.Random) -> Settings:
     """Settings of the hosts."""
-    host: Settings = {"congestion_control": chance.choice(["cubic", "bbr", "reno"])}
+    host: Settings = {"congestion_control": chance.choice(["cubic", "bbr", "reno"]), "emulator": "kernel"}
     if chance.random() < 0.3:
         host["nodelay"] = chance.random() < 0.5
     if chance.random() < 0.2:

@@ -204,7 +204,8 @@ fn connections(packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>>
 
 /// The packets of each connection between two ports, in the order of entering: each SYN with another sequence number begins one.
 fn by_opening(mut packets: Vec<&PacketRecord>) -> Vec<Vec<&PacketRecord>> {
-    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index));
+    // A copy may have left before its original.
+    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index, packet.copy));
     let mut connections: Vec<Vec<&PacketRecord>> = Vec::new();
     let mut opened_with = None;
     for packet in packets {

@@ -315,6 +315,11 @@ impl<'a> Connection<'a> {
                 // Nothing held it back but the host; or something did that the wire does not show.
                 let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
                 if in_flight && !prompt {
+                    if self.is_probe(half, leg, send) {
+                        let before = send.checked_sub(1).map(|it| half.sends[it].packet);
+                        trail.name(trail.beginning(), Part::TailLossProbe, Place::sender(side), before, 0);
+                        return None;
+                    }
                     self.name_hold(half, leg, sent, trail.beginning(), trail);
                 }
                 trail.name(trail.beginning(), Part::sender(side), Place::sender(side), Some(sent.packet), 0);
@@ -351,7 +356,7 @@ impl<'a> Connection<'a> {
             _ => leg.alone.then_some((leg.written, leg.written)),
         };
         // Nagle's algorithm lets a segment go that is full, once its program has written more.
-        let is_full = sent.end - sent.start >= half.largest_segment;
+        let is_full = half.is_full(sent);
         let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.hosts.promptness;
         let (from, part) = match written {
             Some((first, last)) if self.hosts.nagle && is_full && is_filled(last) => (first.max(since), Part::Nagle),
@@ -366,15 +371,28 @@ impl<'a> Connection<'a> {
     fn is_probe(&self, half: &Half<'a>, leg: Leg, send: usize) -> bool {
         let sent = &half.sends[send];
         let was_written = match leg.position {
-            Some(Position::Bytes { start, .. }) => sent.end > start,
+            // What comes before it in a stream of bytes was written before it.
+            Some(Position::Bytes { end, .. }) => sent.start < end,
             Some(Position::Stream { .. }) => self.http[leg.side as usize].is_some(),
             None | Some(Position::Datagram(_)) => leg.alone,
         };
+        // Its timer begins again when something new is acknowledged.
         let acks = half.acks_until(sent.packet.entered);
-        let last = acks.last().map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
-        let waited = last.map(|last| sent.packet.entered.saturating_since(last));
+        let acknowledged = acks.last().map_or(0, |ack| ack.acknowledged);
+        let news = acks.get(acks.partition_point(|ack| ack.acknowledged < acknowledged));
+        let last = news.map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
+        let at = sent.packet.entered;
+        let waited = last.map(|last| at.saturating_since(last));
         let shortest = half.shortest_round_trip.map(|it| it + it);
-        self.hosts.tail_loss_probes && half.sack && was_written && shortest.is_some_and(|it| waited >= Some(it))
+        // It comes no later than the retransmission timer would, which counts from what is not acknowledged.
+        let oldest = half.bytes.first_with(acknowledged);
+        let oldest = oldest.map(|it| half.bytes.again(it).take_while(|&it| it < send).last().unwrap_or(it));
+        let since_oldest = oldest.map(|it| at.saturating_since(half.sends[it].packet.entered));
+        let is_due = !self.hosts.pacing && since_oldest.is_some_and(|it| it >= half.shortest_timeout());
+        self.hosts.tail_loss_probes
+            && half.sack
+            && was_written
+            && (is_due || shortest.is_some_and(|it| waited >= Some(it)))
     }
 
     /// Whether HTTP wrote a segment's last bytes only when it was sent, and what it had waited for.
@@ -450,7 +468,7 @@ impl<'a> Connection<'a> {
             return Part::SendBuffer;
         }
         let wanted = sent.end.saturating_sub(acknowledged);
-        let is_small = sent.end - sent.start < half.largest_segment;
+        let is_small = !half.is_full(sent);
         let lost_nothing = half.bytes.is_sent_once();
         if self.hosts.nagle
             && is_small

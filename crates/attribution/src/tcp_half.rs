@@ -23,6 +23,8 @@ pub struct Half<'a> {
     pub before_idle: Vec<(u32, u64)>,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
+    /// The same with headers. Options take from the data of a segment that is full.
+    largest_packet: u64,
     pub sack: bool,
     /// Whether both SYNs are known. Without them nobody knows how windows are scaled, nor what was in flight before.
     pub begun: bool,
@@ -112,6 +114,7 @@ impl<'a> Half<'a> {
         half.sack = said.iter().all(|options| options.sack_permitted);
         half.add_segments(packets, side, positions);
         half.largest_segment = half.sends.iter().map(|it| it.end - it.start).max().unwrap_or(0);
+        half.largest_packet = half.sends.iter().map(|it| it.packet.size.0).max().unwrap_or(0);
         half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, it)| sent.arrived().map(|_| it)).collect();
         let Self { bytes, arrivals, sends, .. } = &mut half;
         arrivals.sort_unstable_by_key(|&send| (sends[send as usize].arrived(), send));
@@ -172,6 +175,11 @@ impl<'a> Half<'a> {
 
     pub fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
         self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
+    }
+
+    /// Whether no more data fits into a segment.
+    pub fn is_full(&self, sent: &Segment<'_>) -> bool {
+        sent.packet.size.0 >= self.largest_packet
     }
 
     /// The segment that had arrived last by `until`, and when.

@@ -152,6 +152,30 @@ fn what_is_lost_at_the_end_is_probed_for_and_then_the_timer_expires_twice() {
 }
 
 #[test]
+fn a_probe_of_new_data_is_told_whoever_wrote_that_and_whatever_acknowledges_nothing() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(5000, 0, 100, true);
+    wire.ack(6000, 100, 60_000, false);
+    wire.data(10_000, 100, 100, false);
+    wire.ack(13_000, 100, 60_000, false);
+    // Two round trips after what was lost, and less than that after the acknowledgement.
+    wire.data(15_000, 200, 100, true);
+    wire.ack(16_000, 100, 60_000, true);
+    wire.data(17_000, 100, 100, true);
+    wire.data(17_000, 300, 100, true);
+    let position = Some(Position::Bytes { start: 300, end: 400 });
+    let expected = [
+        (Part::TailLossProbe, 3000, 0),
+        (Part::CongestionWindow, 1000, 0),
+        (Part::CongestionWindow, 1000, 0),
+        (Part::PropagationForward, 1000, 0),
+    ];
+    let own = Leg { position, alone: false, ..leg(12_000, 18_000, 100) };
+    assert_eq!(wire.pieces_at(Hosts { nagle: false, ..HOSTS }, own), expected);
+}
+
+#[test]
 fn a_message_waits_for_the_recovery_of_another() {
     let mut wire = Wire::default();
     wire.syns();

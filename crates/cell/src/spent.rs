@@ -84,7 +84,9 @@ pub fn write_spent(
     let of = |sample: &Sample| {
         let objects = objects.get(&sample.exchange).map(Vec::as_slice).unwrap_or_default();
         let pieces = pieces(&attribution, sample, objects, traffic)?;
-        let (from, to) = (pieces.first()?.from, pieces.last()?.to);
+        // On a path that takes no time an exchange of datagrams takes none in virtual time.
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Some(pieces) };
+        let (from, to) = (first.from, last.to);
         let is_cut_off = known.until.is_some_and(|until| to > until);
         Some(if is_cut_off { vec![piece(from, to, Part::Unknown, Place::Client)] } else { pieces })
     };
