@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(she
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests browser kernel kernel-wheel test test-rust test-python check check-rust check-python docs licences \
+.PHONY: help demo install build build-tests browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
         advisories bench release catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -26,6 +26,7 @@ help:
 	@echo "make build       the wheel, in dist/"
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
 	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/; KERNEL=\"6.12 6.1\" for both series"
+	@echo "make deb         a Debian package for this system's Python, with the kernel of virtual time: in dist/deb"
 	@echo "make release     the wheel, what it is made of (SBOM), what the version brings, digests: in dist/release"
 	@echo "make browser     what browsers and Node need as clients and servers (docs/peers-node.md): Chromium, Node, npm packages"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
@@ -74,6 +75,9 @@ kernel:
 # Not beside Crosswind's own wheel, which is installed by the name of its directory.
 kernel-wheel:
 	@python="$$(packaging/find-python)" && "$$python" packaging/kernel/wheel.py dist/kernel $(KERNEL)
+
+deb: dist/.built kernel-wheel
+	packaging/deb
 
 # Whoever wants no peers needs none of this. `crosswind browser install` does the same.
 browser: $(DEV)/.locked
