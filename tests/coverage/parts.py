@@ -103,14 +103,10 @@ def drawn_workload(chance: random.Random) -> Settings:
         return workload | {"count": 20}
     if kind == "page":
         return workload | {"count": 4, "images": chance.choice([0, 15])}
-    if kind == "transfer" and chance.random() < 0.3:
-        return workload | {"duration": "1s", "direction": chance.choice(["upload", "download"])}
     if kind == "transfer":
-        return (
-            workload
-            | {"size": chance.choice(["1kB", "20kB", "200kB"]), "count": 4}
-            | {"direction": chance.choice(["upload", "download"])}
-        )
+        workload["direction"] = chance.choice(["upload", "download"])
+        sized = {"size": chance.choice(["1kB", "20kB", "200kB"]), "count": 4}
+        return workload | ({"duration": "1s"} if chance.random() < 0.3 else sized)
     workload["size"] = f"{chance.choice([1, 100, 800] if small else [1, 1000, 5000, 40000])}B"
     if kind == "multiplex":
         workload["size"] = f"{chance.choice([20, 200, 800])}B"
