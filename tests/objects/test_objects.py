@@ -98,6 +98,9 @@ def test_a_run_is_read_on_another_machine_and_lies_there_as_on_a_disk(s3: S3, ma
     (listed,) = list_runs(place_of("s3://runs/studies"))
     assert isinstance(listed, ListedRun)
     assert (listed.done, listed.attempts, shown(listed.directory)) == (CELLS, 1, ADDRESS)
+    shutil.rmtree(s3.root / "runs" / PLACE / "cells")
+    (listed,) = list_runs(place_of(ADDRESS))
+    assert isinstance(listed, ListedRun) and listed.done == 2 * AT_ONCE
 
 
 def heights_of(s3: S3) -> dict[str, int]:

@@ -17,6 +17,7 @@ from crosswind.execution.observer import Observer
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
 from linux.lab import wait_until
+from processes import descendants_of
 from virtual.conftest import requires_kernel
 
 SETTINGS = {"host.clock": "virtual", "study.repetitions": "4", "workload.messages": "20", "path.delay": "10ms"}
@@ -151,7 +152,7 @@ def test_a_stop_interrupts_what_runs_on_the_cluster(cluster: Cluster, tmp_path: 
     (tmp_path / "stop.py").write_text(
         "import crosswind, sys\n"
         "from virtual.test_clusters import study\n"
-        "run = crosswind.run(study(**{'workload.messages': '20000'}), output=sys.argv[1], on=sys.argv[2])\n"
+        "run = crosswind.run(study(**{'workload.messages': '1000000'}), output=sys.argv[1], on=sys.argv[2])\n"
         "print('interrupted' if run.interrupted else 'done')\n"
     )
     environment = {
@@ -160,13 +161,16 @@ def test_a_stop_interrupts_what_runs_on_the_cluster(cluster: Cluster, tmp_path: 
     }
     command = [sys.executable, str(tmp_path / "stop.py"), str(tmp_path / "run"), str(cluster.file)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
-    wait_until(lambda: any((tmp_path / "run").glob("cells/*.part")))
+    worker = cluster.workers[0].pid
+    wait_until(lambda: len(descendants_of(worker)) > 1, within_s=60)
     timer = threading.Timer(10, process.kill)
     timer.start()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate()
     timer.cancel()
     assert (process.returncode, out) == (0, b"interrupted\n")
+    # Its machine has ended it, too: the kernel that waits for the next one stays.
+    wait_until(lambda: len(descendants_of(worker)) <= 1)
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,11 @@ class Bucket:
                 for entry in entries
             }
 
-    def folders(self) -> list[str]:
-        """The first part of the names that have several. Raises: ObjectError."""
+    def top(self) -> tuple[list[str], list[str]]:
+        """The first part of the names that have several, and the names of one part. Raises: ObjectError."""
         with self._errors("list", ""):
-            return sorted(self._store.list_with_delimiter()["common_prefixes"])
+            found = self._store.list_with_delimiter()
+            return sorted(found["common_prefixes"]), [entry["path"] for entry in found["objects"]]
 
     def about(self, name: str) -> StoredObject:
         """Raises: AbsentError, ObjectError."""

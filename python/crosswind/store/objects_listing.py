@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crosswind.store.addresses import place_of
 from crosswind.store.listing import MARKER, Listed, ListedRun, Unreadable, latest_first, listed_run
-from crosswind.store.manifest import UnreadableFileError, read_manifest
+from crosswind.store.manifest import MANIFEST, UnreadableFileError, read_manifest
 from crosswind.store.objects import CELLS, LAST, RunObjects, entry_of
 
 _AT_A_TIME = 8
@@ -16,8 +16,8 @@ _AT_A_TIME = 8
 def list_objects(root: Path, *, details: bool = False) -> list[Listed]:
     """What is below an address, or the run that it is itself. Raises: StoreError when nothing can be listed."""
     objects = RunObjects(root)
-    names = objects.bucket.folders()
-    if CELLS in names or (objects.address.prefix and not names):
+    names, files = objects.bucket.top()
+    if {MANIFEST, MARKER}.intersection(files) or (objects.address.prefix and not names):
         return [examine_objects(root, details=details)]
     places = [place_of(f"{objects.address}/{name}") for name in names]
     with ThreadPoolExecutor(_AT_A_TIME) as pool:

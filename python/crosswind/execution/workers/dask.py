@@ -192,9 +192,10 @@ class _Task:
             return
         self._stranded_since = min(self._stranded_since, now)
         if self._machines.for_cell(self._asked.planned, self._wanted):
-            with suppress(Exception):
-                self._future.cancel()
+            before = self._future
             self._submit()
+            with suppress(Exception):
+                before.cancel()
         elif now - self._stranded_since > (_WAIT_FOR_ANOTHER_S if self._machines.threads() else _WAIT_S):
             message, hint = self._machines.why_none(self._asked.planned, self._wanted)
             self._failure = Failure(ErrorKind.NETWORK, message, hint)

@@ -139,10 +139,14 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
         )
 
 
-def stop(session: str) -> None:
-    """Interrupts what runs here for a session, once."""
+async def stop(session: str) -> None:
+    """Interrupts what runs here for a session, and what begins here after that because it was handed over before.
+
+    A coroutine, which Dask starts without waiting for its end.
+    """
     with _LOCK:
-        for stops in _STOPS[session]:
+        _STOPPED.add(session)
+        for stops in _STOPS.get(session, ()):
             stops.request()
 
 
@@ -156,6 +160,7 @@ def _run_on_clock(planned: PlannedCell, directory: Path, output: Mapping[str, An
 
 _LOCK = threading.Lock()
 _STOPS: defaultdict[str, list[StopRequests]] = defaultdict(list)
+_STOPPED: set[str] = set()
 
 
 @contextmanager
@@ -163,6 +168,8 @@ def _stoppable(session: str) -> Iterator[StopRequests]:
     stops = StopRequests()
     with _LOCK:
         _STOPS[session].append(stops)
+        if session in _STOPPED:
+            stops.request()
     try:
         yield stops
     finally:
