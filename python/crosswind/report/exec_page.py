@@ -115,7 +115,7 @@ def _round_trips(summary: dict[str, Any]) -> Iterator[str]:
     if line is None:
         yield "round trips: not known, since the command did not succeed over every delay"
         return
-    besides, off = (quantity(line[name], "ns") for name in ("offset_ns", "deviation_ns"))
+    besides, off = (quantity(round(line[name]), "ns") for name in ("offset_ns", "deviation_ns"))
     over = ", ".join(line["delays"])
     yield f"round trips: {line['trips']:.2f}, and {besides} besides (over delays of {over} each way; {off} off a line)"
 

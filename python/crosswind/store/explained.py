@@ -9,7 +9,7 @@ from crosswind.cell.result import added_up
 from crosswind.ends import EMULATOR
 from crosswind.errors import StoreError, UsageError
 from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
-from crosswind.record import PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
+from crosswind.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.spent import NOT_KEPT, TAKES
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
@@ -52,6 +52,11 @@ def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
     if not any(result.succeeded for result in results):
         ended = added_up(outcome for result in results for outcome in result.outcomes)
         return f"no exchange succeeded: {', '.join(count.text() for count in ended)}"
+    connections = (
+        store.table(result, CONNECTIONS, CONNECTION_SCHEMA) for result in results if CONNECTIONS in result.files
+    )
+    if any(not table.is_empty() for table in connections):
+        return "of programs only connections are known: leave --message out, or say --connection N"
     if any(CONNECTIONS in result.files for result in results):
         return "neither TCP nor UDP passed the path"
     return TAKES

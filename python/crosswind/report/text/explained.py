@@ -109,8 +109,8 @@ def timeline(exchange: Timed) -> list[list[str]]:
     first = exchange.pieces[0].from_ns if exchange.pieces else 0
     for run in _runs(exchange.pieces):
         length = run[-1].to_ns - run[0].from_ns
-        indexes = [piece.index for piece in run if piece.index is not None]
-        named = packet_name(run[0]) if len(set(indexes)) == 1 else f"{len(set(indexes))} packets" if indexes else ""
+        packets = {piece.index: piece for piece in run if piece.index is not None}
+        named = ", ".join(map(packet_name, packets.values())) if len(packets) < 2 else f"{len(packets)} packets"
         count = f", time {run[0].count}" if run[0].count > 1 else ""
         rows.append(
             [
