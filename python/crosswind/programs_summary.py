@@ -73,7 +73,7 @@ def _repetition(run: StoredRun, result: RepetitionResult) -> dict[str, Any]:
 def _flows(record: CellRun) -> list[dict[str, Any]]:
     """What the path did with the packets of the program and of each flow beside it: in all, and while all ran."""
     # Only programs with company need numpy.
-    from crosswind.analysis.flow_counts import WORKLOAD, Flows
+    from crosswind.analysis.flow_counts import IS_BACKGROUND, WORKLOAD, Flows
 
     assert record.finished is not None
     together = Flows.of(record)
@@ -84,10 +84,10 @@ def _flows(record: CellRun) -> list[dict[str, Any]]:
     nothing: dict[str, Any] = {"port": None, "began_ns": None, "ended_ns": None}
     program = {"flow": WORKLOAD, "name": "the command", **nothing}
     others = {"flow": None, "name": "neither TCP nor UDP", **nothing}
-    found = []
+    found, of_hosts = [], record.intervals.filter(~IS_BACKGROUND)
     for flow in (program, *beside, others):
         number: Any = flow["flow"]
-        intervals = record.intervals.filter(pl.col("flow").eq_missing(pl.lit(number, pl.UInt16)))
+        intervals = of_hosts.filter(pl.col("flow").eq_missing(pl.lit(number, pl.UInt16)))
         if number is None and intervals.is_empty():
             continue
         ways = {way: _counted(intervals.filter(pl.col("direction") == way)) for way in DIRECTIONS}

@@ -104,6 +104,7 @@ def intervals(*rows: tuple[int, str, int, int]) -> pl.DataFrame:
             "marked": 0,
             "queued": 0,
             "queueing_ns": size // 1000 * records.MS,
+            "background": 0,
         }
         for flow, direction, at, size in rows
     ]
@@ -185,6 +186,22 @@ def test_responsiveness_is_that_of_the_draft_on_new_connections() -> None:
 
 def test_a_flow_that_never_began_shares_nothing() -> None:
     assert flow_counts(ran((0, "forward", 0, 1000), began=None)) == {}
+
+
+def test_background_traffic_is_no_flow_and_has_a_row_beside_them() -> None:
+    plain = ran((0, "forward", 0, 6000), (1, "forward", 9, 4000))
+    others = intervals((0, "forward", 3, 8000), (0, "reverse", 3, 1000))
+    others = others.with_columns(flow=pl.lit(None, pl.UInt16), background=pl.lit(1, pl.UInt16))
+    run = replace(plain, intervals=plain.intervals.vstack(others))
+    assert flow_counts(run) == flow_counts(plain)
+    *flows, background = flows_of(collect(records.record(run)), level=0.95)
+    assert [flow.name for flow in flows] == ["workload", "rival"]
+    assert (background.name, background.rate.value, background.share.value) == ("background traffic", 64_000, None)
+    assert background.dropped.value == pytest.approx(1 / 9)
+    assert [(row.from_ns, row.bytes) for row in background.over_time] == [
+        (3 * INTERVAL_NS, 8000),
+        (3 * INTERVAL_NS, 1000),
+    ]
 
 
 def test_what_each_flow_got_has_an_interval_over_repetitions() -> None:

@@ -2,15 +2,17 @@
 
 use crate::Values::{Text, Time, U16, U64};
 use crate::{Column, PacketRecord, Row, TCP, UDP, Verdict};
-use crosswind_path::Side;
+use crosswind_path::{Packet, Side};
 use crosswind_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The packets of one flow in one direction, of those that left the path within one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowInterval {
-    /// The flow, 0 for the workload, or `None` for packets of neither TCP nor UDP.
+    /// The flow, 0 for the workload, or `None` for packets of neither TCP nor UDP, and for background traffic.
     pub flow: Option<u16>,
+    /// Whether it is background traffic, which no host has sent or gets.
+    pub is_background: bool,
     /// Their direction.
     pub side: Side,
     /// When the interval began.
@@ -36,7 +38,7 @@ impl Row for FlowInterval {
         Column::optional(
             "flow",
             U16(|row| row.flow),
-            "0: the workload; from 1: the flows beside it; null: packets of neither TCP nor UDP.",
+            "0: the workload; from 1: the flows beside it; null: packets of neither TCP nor UDP, and background traffic.",
         ),
         Column::required("direction", Text(|row| Some(row.side.name())), "forward or reverse."),
         Column::required("from_ns", Time(|row| Some(row.from)), "When the interval began."),
@@ -50,6 +52,11 @@ impl Row for FlowInterval {
             U64(|row| Some(row.queueing.as_nanos())),
             "How long those delivered waited behind other packets, all together.",
         ),
+        Column::required(
+            "background",
+            U16(|row| Some(row.is_background.into())),
+            "1: background traffic, which no host has sent or gets: delivered is what the link has carried of it; else 0.",
+        ),
     ];
 }
 
@@ -60,7 +67,7 @@ pub struct FlowCounter {
     interval: Duration,
     /// The server's port of each flow, from flow 1.
     ports: Vec<u16>,
-    intervals: BTreeMap<(Option<u16>, Side, u64), FlowInterval>,
+    intervals: BTreeMap<(bool, Option<u16>, Side, u64), FlowInterval>,
 }
 
 impl FlowCounter {
@@ -79,19 +86,7 @@ impl FlowCounter {
         let has_ports = matches!(record.headers.protocol, TCP | UDP);
         let beside = || self.ports.iter().position(|&port| port == server_port).map_or(0, |flow| flow as u16 + 1);
         let flow = has_ports.then(beside);
-        let number = record.due.saturating_since(self.zero).as_nanos() / self.interval.as_nanos();
-        let from = self.zero + Duration::from_nanos(number * self.interval.as_nanos());
-        let row = self.intervals.entry((flow, record.side, number)).or_insert(FlowInterval {
-            flow,
-            side: record.side,
-            from,
-            packets: 0,
-            bytes: 0,
-            dropped: 0,
-            marked: 0,
-            queued: 0,
-            queueing: Duration::ZERO,
-        });
+        let row = self.row(flow, false, record.side, record.due);
         match record.verdict {
             Verdict::Delivered => {
                 row.packets += 1;
@@ -102,6 +97,36 @@ impl FlowCounter {
             Verdict::Dropped(_) => row.dropped += 1,
             Verdict::Queued => row.queued += 1,
         }
+    }
+
+    /// Counts a packet of background traffic that has left the path; `dropped`: that it was dropped.
+    pub fn count_background(&mut self, side: Side, packet: &Packet, dropped: bool) {
+        let row = self.row(None, true, side, packet.at);
+        if dropped {
+            row.dropped += 1;
+        } else {
+            row.packets += 1;
+            row.bytes += packet.size.0;
+            row.marked += u64::from(packet.marked_in.is_some());
+            row.queueing += packet.spent.queueing;
+        }
+    }
+
+    fn row(&mut self, flow: Option<u16>, is_background: bool, side: Side, left: Instant) -> &mut FlowInterval {
+        let number = left.saturating_since(self.zero).as_nanos() / self.interval.as_nanos();
+        let from = self.zero + Duration::from_nanos(number * self.interval.as_nanos());
+        self.intervals.entry((is_background, flow, side, number)).or_insert(FlowInterval {
+            flow,
+            is_background,
+            side,
+            from,
+            packets: 0,
+            bytes: 0,
+            dropped: 0,
+            marked: 0,
+            queued: 0,
+            queueing: Duration::ZERO,
+        })
     }
 
     /// All intervals in which packets left the path, by flow, direction and time.

@@ -5,7 +5,7 @@
 //! captured packets wait only up to a limit: packets beyond it are left out of the capture, and counted.
 
 use crate::{Capture, DropCause, FlowCounter, FlowInterval, LedgerError, PacketRecord, PacketTable};
-use crosswind_path::Side;
+use crosswind_path::{Packet, Side};
 use crosswind_units::Instant;
 use std::io::Write;
 use std::sync::Arc;
@@ -88,6 +88,15 @@ impl Recorder {
         let Some(writer) = &mut self.packets else { return };
         writer.batch.records.push(record);
         if writer.batch.records.len() == RECORDS_PER_BATCH {
+            writer.hand_over();
+        }
+    }
+
+    /// Records a packet of background traffic that has left the path, for the counts of flows.
+    pub fn background(&mut self, side: Side, packet: &Packet, dropped: bool) {
+        let Some(writer) = &mut self.packets else { return };
+        writer.batch.background.push((side, *packet, dropped));
+        if writer.batch.background.len() == RECORDS_PER_BATCH {
             writer.hand_over();
         }
     }
@@ -175,6 +184,9 @@ impl Sink {
                     }
                     if let Some(flows) = &mut self.flows {
                         batch.records.iter().for_each(|record| flows.count(record));
+                        for (side, packet, dropped) in &batch.background {
+                            flows.count_background(*side, packet, *dropped);
+                        }
                     }
                     let (kept, left_out) = batch.records.split_at(self.room(&report).min(batch.records.len()));
                     report.kept.extend_from_slice(kept);
@@ -259,6 +271,8 @@ enum Batch {
 #[derive(Debug)]
 struct PacketBatch {
     records: Vec<PacketRecord>,
+    /// Background traffic, and whether it was dropped.
+    background: Vec<(Side, Packet, bool)>,
 }
 
 #[derive(Debug)]
@@ -289,11 +303,12 @@ enum CaptureEventKind {
 
 impl BatchContents for PacketBatch {
     fn empty() -> Self {
-        Self { records: Vec::with_capacity(RECORDS_PER_BATCH) }
+        Self { records: Vec::with_capacity(RECORDS_PER_BATCH), background: Vec::new() }
     }
 
     fn clear(&mut self) {
         self.records.clear();
+        self.background.clear();
     }
 
     fn into_batch(self) -> Batch {

@@ -27,6 +27,9 @@ FAIR = 0.9
 TRIMMED_ABOVE = 0.95
 """Times above this quantile do not count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
 
+IS_BACKGROUND = pl.col("background").fill_null(0) == 1
+"""Of rows of the table of flows: background traffic, which is no flow and no host's."""
+
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
 
 _LOOK_BACK_NS = 1_000_000_000
@@ -49,7 +52,7 @@ class Flows:
     Attributes:
         names: of each flow, the workload's first. bulk: the numbers of those that transfer bytes.
         from_ns, to_ns: the time in which all ran.
-        table: the intervals within it.
+        table: the intervals within it. background: those of background traffic, which is no flow.
     """
 
     names: tuple[str, ...]
@@ -57,6 +60,7 @@ class Flows:
     from_ns: int
     to_ns: int
     table: pl.DataFrame
+    background: pl.DataFrame
 
     @classmethod
     def of(cls, run: CellRun) -> "Flows | None":
@@ -75,7 +79,7 @@ class Flows:
         kinds = kinds_of_flows(run.parameters)
         bulk = tuple(number for number, kind in enumerate(kinds) if kind == "transfer")
         names = ("workload", *(flow.name for flow in finished.flows))
-        return cls(names, bulk, from_ns, to_ns, within)
+        return cls(names, bulk, from_ns, to_ns, within.filter(~IS_BACKGROUND), within.filter(IS_BACKGROUND))
 
     @property
     def length_ns(self) -> int:
@@ -107,6 +111,12 @@ class Flows:
         for column, totals in sums.items():
             totals[by_flow["flow"].to_numpy()] = by_flow[column].to_numpy()
         return sums
+
+    @property
+    def background_counts(self) -> dict[str, float]:
+        """What was counted of background traffic in the direction."""
+        own = self.background.filter(direction=self.direction)
+        return {column: float(own[column].sum()) for column in _COUNTED}
 
     @property
     def dropped_shares(self) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.flow_counts import INTERVAL_NS, Flows
+from crosswind.analysis.flow_counts import INTERVAL_NS, IS_BACKGROUND, Flows
 from crosswind.analysis.result.estimates import Interval
 from crosswind.analysis.result.flows import FlowOverTime, FlowResult
 from crosswind.quantities import RATE, SHARE, TIME
@@ -17,6 +17,10 @@ from crosswind.stats.estimate import Array
 
 MOST_INTERVALS = 300
 """Over time, of a flow; longer runs have longer intervals."""
+
+
+BACKGROUND = "background traffic"
+"""Its row beside those of the flows."""
 
 
 def flows_of(data: Sequence[CellData], *, level: float) -> list[FlowResult]:
@@ -56,8 +60,30 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             dropped=estimate([_mean(flows.dropped_shares[numbers]) for _, flows in known], SHARE.name),
             marked=estimate([_mean(flows.marked_shares[numbers]) for _, flows in known], SHARE.name),
             queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known], TIME.name),
-            over_time=_over_time(cell.runs[0], numbers),
+            over_time=_over_time(cell.runs[0], ~IS_BACKGROUND & pl.col("flow").is_in(numbers)),
         )
+    if any(flows.background_counts["bytes"] for _, flows in known):
+        counts = [flows.background_counts for _, flows in known]
+        sent = [made["packets"] + made["dropped"] for made in counts]
+        no_share = refused(
+            "background traffic is no flow", n=len(known), level=level, unit=SHARE.name, units=len(known)
+        )
+        yield FlowResult(
+            cell=cell.cell,
+            name=BACKGROUND,
+            count=1,
+            direction=first.direction,
+            rate=estimate([8e9 * flows.background_counts["bytes"] / flows.length_ns for _, flows in known], RATE.name),
+            share=Interval.of(no_share),
+            dropped=estimate([_ratio(made["dropped"], of) for made, of in zip(counts, sent, strict=True)], SHARE.name),
+            marked=estimate([_ratio(made["marked"], made["packets"]) for made in counts], SHARE.name),
+            queueing=estimate([_ratio(made["queueing_ns"], made["packets"]) for made in counts], TIME.name),
+            over_time=_over_time(cell.runs[0], IS_BACKGROUND),
+        )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
 
 
 def _mean(values: Array) -> float:
@@ -65,9 +91,9 @@ def _mean(values: Array) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
-def _over_time(run: CellRun, numbers: list[int]) -> list[FlowOverTime]:
-    """The intervals of the first repetition, all of its time, of some flows together; many are joined."""
-    intervals = run.intervals.filter(pl.col("flow").is_in(numbers))
+def _over_time(run: CellRun, which: pl.Expr) -> list[FlowOverTime]:
+    """The intervals of the first repetition, all of its time, of some rows together; many are joined."""
+    intervals = run.intervals.filter(which)
     end = run.intervals["from_ns"].max()
     assert isinstance(end, int)
     width = INTERVAL_NS * (end // INTERVAL_NS // MOST_INTERVALS + 1)

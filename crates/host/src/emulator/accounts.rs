@@ -111,6 +111,7 @@ impl Accounts {
     /// A packet of background traffic has left the path, or was dropped.
     pub fn handle_background(&mut self, side: Side, departure: &Departure) {
         let packet = departure.packet();
+        self.recorder.background(side, packet, matches!(departure, Departure::Dropped(..)));
         match departure {
             Departure::Dropped(_, cause) => self.ledger.handle_background_drop(side, *cause, packet.hop),
             _ => self.ledger.handle_background(side, packet.hop, packet.size, packet.marked_in.is_some()),
