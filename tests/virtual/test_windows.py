@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from linux.lab import Object, ms
 from virtual.lab import ADDED_NS, VirtualCells, VirtualRun
@@ -50,3 +51,24 @@ def test_freebsd_8_has_no_more_than_64_kb_in_flight(cells: VirtualCells, directi
     ran = cells.run(workload, host={"profile": "freebsd-8"}, **PATH)
     most = max(rounds(ran, "forward" if direction == "upload" else "reverse"))
     assert 32_768 < most <= 65_535  # the window field's 16 bits
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tls"])
+@pytest.mark.parametrize("extent", [{"size_bytes": 1_234_567}, {"duration_ns": ms(1000)}])
+def test_a_receiver_that_waits_for_blocks_gets_the_same_packets(
+    cells: VirtualCells, transport: str, extent: Object
+) -> None:
+    direction = {"delay_ns": ms(10), "rate_bps": 20_000_000}
+    packets, received = [], []
+    for block_bytes in (1, 131_072):
+        workload = {"kind": "transfer", "transport": transport, **extent, "block_bytes": block_bytes}
+        ran = cells.run(workload, forward=direction, reverse=direction)
+        packets.append(ran.packets().sort("direction", "index"))
+        received.append(ran.samples().select("received_bytes", "received_ns").row(0))
+    # The last byte comes when it came, though the last block is not full.
+    assert received[0] == received[1]
+    one, block = (table.select("direction", "index", "size_bytes", "payload_bytes", "verdict") for table in packets)
+    assert_frame_equal(one, block)
+    # Who waits reads the kernel's clock less often, 1 ns each.
+    apart_ns = packets[0]["in_ns"].cast(pl.Int64) - packets[1]["in_ns"].cast(pl.Int64)
+    assert apart_ns.abs().max() <= 1000

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod backend;
+mod blocks;
 mod client_streams;
 mod clock;
 mod emulator;
@@ -32,6 +33,7 @@ mod timer;
 mod tun;
 
 pub use backend::Backend;
+pub use blocks::{receive_block, set_low_water_mark};
 pub use client_streams::ClientStreams;
 pub use clock::{Clock, thread_cpu_ns, wall_clock_error_ns};
 pub use emulator::{Amount, EmulatorReport, Punctual, Punctuality, Traffic, TrafficCounters};

@@ -166,6 +166,12 @@ pub trait Receiver: Send {
     /// dropped before it is done.
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
 
+    /// Receives as many bytes as fit `into`, of at least `to_come`, without waking up for every packet; fewer at the orderly end, when the time limit
+    /// has passed, and where the transport knows no blocks. Nothing is lost when the call is dropped.
+    fn receive_block<'a>(&'a mut self, into: &'a mut [u8], _to_come: u64) -> Call<'a, usize> {
+        self.receive_some(into)
+    }
+
     /// Where the last message ends, if that is known.
     fn position(&self) -> Option<Position> {
         None

@@ -163,6 +163,14 @@ impl Receiver for BoundReceiver {
         })
     }
 
+    fn receive_block<'a>(&'a mut self, into: &'a mut [u8], to_come: u64) -> Call<'a, usize> {
+        Call::new(async move {
+            let length = self.inner.receive_block(into, to_come).await?;
+            self.allowance.count(&self.allowance.received, length)?;
+            Ok(length)
+        })
+    }
+
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
         self.inner.set_timeout(timeout)
     }

@@ -4,12 +4,15 @@ use super::handshaking::Handshaking;
 use super::shared::{Role, Shared};
 use crate::error::Outcome;
 use crate::runtime::call::PollDone;
+use crate::tcp::low_water_mark::LowWaterMark;
 use crate::tcp::nonblocking::SocketHandle;
 use crate::tcp::sockets::Written;
 use crate::{Call, Connection, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::{Buf, Bytes};
 use crosswind_ledger::Position;
+use socket2::SockRef;
 use std::future::Future;
+use std::sync::Weak;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
@@ -26,6 +29,9 @@ pub(crate) trait Duplex: Send + 'static {
 
     /// Receives what there is; nothing at the orderly end.
     fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone;
+
+    /// Of a stream of bytes over TCP: how many bytes at most it has taken from the socket and not handed on. None where it has messages.
+    const HELD_BACK: Option<u64> = None;
 
     /// The orderly end.
     fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone;
@@ -95,7 +101,11 @@ impl<T: Duplex> SingleStream<T> {
         };
         let mut sender = SingleSender { shared: shared.clone(), written, on_stream: None };
         sender.note_stream(false);
-        Stream::new(sender, SingleReceiver(shared.clone()))
+        let socket = match &self.socket {
+            Socket::Tcp(socket) if T::HELD_BACK.is_some() => socket.socket(),
+            _ => Weak::new(),
+        };
+        Stream::new(sender, SingleReceiver { shared: shared.clone(), socket, mark: LowWaterMark::new() })
     }
 }
 
@@ -218,21 +228,49 @@ impl<T: Duplex> Sender for SingleSender<T> {
     }
 }
 
-struct SingleReceiver<T>(Shared<T>);
+struct SingleReceiver<T> {
+    shared: Shared<T>,
+    /// Of a stream of bytes over TCP.
+    socket: Weak<socket2::Socket>,
+    mark: LowWaterMark,
+}
+
+impl<T: Duplex> SingleReceiver<T> {
+    /// Of so many bytes to come, the socket waits for some thousand at a time.
+    fn wait_for(&mut self, to_come: u64) {
+        if let (Some(socket), Some(held_back)) = (self.socket.upgrade(), T::HELD_BACK) {
+            self.mark.set(&SockRef::from(&*socket), to_come.saturating_sub(held_back));
+        }
+    }
+
+    fn receive_what_there_is<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        let Self { shared, mark, .. } = self;
+        let mut into = ReadBuf::new(into);
+        Call::new(shared.poll(Role::Receiver, "cannot receive", move |duplex, context| {
+            ready!(duplex.poll_receive_some(context, &mut into))?;
+            mark.count(into.filled().len());
+            Poll::Ready(Ok(into.filled().len()))
+        }))
+    }
+}
 
 impl<T: Duplex> Receiver for SingleReceiver<T> {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.wait_for(0);
         let mut into = ReadBuf::new(into);
-        Call::new(self.0.poll(Role::Receiver, "cannot receive", move |duplex, context| {
+        Call::new(self.shared.poll(Role::Receiver, "cannot receive", move |duplex, context| {
             duplex.poll_receive(context, &mut into).map_ok(|()| into.filled().len())
         }))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        let mut into = ReadBuf::new(into);
-        Call::new(self.0.poll(Role::Receiver, "cannot receive", move |duplex, context| {
-            duplex.poll_receive_some(context, &mut into).map_ok(|()| into.filled().len())
-        }))
+        self.wait_for(0);
+        self.receive_what_there_is(into)
+    }
+
+    fn receive_block<'a>(&'a mut self, into: &'a mut [u8], to_come: u64) -> Call<'a, usize> {
+        self.wait_for(to_come);
+        self.receive_what_there_is(into)
     }
 }
 

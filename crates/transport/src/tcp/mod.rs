@@ -1,5 +1,6 @@
 //! TCP (RFC 9293), a message being a number of bytes that both ends know.
 
+pub(crate) mod low_water_mark;
 pub(crate) mod nonblocking;
 pub(crate) mod sockets;
 pub(crate) mod totals;
@@ -11,10 +12,12 @@ use crate::{
     Call, Connecting, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback,
     SocketSettings, Stream, Transport, TransportError,
 };
+use crosswind_host::receive_block;
 use crosswind_ledger::Position;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -304,11 +307,15 @@ impl TcpReceiver {
     }
 
     fn receive_some_now(&self, into: &mut [u8]) -> Result<usize, TransportError> {
-        loop {
-            match (&*self.stream).read(into) {
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                result => return result.map_err(failed("cannot receive")),
-            }
+        repeat_if_interrupted(|| (&*self.stream).read(into))
+    }
+}
+
+fn repeat_if_interrupted(mut call: impl FnMut() -> std::io::Result<usize>) -> Result<usize, TransportError> {
+    loop {
+        match call() {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            result => return result.map_err(failed("cannot receive")),
         }
     }
 }
@@ -320,6 +327,10 @@ impl Receiver for TcpReceiver {
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::done(self.receive_some_now(into))
+    }
+
+    fn receive_block<'a>(&'a mut self, into: &'a mut [u8], _to_come: u64) -> Call<'a, usize> {
+        Call::done(repeat_if_interrupted(|| receive_block(self.stream.as_fd(), into)))
     }
 
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {

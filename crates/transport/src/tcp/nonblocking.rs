@@ -8,7 +8,7 @@ use crate::{Settings, TransportError, tcp};
 use socket2::{SockRef, Socket};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -74,7 +74,7 @@ pub(crate) fn own_port(stream: &TcpStream) -> Result<u16, TransportError> {
 /// A second handle on the socket of a connection, whose first handle belongs to a library.
 #[derive(Debug)]
 pub(crate) struct SocketHandle {
-    socket: Option<Socket>,
+    socket: Option<Arc<Socket>>,
     watched: Option<Arc<Watched>>,
     totals: Option<Arc<TcpTotals>>,
 }
@@ -93,7 +93,7 @@ impl SocketHandle {
     ) -> Result<Self, TransportError> {
         let socket = SockRef::from(stream).try_clone().map_err(failed("cannot share a socket"))?;
         let watched = Watched::start(settings.tcp_sockets.as_ref(), &SockRef::from(stream), host, client_port);
-        Ok(Self { socket: Some(socket), watched, totals: settings.tcp_totals.clone() })
+        Ok(Self { socket: Some(Arc::new(socket)), watched, totals: settings.tcp_totals.clone() })
     }
 
     /// Where messages are among the bytes that are written to it.
@@ -101,10 +101,15 @@ impl SocketHandle {
         Written::new(self.watched.clone())
     }
 
+    /// The socket, as long as the connection has it: who holds this keeps no connection open.
+    pub(crate) fn socket(&self) -> Weak<Socket> {
+        self.socket.as_ref().map(Arc::downgrade).unwrap_or_default()
+    }
+
     /// The socket's settings, as the kernel has them.
     pub(crate) fn readback(&self) -> Result<SocketReadback, TransportError> {
         match &self.socket {
-            Some(socket) => tcp::readback(&SockRef::from(socket)),
+            Some(socket) => tcp::readback(&SockRef::from(&**socket)),
             None => Err(TransportError::closed("cannot read the socket's settings back")),
         }
     }
@@ -121,7 +126,7 @@ impl SocketHandle {
 
     fn add_to_totals(&self) {
         if let (Some(totals), Some(socket)) = (&self.totals, &self.socket) {
-            totals.add(&SockRef::from(socket));
+            totals.add(&SockRef::from(&**socket));
         }
     }
 }

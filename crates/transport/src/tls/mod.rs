@@ -91,6 +91,9 @@ impl Listener for TlsListener {
 }
 
 impl Duplex for TlsStream {
+    /// A record that has not come whole, of which rustls takes at most 18 kB, and one that was decrypted, 16 kB.
+    const HELD_BACK: Option<u64> = Some(64 * 1024);
+
     fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone {
         let what = "cannot send";
         while let Some(rest) = message.filter(|rest| !rest.is_empty()) {
