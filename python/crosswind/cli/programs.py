@@ -16,11 +16,13 @@ import click
 from crosswind.cell.binary import OUTPUT
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
+from crosswind.cli.places import RUN_PATH
 from crosswind.cli.settings import FURTHER_OPTIONS, F, option_name, options, options_of, picked
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
+from crosswind.store.addresses import shown
 from crosswind.study.overrides import FurtherTables
 from crosswind.temporary import temporary_directory
 
@@ -43,9 +45,7 @@ _OF_PROGRAMS = (
         "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets as pcapng."
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON on standard error."),
-    click.option(
-        "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
-    ),
+    click.option("--output", type=RUN_PATH, metavar="DIR|s3://...", help="Keep the run, for `crosswind report DIR`."),
 )
 
 _LONGEST = 20
@@ -135,7 +135,7 @@ def run_programs(
                     raise NotRunError(result.failure.message, result.failure.hint, status)
                 if capture is not None:
                     _copy(run.directory / "cells" / result.key / "client.pcapng", capture)
-            summary = {**summary_of(run), "run": str(output) if output else None}
+            summary = {**summary_of(run), "run": shown(output) if output else None}
             if round_trips:
                 summary["round_trips"] = _round_trips(programs, settings, flags, asked)
     except (EngineError, DiskError) as error:
