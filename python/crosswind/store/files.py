@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError
-from crosswind.store.addresses import shown
 from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
@@ -75,9 +74,7 @@ def disk_errors(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskError(
-            f"cannot write {shown(where)}: {error.strerror or error}", hint=_disk_hint(error.errno)
-        ) from error
+        raise DiskError(f"cannot write {where}: {error.strerror or error}", hint=_disk_hint(error.errno)) from error
 
 
 def _disk_hint(number: int | None) -> str:

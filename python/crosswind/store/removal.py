@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosswind.errors import DiskError, StoreError
-from crosswind.store.addresses import address_of, shown
+from crosswind.store.addresses import address_of
 from crosswind.store.files import sync_path
 from crosswind.store.listing import MARKER, is_leftover, is_run
 from crosswind.store.lock import without_sessions
@@ -97,5 +97,5 @@ def _disk_errors(directory: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or directory
         raise DiskError(
-            f"cannot remove {shown(Path(where))}: {error.strerror or error}", hint="`crosswind clean` lists the rest"
+            f"cannot remove {where}: {error.strerror or error}", hint="`crosswind clean` lists the rest"
         ) from error
