@@ -9,11 +9,13 @@ use crate::walk::Conversation;
 use crate::{Hosts, by_opening};
 use crosswind_ledger::{PacketRecord, TCP};
 use crosswind_path::Side;
-use crosswind_units::Instant;
+use crosswind_units::{Duration, Instant};
 
 /// The connections of a packet table, each with its client's port.
 pub struct Exchanges<'a> {
     hosts: Hosts,
+    /// By how much a time that a client says is before the moment at most.
+    early: Duration,
     all: Vec<(u16, Kind<'a>)>,
 }
 
@@ -23,7 +25,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Exchanges<'a> {
-    pub fn new(packets: &'a [PacketRecord], hosts: Hosts) -> Self {
+    pub fn new(packets: &'a [PacketRecord], hosts: Hosts, early: Duration) -> Self {
         let mut all = Vec::new();
         for ((protocol, port, _), packets) in by_ports(packets) {
             all.extend(by_opening(packets).into_iter().map(|packets| match protocol {
@@ -31,21 +33,23 @@ impl<'a> Exchanges<'a> {
                 _ => (port, Kind::Udp(Datagrams::new(packets, hosts))),
             }));
         }
-        Self { hosts, all }
+        Self { hosts, early, all }
     }
 
     /// The pieces of an exchange whose client had its answer at `to`, on the connection from a port, if that is known. Where several
     /// may have brought it, the time is unknown.
     pub fn pieces(&self, port: Option<u16>, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+        // A clock that counts in steps says that an answer was there before it came.
+        let by = to + self.early;
         let of_port = self.all.iter().filter(|it| port.is_none_or(|port| port == it.0));
         let mut answers: Vec<_> =
-            of_port.filter_map(|(_, kind)| Some((kind.last_answer(to).filter(|&at| at >= from)?, kind))).collect();
+            of_port.filter_map(|(_, kind)| Some((kind.last_answer(by).filter(|&at| at >= from)?, kind))).collect();
         answers.sort_by_key(|it| it.0);
         let is_prompt = |at: Instant| to.saturating_since(at) <= self.hosts.promptness;
         match answers.as_slice() {
-            [(_, only)] => only.exchange(from, to, links),
+            [(at, only)] => only.exchange(from, to, *at, links),
             [.., (before, _), (last, kind)] if is_prompt(*last) && !is_prompt(*before) => {
-                kind.exchange(from, to, links)
+                kind.exchange(from, to, *last, links)
             }
             _ => Trail::new(from, to, Side::Forward).finish(),
         }
@@ -53,10 +57,10 @@ impl<'a> Exchanges<'a> {
 }
 
 impl<'a> Kind<'a> {
-    fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+    fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         match self {
-            Self::Tcp(kind) => kind.exchange(from, to, links),
-            Self::Udp(kind) => kind.exchange(from, to, links),
+            Self::Tcp(kind) => kind.exchange(from, to, answered, links),
+            Self::Udp(kind) => kind.exchange(from, to, answered, links),
         }
     }
 

@@ -128,10 +128,10 @@ impl<'a> Attribution<'a> {
         Self { links: Links::new(packets), tcp, quic, udp, exchanges: None }
     }
 
-    /// The same, ready for [`Self::exchange`].
+    /// The same, ready for [`Self::exchange`]. A client may say a time that is up to `early` before the moment.
     #[must_use]
-    pub fn with_exchanges(mut self, packets: &'a [PacketRecord], hosts: Hosts) -> Self {
-        self.exchanges = Some(Exchanges::new(packets, hosts));
+    pub fn with_exchanges(mut self, packets: &'a [PacketRecord], hosts: Hosts, early: Duration) -> Self {
+        self.exchanges = Some(Exchanges::new(packets, hosts, early));
         self
     }
 

@@ -40,10 +40,10 @@ impl<'a> Datagrams<'a> {
         self.ways[Side::Reverse as usize].last_arrival(at).map(|it| it.0)
     }
 
-    /// Goes their way from the last one that the client had at `to` back to `from`.
-    pub fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+    /// Goes their way from `to`, when the client said that it had the one that came last by `answered`, back to `from`.
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         let mut trail = Trail::new(from, to, Side::Reverse);
-        let last = self.ways[Side::Reverse as usize].last_arrival(to);
+        let last = self.ways[Side::Reverse as usize].last_arrival(answered);
         if let Some((at, _)) = last {
             trail.name(at, Part::ClientHost, Place::Client, None, 0);
         }

@@ -82,10 +82,10 @@ impl<'a> Conversation<'a> {
         self.connection.half(Side::Reverse).bytes.completion(at).map(|done| done.at)
     }
 
-    /// Goes its way from the last data that the client had at `to` back to `from`.
-    pub fn exchange(&self, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
+    /// Goes its way from `to`, when the client said that it had the data that came by `answered`, back to `from`.
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         let mut walk = self.start(Trail::new(from, to, Side::Reverse), links);
-        let first = self.last_answer(to).map(|at| {
+        let first = self.last_answer(answered).map(|at| {
             walk.at_sender(at, Part::ClientHost, Side::Forward, None);
             Step::Arrived(Side::Reverse, at)
         });

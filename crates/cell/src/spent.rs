@@ -74,7 +74,9 @@ pub fn write_spent(
 ) -> Result<(), CellError> {
     let mut attribution = Attribution::new(known.packets, known.quic, known.http, known.hosts);
     if cell.workload.peers().any() {
-        attribution = attribution.with_exchanges(known.packets, known.hosts);
+        let clock = measured.peers.as_ref().and_then(|peers| peers.client.clock.as_ref());
+        let early = Duration::from_nanos(clock.map_or(0, |clock| clock.resolution_ns));
+        attribution = attribution.with_exchanges(known.packets, known.hosts, early);
     }
     let traffic = Traffic::of(cell);
     let mut objects: HashMap<u64, Vec<&PageObject>> = HashMap::new();
