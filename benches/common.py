@@ -37,7 +37,7 @@ def run_cell(workload: Json, *, path: Json | None = None, output: Path | None = 
     return last
 
 
-def symmetric(**direction: float) -> Json:
+def symmetric(**direction: object) -> Json:
     """A path that is the same both ways."""
     return {"forward": direction, "reverse": direction}
 

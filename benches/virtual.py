@@ -80,7 +80,7 @@ def in_guest(template: Template, workload: Json, path: Json, host: Json, flows: 
     finished = next((line for line in lines if line["event"] == "finished"), None)
     if finished is None:
         memory.most()
-        failed = next((line for line in lines if line["event"] == "error"), {})
+        failed: Json = next((line for line in lines if line["event"] == "error"), {})
         raise FailedCellError(failed.get("message") or guest.complaint() or "the guest ended")
     return Ran(finished, wall, guest.state().calls, memory.most())
 
@@ -256,7 +256,7 @@ def minute(_directory: Path) -> None:
 
 def hour(directory: Path) -> Json:
     """A link that changes its rate every second for an hour, between 2 and 6 Mbit/s."""
-    lines = [f"{second} {2 + second * 7919 % 41 / 10:.1f}mbit" for second in range(3600)]
+    lines = [f"{second} {2 + second * 7919 % 41 / 10:.1f}" for second in range(3600)]
     file = directory / "hour.txt"
     file.write_text("\n".join(lines) + "\n")
     return {"trace": str(file), "columns": ["rate"], "of": "both"}
@@ -284,7 +284,10 @@ def scale(directory: Path) -> None:
         return in_guest(guests, workload, path, KERNEL)
 
     def traced() -> Ran:
-        path = {**symmetric(delay_ns=10 * MILLISECOND, queue={"packets": 100}), "changes": [hour(directory)]}
+        path = {
+            **symmetric(delay_ns=10 * MILLISECOND, rate_bps=4_000_000, queue={"packets": 100}),
+            "changes": [hour(directory)],
+        }
         return in_guest(guests, download("tcp", duration_ns=3_600_000 * MILLISECOND), path, KERNEL)
 
     cells: dict[str, Callable[[], Ran]] = {
