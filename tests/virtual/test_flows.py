@@ -154,6 +154,7 @@ def test_flows_begin_and_stop_when_they_are_to(cells: VirtualCells) -> None:
     assert s(1) <= first["began_ns"] < s(1) + ms(1)
     assert s(2) <= first["ended_ns"] < s(2) + ms(1)
     assert late["began_ns"] is None and late["samples"]["rows"] == 0
+    assert [warning["name"] for warning in ran.result["warnings"]] == ["flows_apart"]
     own = flows(ran).filter(pl.col("flow") == 1, pl.col("direction") == "forward")
     # What was in the queue and on the line when the connection was reset arrives afterwards: 120 ms and 20.
     assert own["from_ns"].min() == s(1)

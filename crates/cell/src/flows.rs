@@ -327,6 +327,18 @@ impl Ran {
     }
 }
 
+/// Of flows that did not all run at one time, beside a workload that took `elapsed`: the one that began last, and one that had ended before.
+pub fn apart(flows: &[Ran], elapsed: Duration) -> Option<Warning> {
+    let name = |ran: &Ran| ran.report.name.clone();
+    if let Some(never) = flows.iter().find(|it| it.report.began_ns.is_none()) {
+        return Some(Warning::FlowsApart { last: name(never), ended: None });
+    }
+    let last = flows.iter().max_by_key(|it| it.report.began_ns)?;
+    let first = flows.iter().min_by_key(|it| it.report.ended_ns)?;
+    let ended = first.report.ended_ns.min(elapsed.as_nanos());
+    (Some(ended) <= last.report.began_ns).then(|| Warning::FlowsApart { last: name(last), ended: Some(name(first)) })
+}
+
 /// What flows run on.
 pub struct Ground<'a> {
     pub cell: &'a Cell,

@@ -4,7 +4,7 @@ use crate::between::{Between, between};
 use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
-use crate::flows::{Ground, INTERVAL, Ran, ports};
+use crate::flows::{Ground, INTERVAL, Ran, apart, ports};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
@@ -78,6 +78,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(flows.iter_mut().flat_map(|ran| std::mem::take(&mut ran.warnings)));
     measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
+    measured.warnings.extend(apart(&flows, elapsed));
     measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {

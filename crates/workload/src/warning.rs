@@ -85,6 +85,12 @@ pub enum Warning {
         flow: String,
         error: String,
     },
+    /// The flows of a cell did not all run at one time: the one that began last, and the one that had ended before, none where that is the
+    /// workload.
+    FlowsApart {
+        last: String,
+        ended: Option<String>,
+    },
     /// What a peer itself warns of.
     Peer(String),
 }
@@ -221,6 +227,11 @@ impl Warning {
                 Some("use {address} for the server's address"),
             ),
             Self::FlowFailed { flow, error } => ("flow_failed", format!("the flow {flow} failed: {error}"), None),
+            Self::FlowsApart { last, ended } => {
+                let ended = ended.as_ref().map_or_else(|| "the workload".to_owned(), |name| format!("the flow {name}"));
+                let text = format!("{ended} had ended before the flow {last} began: nothing is said of what they share");
+                ("flows_apart", text, Some("let them run at one time: `start`, `stop`, or a longer workload"))
+            }
             Self::ServerEnded(how) => ("server_ended", how.clone(), None),
             Self::OutputShortened { end, file, left_out_bytes } => (
                 "output_shortened",
