@@ -4,10 +4,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from chance import guest_draws
 from conftest import requires, requires_binary
 from crosswind.catalog import catalog
 from crosswind.cell.guests import Template
@@ -135,3 +137,19 @@ def test_what_a_program_takes_for_chance_follows_from_the_seed(template: Templat
     assert first.status == 0, first.errors
     assert again == first
     assert other.output != first.output
+
+
+DRAWS = """
+import os, time
+print(os.urandom(32).hex())
+time.sleep(100)
+print(os.urandom(32).hex())
+"""
+
+
+def test_what_the_kernel_draws_follows_from_the_seed_alone(template: Template) -> None:
+    # The kernel's image, its version, addresses and times have no part in it.
+    ran = run(template, sys.executable, "-IS", "-c", DRAWS, seed=9)
+    for minute, draw in zip((0, 1), ran.output.split(), strict=True):
+        # The kernel draws too, for every program that it starts.
+        assert bytes.fromhex(draw) in islice(guest_draws(9, minute=minute), 1000)

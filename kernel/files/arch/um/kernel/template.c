@@ -128,10 +128,12 @@ static void __init take(char *setting)
 {
 	unsigned long long seed;
 
-	if (strncmp(setting, "seed=", 5) == 0 && kstrtoull(setting + 5, 10, &seed) == 0)
+	if (strncmp(setting, "seed=", 5) == 0 && kstrtoull(setting + 5, 10, &seed) == 0) {
 		os_seed_random(seed);
-	else if (strncmp(setting, "writable=", 9) == 0)
+		random_start_over();
+	} else if (strncmp(setting, "writable=", 9) == 0) {
 		strscpy(um_hostfs_writable, setting + 9, TEMPLATE_REQUEST_SIZE);
+	}
 }
 
 /*

@@ -23,6 +23,9 @@ extern struct um_guest_state *um_guest_state;
 int os_template_serve(int socket, int memory, char *request, int size);
 void os_seed_random(unsigned long long seed);
 
+/* drivers/char/random.c */
+void random_start_over(void);
+
 /* arch/x86/um/vdso/vma.c */
 void um_vdso_set_time(unsigned long long ns);
 void um_vdso_start_clock(void);
