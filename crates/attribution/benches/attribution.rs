@@ -19,6 +19,7 @@ const ON_THE_WIRE: Duration = Duration::from_micros(120);
 static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
+    in_order: false,
     tail_loss_probes: true,
     slow_start_after_idle: true,
     nagle: false,

@@ -43,6 +43,8 @@ use trail::Trail;
 pub struct Hosts {
     /// How long a host takes at most to answer a packet at once.
     pub promptness: Duration,
+    /// Whether packets are known in the order in which hosts sent and took them: by the kernel that carries them.
+    pub in_order: bool,
     /// Whether TCP sends tail loss probes.
     pub tail_loss_probes: bool,
     /// Whether TCP's congestion window shrinks while it is idle.

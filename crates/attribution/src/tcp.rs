@@ -451,25 +451,37 @@ impl<'a> Connection<'a> {
         if !half.begun {
             return Part::Unknown;
         }
-        let sent = &half.sends[send];
+        let (sent, promptness) = (&half.sends[send], self.hosts.promptness);
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
-        if let Some(before) = before.filter(|it| sent.end > it.edge) {
+        // What the window was while it waited. One that opens with each of many acknowledgements at an instant is not what it waits for.
+        let first = &half.sends[half.wait(send, promptness).map_or(send, |it| it.1)];
+        let mut earlier = half.acks[..ack].iter().rev();
+        let known = earlier.find(|it| first.packet.entered.saturating_since(it.arrived) > promptness);
+        if let Some(known) = known.filter(|it| first.end > it.edge) {
             // Where nothing had arrived since, the receiver's program had read, and not at once.
             let opened = half.acks[ack].packet.entered;
             let arrived = half.last_arrival(opened).map(|it| it.0);
-            let has_news = arrived
-                .is_some_and(|at| at > before.packet.entered || opened.saturating_since(at) <= self.hosts.promptness);
+            let has_news =
+                arrived.is_some_and(|at| at > known.packet.entered || opened.saturating_since(at) <= promptness);
             return if has_news { Part::ReceiveWindow } else { Part::ZeroWindow };
         }
         let acknowledged = before.map_or(0, |it| it.acknowledged);
         let in_flight = sent.start.saturating_sub(acknowledged);
-        let written = half.in_flight_as_written(send, self.hosts.promptness);
+        let lost_nothing = half.bytes.is_sent_once();
+        let written = half.in_flight_as_written(send, promptness);
         if self.hosts.send_buffer.zip(written).is_some_and(|(bytes, written)| written >= bytes) {
+            return Part::SendBuffer;
+        }
+        let late = if self.hosts.in_order { Duration::ZERO } else { promptness };
+        if self.hosts.send_buffer.is_none()
+            && lost_nothing
+            && !self.hosts.pacing
+            && half.ran_out(send, promptness, late)
+        {
             return Part::SendBuffer;
         }
         let wanted = sent.end.saturating_sub(acknowledged);
         let is_small = !half.is_full(sent);
-        let lost_nothing = half.bytes.is_sent_once();
         if self.hosts.nagle
             && is_small
             && in_flight > 0
@@ -478,7 +490,7 @@ impl<'a> Connection<'a> {
         {
             return Part::Nagle;
         }
-        if self.hosts.slow_start_after_idle && half.was_larger_before_idle(send) {
+        if self.hosts.slow_start_after_idle && half.was_larger_before_idle(send, promptness) {
             return Part::SlowStartAfterIdle;
         }
         Part::CongestionWindow

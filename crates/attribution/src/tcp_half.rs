@@ -226,11 +226,13 @@ impl<'a> Half<'a> {
         SHORTEST_IDLE + self.shortest_round_trip.unwrap_or(Duration::ZERO)
     }
 
-    /// Whether as much as with `send` was in flight before the connection was last idle.
-    pub fn was_larger_before_idle(&self, send: usize) -> bool {
+    /// Whether more was in flight before the connection was last idle than during the wait that ended with `send`.
+    pub fn was_larger_before_idle(&self, send: usize, promptness: Duration) -> bool {
         let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
-        let before = self.before_idle[..until].last();
-        before.is_some_and(|&(_, most)| most >= self.in_flight(&self.sends[send]))
+        let (most, Some((before, _))) = (self.before_idle[..until].last(), self.wait(send, promptness)) else {
+            return false;
+        };
+        most.is_some_and(|&(_, most)| most > self.in_flight(&self.sends[before]))
     }
 
     /// Segments that were sent after the connection was idle, and the most that was in flight before.
@@ -250,13 +252,34 @@ impl<'a> Half<'a> {
         before_idle
     }
 
+    /// The wait that ended with `send`: the last segment with new bytes before it, and the first after it. Others may have gone out with
+    /// `send`, at the same instant.
+    pub fn wait(&self, send: usize, promptness: Duration) -> Option<(usize, usize)> {
+        let at = self.sends[send].packet.entered;
+        let is_new = |it: &usize| self.sends[*it].start >= self.sends[*it].after;
+        let is_before = |it: &usize| at.saturating_since(self.sends[*it].packet.entered) > promptness;
+        let before = (0..send).rev().filter(is_new).find(is_before)?;
+        Some((before, (before + 1..send).find(is_new).unwrap_or(send)))
+    }
+
     /// What was in flight during the wait that ended with `send`, if it was all that had been written: the last segment before says
     /// so, for a write that finds the buffer full pushes what it has written.
     pub fn in_flight_as_written(&self, send: usize, promptness: Duration) -> Option<u64> {
-        let at = self.sends[send].packet.entered;
-        let mut earlier = self.sends[..send].iter().rev();
-        let before = earlier.find(|it| it.start >= it.after && at.saturating_since(it.packet.entered) > promptness)?;
+        let before = &self.sends[self.wait(send, promptness)?.0];
         (before.packet.headers.flags & TCP_PSH != 0).then(|| self.in_flight(before))
+    }
+
+    /// Whether all that had been written was in flight during the wait that ended with `send`: an acknowledgement let nothing be sent.
+    /// One that arrived at most `late` before may still have.
+    pub fn ran_out(&self, send: usize, promptness: Duration, late: Duration) -> bool {
+        let Some((before, first)) = self.wait(send, promptness) else { return false };
+        let (before, at) = (&self.sends[before], self.sends[first].packet.entered);
+        let known = self.acks_until(before.packet.entered);
+        let acknowledged = known.last().map_or(0, |ack| ack.acknowledged);
+        let mut news = self.acks_before(first)[known.len()..].iter().filter(|ack| ack.acknowledged > acknowledged);
+        let in_vain =
+            news.next().filter(|ack| at.saturating_since(ack.arrived) > late && self.sends[first].end <= ack.edge);
+        before.packet.headers.flags & TCP_PSH != 0 && in_vain.is_some() && news.next().is_some()
     }
 
     pub fn in_flight(&self, sent: &Segment<'_>) -> u64 {

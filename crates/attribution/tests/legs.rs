@@ -15,6 +15,7 @@ const PROPAGATION_US: u64 = 1000;
 static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
 const HOSTS: Hosts = Hosts {
     promptness: Duration::from_micros(2),
+    in_order: false,
     tail_loss_probes: true,
     slow_start_after_idle: true,
     nagle: true,
@@ -353,6 +354,43 @@ fn a_buffer_is_full_where_all_that_was_written_is_in_flight() {
     assert_eq!(held(TCP_PSH, Some(1001)), Part::CongestionWindow);
     assert_eq!(held(0, Some(1000)), Part::CongestionWindow);
     assert_eq!(held(TCP_PSH, None), Part::CongestionWindow);
+}
+
+#[test]
+fn a_buffer_is_full_where_an_acknowledgement_lets_nothing_be_sent() {
+    let held = |flags: u8, acknowledged: &[u32], in_order| {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(10_000, 0, 1000, true);
+        wire.data(10_000, 1000, 1000, true);
+        wire.packets[3].headers.flags |= flags;
+        for &up_to in acknowledged {
+            wire.ack(11_000, up_to, 60_000, false);
+        }
+        wire.data(12_001, 2000, 1000, true);
+        wire.pieces_at(Hosts { in_order, ..HOSTS }, leg(10_000, 13_001, 3000))[0].0
+    };
+    assert_eq!(held(TCP_PSH, &[1000, 2000], true), Part::SendBuffer);
+    // There was more to be sent; one acknowledgement let it be sent; its sender may have answered the first of them.
+    assert_eq!(held(0, &[1000, 2000], true), Part::CongestionWindow);
+    assert_eq!(held(TCP_PSH, &[2000], true), Part::CongestionWindow);
+    assert_eq!(held(TCP_PSH, &[1000, 2000], false), Part::CongestionWindow);
+}
+
+#[test]
+fn a_window_that_was_full_for_an_instant_alone_is_not_what_a_segment_waited_for() {
+    let held = |edge: u16| {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.packets[1].headers.window = edge;
+        wire.data(10_000, 0, 1000, true);
+        wire.data(10_000, 1000, 1000, true);
+        wire.ack(11_000, 1000, 1000, false);
+        wire.ack(11_000, 2000, 60_000, false);
+        wire.data(12_000, 2000, 1000, true);
+        wire.forward(10_000, 13_000, 3000, true)[0].0
+    };
+    assert_eq!([held(60_000), held(2000)], [Part::CongestionWindow, Part::ReceiveWindow]);
 }
 
 /// 1000 bytes take 800 us on a link of 10 Mbit/s.

@@ -87,7 +87,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let flows = write_tables(cell, &measured, flows, ended.report.is_some().then_some(&written.flows), zero)?;
     records.write_sockets(cell, zero)?;
     if cell.output.spent && ended.report.is_some() {
-        let hosts = hosts(cell, &measured, virtual_time, &readback);
+        let in_kernel = ended.report.as_ref().is_some_and(|report| report.in_kernel);
+        let hosts = hosts(cell, &measured, virtual_time, in_kernel, &readback);
         on_event(&Event::Measured {})?;
         records.write_spent(cell, &measured, &written, hosts, [zero, programs_ended])?;
     }

@@ -136,7 +136,7 @@ impl Spent {
 }
 
 /// What is known of the hosts. In virtual time their work takes none; programs set their sockets up themselves.
-pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, readback: &[Readback; 2]) -> Hosts {
+pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, in_kernel: bool, readback: &[Readback; 2]) -> Hosts {
     let host = cell.host.resolved();
     let of_sockets = measured.sockets.iter().flatten().filter_map(|socket| socket.congestion_control.as_deref());
     let of_kernels = readback.iter().filter_map(|it| it.sysctl.get("net.ipv4.tcp_congestion_control"));
@@ -148,6 +148,7 @@ pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, readback: &[R
     let nodelay = measured.sockets.iter().flatten().find_map(|socket| socket.nodelay).or(host.nodelay).unwrap_or(false);
     Hosts {
         promptness: if virtual_time { PROMPT_IN_VIRTUAL_TIME } else { PROMPT },
+        in_order: in_kernel,
         tail_loss_probes: host.tail_loss_probe.unwrap_or(true),
         slow_start_after_idle: host.slow_start_after_idle.unwrap_or(true),
         nagle: !nodelay,
