@@ -421,14 +421,15 @@ fn start_emulator(pairs: &[Pair], settings: TestbedSettings, cpus: &Cpus, shared
         punctuality: Arc::clone(&shared.punctuality),
         traffic: Arc::clone(&shared.traffic),
     };
-    if place == Some(EmulatorPlace::Kernel) {
-        let none = || {
+    if place != Some(EmulatorPlace::Process) && in_virtual_time() {
+        if let Some(path) = KernelPath::open(&setup)? {
+            return KernelEmulator::start(path, pairs, DEVICE, setup).map(Between::KernelEmulator);
+        }
+        if place == Some(EmulatorPlace::Kernel) {
             let problem = "has no path, or one of other sources than this program's";
-            HostError::unsupported("the kernel of virtual time", problem)
-                .hint("`make kernel` builds it; or leave out host.emulator")
-        };
-        let path = KernelPath::open(&setup)?.ok_or_else(none)?;
-        return KernelEmulator::start(path, pairs, DEVICE, setup).map(Between::KernelEmulator);
+            return Err(HostError::unsupported("the kernel of virtual time", problem)
+                .hint("`make kernel` builds it; or leave out host.emulator"));
+        }
     }
     let devices = pairs.iter().map(|pair| pair.read(|| Tun::create(DEVICE))).collect::<Result<_>>()?;
     Emulator::start(devices, setup).map(Between::Emulator)

@@ -172,7 +172,7 @@ pub struct HostConfig {
     pub kernel: Option<String>,
     /// Where the emulator runs in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default_help" = "process"))]
+    #[schemars(extend("default_help" = "kernel if it has the path, else process"))]
     pub emulator: Option<EmulatorPlace>,
 }
 

@@ -93,6 +93,11 @@ enum {
 	MOST_SETTINGS = 1 << 30,
 	/* So many full chunks are much to read. */
 	MANY_CHUNKS = 4,
+	/*
+	 * So many packets are handed over in one go, as by a network card's driver. Then programs run, for which reading takes no time: a
+	 * socket's buffer holds 92 packets of 1500 bytes where nobody has set it.
+	 */
+	MOST_AT_ONCE = 64,
 };
 
 /* What a TUN device leaves in front of a packet. */
@@ -229,13 +234,30 @@ static struct sk_buff *take_leaving(struct emulated_path *path)
 	return packet ?: ERR_PTR(-EIO);
 }
 
+/* To be called with the lock. */
+static void set_alarm_at(struct emulated_path *path, u64 next)
+{
+	/* One that is too early costs less than setting it again. */
+	if (next >= path->alarm)
+		return;
+	path->alarm = next;
+	hrtimer_start(&path->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* The same, after whatever may have changed when the next packet is due. */
+static void set_alarm(struct emulated_path *path)
+{
+	set_alarm_at(path, crosswind_path_next_wakeup(path->library));
+}
+
 /* Hands over what has left the path. No lock of the network may be held. */
 static void deliver(struct emulated_path *path)
 {
 	struct sk_buff *packet;
+	int left = MOST_AT_ONCE;
 
 	spin_lock_bh(&path->lock);
-	while ((packet = take_leaving(path))) {
+	while (left-- > 0 && (packet = take_leaving(path))) {
 		if (IS_ERR(packet))
 			continue;
 		spin_unlock_bh(&path->lock);
@@ -243,6 +265,8 @@ static void deliver(struct emulated_path *path)
 		netif_receive_skb(packet);
 		spin_lock_bh(&path->lock);
 	}
+	if (path->library && crosswind_path_has_left(path->library))
+		set_alarm_at(path, um_monotonic_ns() + 1);
 	if (path->library && crosswind_path_full_chunks(path->library) >= MANY_CHUNKS)
 		wake_up(&path->wait);
 	spin_unlock_bh(&path->lock);
@@ -251,18 +275,6 @@ static void deliver(struct emulated_path *path)
 static void deliver_soon(struct tasklet_struct *tasklet)
 {
 	deliver(container_of(tasklet, struct emulated_path, deliver));
-}
-
-/* To be called with the lock, after whatever may have changed when the next packet is due. */
-static void set_alarm(struct emulated_path *path)
-{
-	u64 next = crosswind_path_next_wakeup(path->library);
-
-	/* One that is too early costs less than setting it again. */
-	if (next >= path->alarm)
-		return;
-	path->alarm = next;
-	hrtimer_start(&path->timer, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
 }
 
 static enum hrtimer_restart alarm_rings(struct hrtimer *timer)
