@@ -1,5 +1,6 @@
 //! What becomes of a packet: into the path, and out of it.
 
+use crate::buffers::Buffers;
 use crate::log::Log;
 use crate::{Event, Settings};
 use alloc::collections::VecDeque;
@@ -36,8 +37,7 @@ pub struct Forwarding<B> {
     path: Path,
     origin_ns: u64,
     keeps_bytes: bool,
-    slots: Vec<Slot<B>>,
-    free: Vec<u32>,
+    buffers: Buffers<B>,
     /// What has left the path and has not been handed to a host yet.
     departures: VecDeque<(Side, Departure)>,
     /// What was handed out last, and waits for its outcome.
@@ -45,13 +45,6 @@ pub struct Forwarding<B> {
     /// Once nothing is delivered any more: the packets that would have been since, forward and reverse.
     undeliverable: Option<[u64; 2]>,
     log: Log,
-}
-
-/// The bytes of the packets with one token.
-struct Slot<B> {
-    buffer: Option<B>,
-    /// Packets in the path that have these bytes, beyond the first.
-    copies: u32,
 }
 
 enum Offer {
@@ -68,8 +61,7 @@ impl<B: Buffer> Forwarding<B> {
             path: Path::new(forward, reverse),
             origin_ns: settings.origin_ns,
             keeps_bytes: settings.keeps_bytes,
-            slots: Vec::new(),
-            free: Vec::new(),
+            buffers: Buffers::new(),
             departures: VecDeque::new(),
             offered: None,
             undeliverable: None,
@@ -83,7 +75,7 @@ impl<B: Buffer> Forwarding<B> {
         let bytes = buffer.bytes();
         let (headers, Service { source, destination, dscp }) = (Headers::parse(bytes), Service::parse(bytes));
         let size = Bytes(bytes.len() as u64);
-        let token = self.take(buffer);
+        let token = self.buffers.take(buffer);
         let arrival =
             Arrival { size, flow: headers.flow(), source, destination, dscp, ecn: headers.ecn, buffer: token, pair };
         self.path.handle_packet(side, now, arrival);
@@ -97,7 +89,7 @@ impl<B: Buffer> Forwarding<B> {
             }
             _ => None,
         });
-        let bytes = match &self.slots[token as usize].buffer {
+        let bytes = match self.buffers.get(token) {
             Some(buffer) if self.keeps_bytes => buffer.bytes(),
             _ => &[],
         };
@@ -128,7 +120,7 @@ impl<B: Buffer> Forwarding<B> {
             }
             match departure {
                 Departure::Duplicated(_) => {
-                    self.slots[packet.buffer as usize].copies += 1;
+                    self.buffers.share(packet.buffer);
                     self.log.push(&Event::Duplicated { side });
                 }
                 Departure::Forwarded(_) => {
@@ -138,7 +130,7 @@ impl<B: Buffer> Forwarding<B> {
                     };
                     packets[side as usize] += 1;
                     self.log.push(&Event::Rest { side, packet });
-                    self.give_back(packet.buffer);
+                    self.buffers.give_back(packet.buffer);
                 }
                 Departure::Dropped(_, cause) => {
                     let told = packet.told_mtu.filter(|_| self.undeliverable.is_none());
@@ -148,7 +140,7 @@ impl<B: Buffer> Forwarding<B> {
                         return self.leaving();
                     }
                     self.log.push(&Event::Dropped { side, packet, cause });
-                    self.give_back(packet.buffer);
+                    self.buffers.give_back(packet.buffer);
                 }
             }
         }
@@ -161,12 +153,12 @@ impl<B: Buffer> Forwarding<B> {
         match self.offered.take() {
             Some((side, Offer::Packet(packet))) => {
                 self.log.push(&Event::Left { side, packet, at, taken });
-                self.give_back(packet.buffer);
+                self.buffers.give_back(packet.buffer);
             }
             Some((side, Offer::Message(message, packet, cause))) => {
                 self.log.push(&Event::Icmp { side, at, taken, bytes: &message });
                 self.log.push(&Event::Dropped { side, packet, cause });
-                self.give_back(packet.buffer);
+                self.buffers.give_back(packet.buffer);
             }
             None => {}
         }
@@ -252,28 +244,7 @@ impl<B: Buffer> Forwarding<B> {
     }
 
     fn bytes(&self, token: u32) -> &[u8] {
-        self.slots[token as usize].buffer.as_ref().map_or(&[], Buffer::bytes)
-    }
-
-    /// A token for a buffer.
-    fn take(&mut self, buffer: B) -> u32 {
-        let slot = Slot { buffer: Some(buffer), copies: 0 };
-        if let Some(token) = self.free.pop() {
-            self.slots[token as usize] = slot;
-            return token;
-        }
-        self.slots.push(slot);
-        (self.slots.len() - 1) as u32
-    }
-
-    fn give_back(&mut self, token: u32) {
-        let slot = &mut self.slots[token as usize];
-        if slot.copies > 0 {
-            slot.copies -= 1;
-            return;
-        }
-        slot.buffer = None;
-        self.free.push(token);
+        self.buffers.get(token).map_or(&[], Buffer::bytes)
     }
 
     /// A time of the kernel on the path's clock.

@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod buffers;
 mod event;
 mod forwarding;
 mod log;
