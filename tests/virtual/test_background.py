@@ -14,14 +14,20 @@ def test_flows_and_background_traffic_are_all_that_the_link_carried(cells: Virtu
     beside = [{"name": "other", "count": 2, "workload": {"kind": "transfer", "transport": "tcp"}}]
     ran = cells.run(upload, forward={**LINK, **BACKGROUND}, reverse=LINK, flows=beside)
     ledger, flows = ran.result["ledger"], pl.read_ipc((ran.directory / "flows.arrow").read_bytes())
-    counted = flows.filter(pl.col("direction") == "forward").select(pl.exclude("flow", "direction", "from_ns").sum())
+    by_kind = (
+        flows.filter(pl.col("direction") == "forward")
+        .group_by("background")
+        .agg(pl.exclude("flow", "direction", "from_ns").sum())
+    )
+    counted, apart = (by_kind.filter(pl.col("background") == kind) for kind in (0, 1))
     forward = ledger["forward"]
     background = forward["background"]
     assert ledger["closed"] and ledger["reverse"]["background"] is None
     assert counted["packets"].item() == forward["delivered"]
     dropped = sum(background["dropped"].values())
     assert background["in"] == background["carried"] + dropped + background["queued"]
-    assert background["carried_bytes"] == 1500 * background["carried"]
+    assert background["carried_bytes"] == 1500 * background["carried"] == apart["bytes"].item()
+    assert apart["dropped"].item() == dropped
     assert dropped > 0 < counted["dropped"].item()
     # The link is never idle once the transfers have begun. A few packets of background follow the last of a host.
     carried = 8 * (forward["delivered_bytes"] + background["carried_bytes"])
