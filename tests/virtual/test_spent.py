@@ -167,6 +167,19 @@ def test_each_recovery_of_quic_has_its_name() -> None:
     assert probed == {"propagation_forward": 30, "propagation_reverse": 30, "time_threshold": 20}
 
 
+def test_what_comes_before_the_end_of_quics_handshake_is_dropped_by_its_receiver() -> None:
+    # Datagram 1 ends the handshake and is sent again by the first probe timer, 20 + 4 * 10 ms. Its answer tells of the
+    # message, which had come before; it is sent again once three later packets are acknowledged.
+    workload = {"kind": "multiplex", "transport": "quic", "streams": 4, "messages": 8}
+    cell = virtual({"delay": "10ms", "forward": {"lose": [1]}}, workload=workload, host={"congestion_control": "cubic"})
+    first = cell.spent.filter(pl.col("exchange") == 0)
+    assert {name: round(first[f"{name}_ns"].item() / MS) for name in ("probe_timer", "packet_threshold")} == {
+        "probe_timer": 60,
+        "packet_threshold": 25,
+    }
+    assert first["server_host_ns"].item() < PROMPT
+
+
 @pytest.mark.parametrize("transport", ["http3", "webtransport"])
 @pytest.mark.parametrize("direction", ["upload", "download"])
 def test_a_transfer_with_a_duration_ends_with_what_its_receiver_waits_for(transport: str, direction: str) -> None:

@@ -250,6 +250,46 @@ impl Walk<'_, '_> {
         self.follow(send, byte, trail);
     }
 
+    /// Goes back from `again`, when bytes were sent again that had come before the handshake was complete, through that.
+    fn handshake(&self, dropped: usize, again: usize, trail: &mut Trail) -> bool {
+        let (half, side) = (self.half, self.leg.side);
+        let Some(completed) = half.handshake_end().filter(|_| half.came_early(dropped)) else { return false };
+        let (lost, again) = (half.sends[dropped].packet, half.sends[again].packet);
+        // What its receiver answered to the end of the handshake told of the loss.
+        let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again.entered);
+        let mut answers = answers.filter(|it| self.back.sends[it.1 as usize].packet.entered >= completed.at);
+        let Some(&(at, answer)) = answers.next() else { return false };
+        let declared = half.declared_lost(dropped, self.hosts.quic_packet_threshold);
+        let part = declared.map_or(Part::TimeThreshold, |it| it.part);
+        trail.name(at, part, Place::sender(side), Some(lost), 0);
+        let answer = self.links.follow(self.back.sends[answer as usize].packet, Some(part), trail);
+        trail.name(completed.at, Part::receiver(side), Place::receiver(side), Some(answer), 0);
+        let begun_with = self.links.follow(half.sends[completed.send].packet, None, trail);
+        let Some(came) = half.send_of(begun_with) else { return true };
+        let handshake = &half.handshake;
+        let has_byte = |it: &usize| half.crypto(*it).any(|bytes| bytes.contains(&completed.missing));
+        let first = handshake.first_with(completed.missing).filter(|&it| it < came);
+        let later = first.into_iter().flat_map(|it| handshake.again(it)).filter(|it| *it < came && has_byte(it));
+        let sends: Vec<usize> = first.into_iter().chain(later).chain([came]).collect();
+        for pair in sends.windows(2).rev() {
+            let (lost, again) = (half.sends[pair[0]].packet, half.sends[pair[1]].packet);
+            let (part, expired) = self.handshake_lost(pair[0], again.entered);
+            trail.name(lost.entered, part, Place::sender(side), Some(lost), expired);
+        }
+        true
+    }
+
+    /// What said that Handshake packets of a datagram were lost, which were sent again at `again`, and how often a timer had expired.
+    fn handshake_lost(&self, lost: usize, again: Instant) -> (Part, u32) {
+        let number = self.half.number_in(QuicSpace::Handshake, lost);
+        let overtakes = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { largest, .. } if Some(*largest) > number);
+        let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again);
+        let mut packets = answers.flat_map(|it| self.back.packets(it.1 as usize));
+        let is_overtaken =
+            packets.any(|it| it.space == QuicSpace::Handshake && self.back.log.frames(it).iter().any(overtakes));
+        if is_overtaken { (Part::TimeThreshold, 0) } else { (Part::ProbeTimer, 1) }
+    }
+
     /// Goes back from the arrival of `send`, which brought a byte of a stream.
     fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut Trail) {
         let half = self.half;
@@ -291,7 +331,9 @@ impl Walk<'_, '_> {
         let later = stream.again(first).filter(|it| *it < send && has_byte(it));
         let sends: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
         for pair in sends.windows(2).rev() {
-            self.lost(pair[0], pair[1], trail);
+            if !self.handshake(pair[0], pair[1], trail) {
+                self.lost(pair[0], pair[1], trail);
+            }
         }
         first
     }

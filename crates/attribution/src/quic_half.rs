@@ -1,6 +1,6 @@
 //! What one host of a QUIC connection sent to the other: datagrams, acknowledgements and limits, as both hosts' logs have them.
 
-use crate::bytes::ByteStream;
+use crate::bytes::{Advance, ByteStream};
 use crate::round_trips::RoundTrips;
 use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
@@ -19,6 +19,8 @@ pub struct Half<'a> {
     /// In the order of arriving.
     pub arrivals: Vec<(Instant, u32)>,
     pub streams: HashMap<u64, ByteStream>,
+    /// Its part of the TLS handshake.
+    pub handshake: ByteStream,
     /// Which of `sends` have messages without a stream.
     pub datagrams: Vec<u32>,
     /// What its receiver has acknowledged, in the order in which that arrived at its sender.
@@ -71,6 +73,7 @@ impl<'a> Half<'a> {
             sends: originals,
             arrivals: Vec::new(),
             streams: HashMap::new(),
+            handshake: ByteStream::default(),
             datagrams: Vec::new(),
             acks: Vec::new(),
             limits: Vec::new(),
@@ -86,6 +89,7 @@ impl<'a> Half<'a> {
         }
         half.arrivals = half.sends.iter().zip(0..).filter_map(|(sent, at)| Some((sent.arrived?, at))).collect();
         half.arrivals.sort_unstable();
+        half.add_handshake();
         half.add_streams();
         let has_datagrams = |send: &u32| {
             half.frames(*send as usize).filter(|frame| matches!(frame, QuicFrame::Datagram { .. })).count()
@@ -108,7 +112,7 @@ impl<'a> Half<'a> {
             self.sends[send].new = all;
         }
         let mut arrived: HashMap<u64, Vec<(Instant, usize, Range<u64>)>> = HashMap::new();
-        for &(at, send) in &self.arrivals {
+        for &(at, send) in self.arrivals.iter().filter(|it| !self.came_early(it.1 as usize)) {
             for (number, bytes) in self.pieces(send as usize) {
                 arrived.entry(number).or_default().push((at, send as usize, bytes));
             }
@@ -119,6 +123,29 @@ impl<'a> Half<'a> {
             }
         }
         self.streams = streams;
+    }
+
+    fn add_handshake(&mut self) {
+        let mut handshake = ByteStream::default();
+        for send in 0..self.sends.len() {
+            self.crypto(send).for_each(|bytes| handshake.add(send, bytes));
+        }
+        let arrivals = self.arrivals.iter().map(|&(at, send)| (at, send as usize));
+        handshake
+            .follow_receiver(arrivals.flat_map(|(at, send)| self.crypto(send).map(move |bytes| (at, send, bytes))));
+        self.handshake = handshake;
+    }
+
+    /// What completed its part of the handshake.
+    pub fn handshake_end(&self) -> Option<&Advance> {
+        self.handshake.completion_of(self.handshake.sent())
+    }
+
+    /// Whether a datagram arrived before the handshake was complete: its receiver drops 1-RTT packets then (RFC 9001, 5.7).
+    pub fn came_early(&self, send: usize) -> bool {
+        let is_after_first = self.handshake.first_with(0).is_some_and(|first| send >= first);
+        let arrived = self.sends[send].arrived;
+        is_after_first && arrived.is_some_and(|at| self.handshake_end().is_none_or(|end| at < end.at))
     }
 
     /// Notes what the other host has said of what it received.
@@ -171,8 +198,22 @@ impl<'a> Half<'a> {
         })
     }
 
+    /// The bytes of TLS in Handshake packets of a datagram.
+    pub fn crypto(&self, send: usize) -> impl Iterator<Item = Range<u64>> + use<'a> {
+        let log = self.log;
+        let packets = self.packets(send).iter().filter(|it| it.space == QuicSpace::Handshake);
+        packets.flat_map(move |packet| log.frames(packet)).filter_map(|frame| match *frame {
+            QuicFrame::Crypto { offset, length } => Some(offset..offset + u64::from(length)),
+            _ => None,
+        })
+    }
+
     pub fn number(&self, send: usize) -> Option<u64> {
-        self.packets(send).iter().rfind(|it| it.space == QuicSpace::Data).map(|it| it.number)
+        self.number_in(QuicSpace::Data, send)
+    }
+
+    pub fn number_in(&self, space: QuicSpace, send: usize) -> Option<u64> {
+        self.packets(send).iter().rfind(|it| it.space == space).map(|it| it.number)
     }
 
     pub fn send_of(&self, packet: &PacketRecord) -> Option<usize> {
