@@ -137,6 +137,14 @@ impl<'a> QuicConnection<'a> {
     }
 }
 
+/// The transmissions of a byte of a stream, from the first to `send`. Args: `has_byte`: whether a later one has it.
+fn transmissions(stream: &ByteStream, byte: u64, send: usize, has_byte: impl Fn(usize) -> bool) -> Vec<usize> {
+    let first = stream.first_with(byte).filter(|&first| first < send);
+    let again = first.into_iter().flat_map(|first| stream.again(first));
+    let later = again.filter(|&it| it < send && has_byte(it));
+    first.into_iter().chain(later).chain([send]).collect()
+}
+
 /// The way back through one message.
 struct Walk<'w, 'a> {
     hosts: Hosts,
@@ -250,7 +258,8 @@ impl Walk<'_, '_> {
         self.follow(send, byte, trail);
     }
 
-    /// Goes back from `again`, when bytes were sent again that had come before the handshake was complete, through that.
+    /// Where a datagram came before the handshake was complete, its receiver dropped it, and its bytes were sent again with `again`: goes back
+    /// from that through the end of the handshake. False where that is not what happened.
     fn handshake(&self, dropped: usize, again: usize, trail: &mut Trail) -> bool {
         let (half, side) = (self.half, self.leg.side);
         let Some(completed) = half.handshake_end().filter(|_| half.came_early(dropped)) else { return false };
@@ -266,11 +275,8 @@ impl Walk<'_, '_> {
         trail.name(completed.at, Part::receiver(side), Place::receiver(side), Some(answer), 0);
         let begun_with = self.links.follow(half.sends[completed.send].packet, None, trail);
         let Some(came) = half.send_of(begun_with) else { return true };
-        let handshake = &half.handshake;
-        let has_byte = |it: &usize| half.crypto(*it).any(|bytes| bytes.contains(&completed.missing));
-        let first = handshake.first_with(completed.missing).filter(|&it| it < came);
-        let later = first.into_iter().flat_map(|it| handshake.again(it)).filter(|it| *it < came && has_byte(it));
-        let sends: Vec<usize> = first.into_iter().chain(later).chain([came]).collect();
+        let has_byte = |it: usize| half.crypto(it).any(|bytes| bytes.contains(&completed.missing));
+        let sends = transmissions(&half.handshake, completed.missing, came, has_byte);
         for pair in sends.windows(2).rev() {
             let (lost, again) = (half.sends[pair[0]].packet, half.sends[pair[1]].packet);
             let (part, expired) = self.handshake_lost(pair[0], again.entered);
@@ -326,16 +332,14 @@ impl Walk<'_, '_> {
 
     /// Goes back from a transmission of `byte` to its first one, which is returned.
     fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
-        let Some(first) = stream.first_with(byte).filter(|&first| first < send) else { return send };
-        let has_byte = |it: &usize| self.half.pieces(*it).any(|(_, bytes)| bytes.contains(&byte));
-        let later = stream.again(first).filter(|it| *it < send && has_byte(it));
-        let sends: Vec<usize> = std::iter::once(first).chain(later).chain([send]).collect();
+        let has_byte = |it: usize| self.half.pieces(it).any(|(_, bytes)| bytes.contains(&byte));
+        let sends = transmissions(stream, byte, send, has_byte);
         for pair in sends.windows(2).rev() {
             if !self.handshake(pair[0], pair[1], trail) {
                 self.lost(pair[0], pair[1], trail);
             }
         }
-        first
+        sends[0]
     }
 
     /// Names the time from sending what was lost to sending it again (RFC 9002, 6).

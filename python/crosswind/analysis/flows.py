@@ -62,8 +62,8 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known], TIME.name),
             over_time=_over_time(cell.runs[0], ~IS_BACKGROUND & pl.col("flow").is_in(numbers)),
         )
-    if any(flows.background_counts["bytes"] for _, flows in known):
-        counts = [flows.background_counts for _, flows in known]
+    counts = [flows.background_counts for _, flows in known]
+    if any(made["bytes"] for made in counts):
         sent = [made["packets"] + made["dropped"] for made in counts]
         no_share = refused(
             "background traffic is no flow", n=len(known), level=level, unit=SHARE.name, units=len(known)
@@ -73,7 +73,10 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             name=BACKGROUND,
             count=1,
             direction=first.direction,
-            rate=estimate([8e9 * flows.background_counts["bytes"] / flows.length_ns for _, flows in known], RATE.name),
+            rate=estimate(
+                [8e9 * made["bytes"] / flows.length_ns for made, (_, flows) in zip(counts, known, strict=True)],
+                RATE.name,
+            ),
             share=Interval.of(no_share),
             dropped=estimate([_ratio(made["dropped"], of) for made, of in zip(counts, sent, strict=True)], SHARE.name),
             marked=estimate([_ratio(made["marked"], made["packets"]) for made in counts], SHARE.name),
