@@ -261,11 +261,12 @@ _ALL_METRICS = (
            "IP bits that the path delivered of the flows beside the workload, all together, while all flows ran.",
            "8e9 * beside_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("share_of_path", "Share of the workload", SHARE,
-           "Of the bytes that the path delivered of all transfers, those of the workload, while all flows ran.",
+           "Of the bytes that the path delivered of all transfers that go its way, those of the workload, while all "
+           "flows ran.",
            "flow_bytes / bulk_bytes", per=Per.COUNTED, workloads={"transfer": {}}, compared_in=("transfer",)),
     Metric("fairness", "Fairness", SHARE,
-           "Jain's index of the rates of all transfers while all flows ran: 1 where they are equal, 1/n where one of n "
-           "has all.",
+           "Jain's index of the rates of all transfers that go one way, while all flows ran: 1 where they are equal, "
+           "1/n where one of n has all.",
            "fairness", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("fair_after", "Time to a fair share", TIME,
            "From the last beginning of a flow until Jain's index of the rates over a second is 0.9; of repetitions in "

@@ -1,5 +1,6 @@
 """What is said of programs that were run on a path: how they ended, what the path did, and whether to trust that."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,14 @@ def _flows(record: CellRun) -> list[dict[str, Any]]:
         ways = {way: _counted(intervals.filter(pl.col("direction") == way)) for way in DIRECTIONS}
         shared: dict[str, Any] | None = None
         if together is not None and number is not None:
+            way = together.directions[number]
+            share = together.share([number])
             within = pl.col("from_ns").is_between(together.from_ns, together.to_ns - 1)
             shared = {
-                "direction": together.direction,
+                "direction": way,
                 "rate_bps": float(together.rates[number]),
-                "share": float(together.bytes[number] / together.bytes.sum()) if together.bytes.any() else None,
-                **_counted(intervals.filter(within, pl.col("direction") == together.direction)),
+                "share": None if math.isnan(share) else share,
+                **_counted(intervals.filter(within, pl.col("direction") == way)),
             }
         found.append({**flow, **ways, "together": shared})
     return found

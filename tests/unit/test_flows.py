@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import records
 from crosswind.analysis.cells import collect
-from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts
+from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts, jain
 from crosswind.analysis.flows import flows_of
 from crosswind.cell.spec import cell_json
 from crosswind.ends import all_peers_of
@@ -151,6 +152,43 @@ def test_shares_count_the_time_in_which_all_flows_run() -> None:
     # 60 000 bytes in half a second of 1 Mbit/s.
     assert counted["utilisation_forward"] == pytest.approx(0.96)
     assert counted["utilisation_reverse"] == pytest.approx(0.016)
+
+
+def test_flows_that_go_two_ways_are_each_counted_in_their_own() -> None:
+    """A transfer and two beside it: one with it, one against it; acknowledgements the other way are no share."""
+    rows = [
+        (flow, direction, at, size)
+        for at in range(10)
+        for flow, direction, size in (
+            (0, "forward", 6000),
+            (0, "reverse", 1000),
+            (1, "forward", 2000),
+            (2, "reverse", 30_000),
+            (2, "forward", 1000),
+        )
+    ]
+    run = ran(*rows)
+    assert run.finished is not None
+    beside = [run.parameters["flows"][0], {**run.parameters["flows"][0], "name": "down"}]
+    reports = (run.finished.flows[0], run.finished.flows[0].model_copy(update={"flow": 2, "name": "down"}))
+    run = replace(
+        run,
+        parameters={**run.parameters, "flows": beside},
+        finished=run.finished.model_copy(update={"flows": reports}),
+    )
+    flows = Flows.of(run)
+    assert flows is not None and flows.directions == ("forward", "forward", "reverse")
+    counted = flow_counts(run)
+    assert (counted["flow_bytes"], counted["beside_bytes"], counted["bulk_bytes"]) == (60_000, 320_000, 80_000)
+    assert counted["fairness"] == pytest.approx(jain(np.array([3.0, 1.0])))
+    told = {
+        flow.name: (flow.direction, flow.share.value) for flow in flows_of(collect(records.record(run)), level=0.95)
+    }
+    assert told == {
+        "workload": ("forward", pytest.approx(6 / 9)),
+        "rival": ("forward", pytest.approx(2 / 9)),
+        "down": ("reverse", pytest.approx(30 / 31)),
+    }
 
 
 def test_a_share_is_fair_from_the_first_second_of_nearly_equal_rates_on() -> None:

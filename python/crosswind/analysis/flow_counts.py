@@ -1,9 +1,11 @@
 """What flows that run at once get of their path: the workload of a cell and the flows beside it.
 
 All is about the time in which every flow runs: from the last beginning to the first end, in whole intervals of the
-table of flows. Rates are of IP packets that the path delivered, in the direction in which it delivered more bytes.
+table of flows. Rates are of IP packets that the path delivered. Of a flow they are in the direction in which it sends
+far more bytes; of one that sends about as many in both, in the direction in which the path delivered more of all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +33,9 @@ IS_BACKGROUND = pl.col("background").fill_null(0) == 1
 """Of rows of the table of flows: background traffic, which is no flow and no host's."""
 
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")
+
+_ONE_WAY = 2
+"""A flow goes one way that sends more than so many times as many bytes in it as in the other."""
 
 _LOOK_BACK_NS = 1_000_000_000
 """Over how long rates are averaged where it is asked since when they are fair."""
@@ -92,25 +97,57 @@ class Flows:
         by_direction = dict(self.table.group_by("direction").agg(pl.col("bytes").sum()).iter_rows())
         return max(DIRECTIONS, key=lambda direction: by_direction.get(direction, 0))
 
+    @cached_property
+    def directions(self) -> tuple[str, ...]:
+        """That of each flow."""
+        return tuple(self._direction_of(*counts) for counts in zip(*self._bytes_by_direction, strict=True))
+
+    def _direction_of(self, forward: float, reverse: float) -> str:
+        if forward > _ONE_WAY * reverse:
+            return DIRECTIONS[0]
+        return DIRECTIONS[1] if reverse > _ONE_WAY * forward else self.direction
+
+    @property
+    def _bytes_by_direction(self) -> tuple[Array, Array]:
+        return self._counted[DIRECTIONS[0]]["bytes"], self._counted[DIRECTIONS[1]]["bytes"]
+
     @property
     def bytes(self) -> Array:
-        """What the path delivered of each flow, shape (flows,)."""
-        return self._sums["bytes"]
+        """What the path delivered of each flow in its direction, shape (flows,)."""
+        return self._own("bytes")
 
     @property
     def rates(self) -> Array:
         """Bit/s of each flow, shape (flows,)."""
         return 8e9 * self.bytes / self.length_ns
 
+    def share(self, numbers: Sequence[int]) -> float:
+        """What flows of one name have of all that the path delivered of flows in their direction; NaN of nothing."""
+        counted = self._counted[self.directions[numbers[0]]]["bytes"]
+        return float(counted[list(numbers)].sum() / counted.sum()) if counted.any() else float("nan")
+
+    @property
+    def rivals(self) -> list[int]:
+        """The bulk flows that go one way: that of the workload, or where it is none of them that of the path."""
+        way = self.directions[WORKLOAD] if WORKLOAD in self.bulk else self.direction
+        return [number for number in self.bulk if self.directions[number] == way]
+
+    def _own(self, column: str) -> Array:
+        """What was counted of each flow in its direction, shape (flows,)."""
+        forward, reverse = (self._counted[direction][column] for direction in DIRECTIONS)
+        return np.where(np.array(self.directions) == DIRECTIONS[0], forward, reverse)
+
     @cached_property
-    def _sums(self) -> dict[str, Array]:
-        """What was counted of each flow in the direction, each shape (flows,)."""
-        counted = self.table.filter(pl.col("direction") == self.direction, pl.col("flow").is_not_null())
-        by_flow = counted.group_by("flow").agg(pl.col(_COUNTED).sum())
-        sums = {column: np.zeros(len(self.names)) for column in _COUNTED}
-        for column, totals in sums.items():
-            totals[by_flow["flow"].to_numpy()] = by_flow[column].to_numpy()
-        return sums
+    def _counted(self) -> dict[str, dict[str, Array]]:
+        """What was counted of each flow in each direction, each shape (flows,)."""
+        sums = self.table.drop_nulls("flow").group_by("direction", "flow").agg(pl.col(_COUNTED).sum())
+        made = {}
+        for direction in DIRECTIONS:
+            by_flow = sums.filter(direction=direction)
+            made[direction] = {column: np.zeros(len(self.names)) for column in _COUNTED}
+            for column, totals in made[direction].items():
+                totals[by_flow["flow"].to_numpy()] = by_flow[column].to_numpy()
+        return made
 
     @property
     def background_counts(self) -> dict[str, float]:
@@ -121,7 +158,7 @@ class Flows:
     @property
     def dropped_shares(self) -> Array:
         """The share that was dropped of each flow's packets, shape (flows,); NaN without packets."""
-        dropped, delivered = self._sums["dropped"], self._sums["packets"]
+        dropped, delivered = self._own("dropped"), self._own("packets")
         with np.errstate(invalid="ignore"):
             return dropped / (dropped + delivered)
 
@@ -129,28 +166,28 @@ class Flows:
     def marked_shares(self) -> Array:
         """The share of each flow's delivered packets that the path marked, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
-            return self._sums["marked"] / self._sums["packets"]
+            return self._own("marked") / self._own("packets")
 
     @property
     def queueing_ns(self) -> Array:
         """How long a packet of each flow waited in queues, on average, shape (flows,); NaN without packets."""
         with np.errstate(invalid="ignore"):
-            return self._sums["queueing_ns"] / self._sums["packets"]
+            return self._own("queueing_ns") / self._own("packets")
 
     @property
     def fairness(self) -> float | None:
-        """Jain's index of the bulk flows; None for fewer than two."""
-        return jain(self.bytes[list(self.bulk)]) if len(self.bulk) > 1 else None
+        """Jain's index of the rivals; None for fewer than two."""
+        return jain(self.bytes[self.rivals]) if len(self.rivals) > 1 else None
 
     @property
     def fair_after_ns(self) -> int | None:
         """How long after the last beginning Jain's index of the rates of a second is `FAIR`; None where it never is."""
-        if len(self.bulk) < 2:
+        if len(self.rivals) < 2:
             return None
         count = self.length_ns // INTERVAL_NS
-        delivered = np.zeros((len(self.bulk), count))
-        counted = self.table.filter(pl.col("direction") == self.direction)
-        for row, number in enumerate(self.bulk):
+        delivered = np.zeros((len(self.rivals), count))
+        counted = self.table.filter(pl.col("direction") == self.directions[self.rivals[0]])
+        for row, number in enumerate(self.rivals):
             of_flow = counted.filter(pl.col("flow") == number)
             at = (of_flow["from_ns"].to_numpy() - self.from_ns) // INTERVAL_NS
             delivered[row, at] = of_flow["bytes"].to_numpy()
@@ -197,7 +234,7 @@ def flow_counts(run: CellRun) -> dict[str, float | None]:
     counted: dict[str, float | None] = {
         "flow_bytes": float(flows.bytes[WORKLOAD]),
         "beside_bytes": float(flows.bytes[WORKLOAD + 1 :].sum()),
-        "bulk_bytes": float(flows.bytes[list(flows.bulk)].sum()) if len(flows.bulk) > 1 else None,
+        "bulk_bytes": float(flows.bytes[flows.rivals].sum()) if len(flows.rivals) > 1 else None,
         "flows_ns": float(flows.length_ns),
         "fairness": flows.fairness,
         "fair_after_ns": flows.fair_after_ns,

@@ -49,14 +49,13 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
 
     for name in dict.fromkeys(first.names):
         numbers = [number for number, flow_name in enumerate(first.names) if flow_name == name]
-        shares = [flows.bytes[numbers].sum() / flows.bytes.sum() if flows.bytes.sum() else np.nan for _, flows in known]
         yield FlowResult(
             cell=cell.cell,
             name=name,
             count=len(numbers),
-            direction=first.direction,
+            direction=first.directions[numbers[0]],
             rate=estimate([float(flows.rates[numbers].sum()) for _, flows in known], RATE.name),
-            share=estimate([float(share) for share in shares], SHARE.name),
+            share=estimate([flows.share(numbers) for _, flows in known], SHARE.name),
             dropped=estimate([_mean(flows.dropped_shares[numbers]) for _, flows in known], SHARE.name),
             marked=estimate([_mean(flows.marked_shares[numbers]) for _, flows in known], SHARE.name),
             queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known], TIME.name),

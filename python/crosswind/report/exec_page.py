@@ -82,6 +82,8 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
         return []
     known = [flow for _, _, flows in groups for flow in flows if flow is not None]
     divisor, unit = RATE.scale_for([flow["rate_bps"] for flow in known])
+    ways = {_DIRECTIONS[flow["direction"]] for flow in known}
+    directed = ["direction"] if len(ways) > 1 else []
     rows = []
     for number, name, flows in groups:
         told = [NOT_MEASURED] * 4
@@ -95,12 +97,13 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
                 _percent(dropped, dropped + delivered),
                 _percent(marked, delivered),
             ]
+        # Flows of one name are alike, and go one way.
+        way = [_DIRECTIONS[flows[0]["direction"]] if flows[0] else ""] if directed else []
         several = [f"#{number}"] if len(repetitions) > 1 else []
-        rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *told])
+        rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *way, *told])
     numbered = ["repetition"] if len(repetitions) > 1 else []
-    ways = {_DIRECTIONS[flow["direction"]] for flow in known}
-    rate = f"{ways.pop()}, {unit}" if len(ways) == 1 else f"rate, {unit}"
-    columns = [*names(*numbered, "flow"), *numbers(rate, "share, %", "dropped, %", "marked, %")]
+    rate = f"rate, {unit}" if directed or not ways else f"{ways.pop()}, {unit}"
+    columns = [*names(*numbered, "flow", *directed), *numbers(rate, "share, %", "dropped, %", "marked, %")]
     return [Table("Flows", columns, rows)]
 
 

@@ -18,9 +18,9 @@ class FlowOverTime(ResultModel):
 class FlowResult(ResultModel):
     """The workload of a cell, or the flows of one name beside it, while all flows ran.
 
-    `rate`: IP bits that the path delivered, all flows of the name together, in the `direction` in which it delivered
-    more. `share`: of what all flows got. `dropped`, `marked`: of their packets. `queueing`: how long a packet waited.
-    `over_time`: of the first repetition, from its beginning.
+    `rate`: IP bits that the path delivered, all flows of the name together, in the `direction` in which they send more.
+    `share`: of what all flows got in that direction. `dropped`, `marked`: of their packets. `queueing`: how
+    long a packet waited. `over_time`: of the first repetition, from its beginning.
     """
 
     cell: int

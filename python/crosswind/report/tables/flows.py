@@ -6,9 +6,12 @@ from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, names, numbers
 from crosswind.report.text.format import interval, levels
 
+DIRECTION_NAMES = {"forward": "client to server", "reverse": "server to client"}
+
 _SAID = (
-    "While all flows of a cell run: IP bits that the path delivered, in the direction in which it delivered more; the "
-    "share of all; what it dropped and marked; and how long a packet waited in queues, on average."
+    "While all flows of a cell run: IP bits that the path delivered of a flow, in the direction in which it sends "
+    "more; its share of all that went that way; what was dropped and marked; and how long a packet waited in "
+    "queues, on average."
 )
 
 
@@ -22,19 +25,22 @@ def flow_tables(result: Result) -> list[Table]:
 
     rate_divisor, rate_unit = RATE.scale_for([max(flow.rate.value or 0 for flow in result.flows)])
     wait_divisor, wait_unit = TIME.scale_for([flow.queueing.value for flow in result.flows])
+    ways = {flow.direction for flow in result.flows}
     rows, short = [], []
     for flow in result.flows:
         cell = cells[flow.cell]
         name = flow.name if flow.count == 1 else f"{flow.name} ({flow.count})"
         shares = [flow.share, flow.dropped, *([flow.marked] if has_marks else [])]
         told = [interval(flow.rate, rate_divisor), *(interval(share, 0.01) for share in shares)]
-        rows.append([*naming.row(cell), name, *told, interval(flow.queueing, wait_divisor)])
-        short.append([levels(cell.levels), name, *told[:2]])
+        way = [DIRECTION_NAMES[flow.direction]] if len(ways) > 1 else []
+        rows.append([*naming.row(cell), name, *way, *told, interval(flow.queueing, wait_divisor)])
+        short.append([levels(cell.levels), name, *way, *told[:2]])
     headings = ["share, %", "dropped, %", *(["marked, %"] if has_marks else []), f"queueing, {wait_unit}"]
+    directed = ["direction"] if len(ways) > 1 else []
     rate = f"rate, {rate_unit} [95 %]"
     made = [(flow.rate, f"{levels(cells[flow.cell].levels)} {flow.name}".strip()) for flow in result.flows]
     notes = interval_notes(made, "mean")
     marked = frozenset(row for row, flow in enumerate(result.flows) if invalid_rows([cells[flow.cell]]))
-    narrow = Table("Flows", [*names("cell", "flow"), *numbers(rate, "share, %")], short, marked, notes)
-    columns = [*naming.columns, *names("flow"), *numbers(rate, *headings)]
+    narrow = Table("Flows", [*names("cell", "flow", *directed), *numbers(rate, "share, %")], short, marked, notes)
+    columns = [*naming.columns, *names("flow", *directed), *numbers(rate, *headings)]
     return [Table("Flows", columns, rows, marked, notes, narrow, _SAID)]
