@@ -174,6 +174,7 @@ def _is_one_of(value: object, wanted: object) -> bool:
     return value in wanted if isinstance(wanted, tuple) else value == wanted
 
 
+_NEW_CONNECTIONS: Mapping[str, Mapping[str, object]] = {"echo": {"connection": "new"}}
 _ECHO_OR_MULTIPLEX: Mapping[str, Mapping[str, object]] = {"echo": {}, "multiplex": {}}
 _COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo", None)}, "multiplex": {}}
 _TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
@@ -272,11 +273,21 @@ _ALL_METRICS = (
            "From the last beginning of a flow until Jain's index of the rates over a second is 0.9; of repetitions in "
            "which it is so at some time.",
            "fair_after_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
-    Metric("responsiveness", "Responsiveness on new connections", RPM,
-           "Round trips a minute beside other flows, of exchanges that each have a connection of their own: a minute "
-           "over the mean of TCP handshake, TLS handshake and message, of each the mean without the longest 5 %.",
-           "responsiveness", per=Per.COUNTED, workloads={"echo": {"connection": "new"}}, compared_in=("echo",),
+    Metric("responsiveness", "Responsiveness", RPM,
+           "Round trips a minute under load (draft-ietf-ippm-responsiveness-09): the mean of its two halves, "
+           "`responsiveness_foreign` and `responsiveness_loaded`. Where only one was measured there is none.",
+           "responsiveness", per=Per.COUNTED, workloads=_NEW_CONNECTIONS, compared_in=("echo",),
            place=MetricPlace.DETAIL),
+    Metric("responsiveness_foreign", "Responsiveness on new connections", RPM,
+           "Half of the draft's responsiveness. Round trips a minute beside other flows, of exchanges that each have a "
+           "connection of their own: a minute over the mean of TCP handshake, TLS handshake and message, of each the "
+           "mean without the longest 5 %.",
+           "responsiveness_foreign", per=Per.COUNTED, workloads=_NEW_CONNECTIONS, compared_in=("echo",),
+           place=MetricPlace.DETAIL),
+    Metric("responsiveness_loaded", "Responsiveness on the connections that carry the load", RPM,
+           "Half of the draft's responsiveness. A minute over the mean time of requests for one byte that transfers "
+           "beside the workload send on their own connections (`probe_rate`), without the longest 5 %.",
+           "responsiveness_loaded", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("utilisation_forward", "Utilisation of the link to the server", SHARE,
            "Share of the capacity of the link to the server that packets of the hosts used while all flows ran; "
            "background traffic is not among them.",

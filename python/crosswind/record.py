@@ -47,6 +47,9 @@ TCP_SCHEMA = _schema(catalog().tcp)
 PACKET_SCHEMA = _schema(catalog().packets)
 """Columns of `packets.arrow`."""
 
+PROBES = 1
+"""`stream` of requests beside a transfer, on its connection."""
+
 FLOW_SCHEMA = _schema(catalog().flow_intervals)
 """Columns of `flows.arrow`, what became of the packets of each flow over time."""
 
@@ -131,6 +134,7 @@ class CellRun:
         machine: the name of the one that it ran on; None for the one that the run was started on.
         samples: its samples table, shape of SAMPLE_SCHEMA, without those of flows beside the workload; empty when
             failed or for a program workload.
+        probes: requests that transfers beside the workload sent on their own connections, shape of SAMPLE_SCHEMA.
         spent: what the time of its exchanges was spent on, shape of SPENT_SCHEMA; empty where that is not known.
         intervals: what became of the packets of each flow over time, shape of FLOW_SCHEMA; empty where the workload
             runs alone.
@@ -152,6 +156,7 @@ class CellRun:
     beside: int | None = None
     machine: str | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
+    probes: pl.DataFrame = field(default_factory=empty_samples)
     spent: pl.DataFrame = field(default_factory=empty_spent)
     intervals: pl.DataFrame = field(default_factory=empty_intervals)
     objects: pl.DataFrame = field(default_factory=empty_objects)

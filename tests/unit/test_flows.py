@@ -136,6 +136,10 @@ def ran(*rows: tuple[int, str, int, int], began: int | None = 0, repetition: int
     return replace(made, intervals=intervals(*rows))
 
 
+def responsiveness(run: CellRun) -> dict[str, float | None]:
+    return {name: value for name, value in flow_counts(run).items() if name.startswith("responsiveness")}
+
+
 def test_shares_count_the_time_in_which_all_flows_run() -> None:
     # Alone for five intervals, then 9000 against 3000 bytes in each; what goes back is less.
     own = [(0, "forward", at, 12_000 if at < 5 else 9000) for at in range(10)]
@@ -200,7 +204,7 @@ def test_a_share_is_fair_from_the_first_second_of_nearly_equal_rates_on() -> Non
     assert flow_counts(ran(*own, *rival))["fair_after_ns"] == 10 * INTERVAL_NS
 
 
-def test_responsiveness_is_that_of_the_draft_on_new_connections() -> None:
+def test_responsiveness_is_that_of_the_draft() -> None:
     """By hand: of 40 exchanges while both flows run, the longest two of each part do not count, nor one that fails."""
     ms, count = records.MS, 41
     samples = records.table(
@@ -213,13 +217,29 @@ def test_responsiveness_is_that_of_the_draft_on_new_connections() -> None:
         outcome=["ok"] * (count - 1) + ["timeout"],
     )
     run = replace(ran(*((flow, "forward", at, 1000) for flow in (0, 1) for at in range(10))), samples=samples)
-    assert flow_counts(run)["responsiveness"] is None, "connections are kept"
+    assert responsiveness(run) == {}, "connections are kept"
     probing = {"kind": "echo", "transport": "tls", "connection": "new"}
     run = replace(run, parameters={**run.parameters, "workload": probing})
     # 60 000 ms / ((10 + 20 + 30) / 3 ms).
-    assert flow_counts(run)["responsiveness"] == pytest.approx(3000)
+    assert responsiveness(run) == {"responsiveness_foreign": pytest.approx(3000)}
     plain = replace(run, samples=samples.with_columns(security_ns=pl.lit(None, pl.Int64)))
-    assert flow_counts(plain)["responsiveness"] == pytest.approx(3000), "60 000 ms / ((10 + 30) / 2 ms)"
+    assert responsiveness(plain) == {"responsiveness_foreign": pytest.approx(3000)}, "60 000 ms / ((10 + 30) / 2 ms)"
+    # Of 20 requests on the loaded connection the longest does not count, nor one that is sent once a flow has ended.
+    requests = records.table(
+        21,
+        flow=[1] * 21,
+        sent_ns=[at * 50 * ms for at in range(21)],
+        received_ns=[at * 50 * ms + (900 if at in (0, 20) else 60) * ms for at in range(21)],
+        outcome=["ok"] * 21,
+    )
+    both = replace(run, probes=requests)
+    assert responsiveness(both) == {
+        "responsiveness_foreign": pytest.approx(3000),
+        "responsiveness_loaded": pytest.approx(1000),
+        "responsiveness": pytest.approx(2000),
+    }
+    kept = replace(both, parameters={**both.parameters, "workload": {**probing, "connection": "kept"}})
+    assert responsiveness(kept) == {"responsiveness_loaded": pytest.approx(1000)}
 
 
 def test_a_flow_that_never_began_shares_nothing() -> None:

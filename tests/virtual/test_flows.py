@@ -12,8 +12,9 @@ from scipy.stats import t
 from captures import tshark
 from conftest import ROOT, requires
 from crosswind.analysis.flow_counts import INTERVAL_NS, jain
+from crosswind.cell.guests import START_NS
 from linux.lab import Object, ms
-from virtual.lab import VirtualCells, VirtualRun
+from virtual.lab import ADDED_NS, VirtualCells, VirtualRun
 
 LINK = {"rate_bps": 10_000_000, "queue": {"packets": 100}, "delay_ns": ms(20)}
 FAIR_LINK = {**LINK, "discipline": "fq_codel", "queue": {"packets": 1000}}
@@ -304,6 +305,50 @@ def test_an_end_interrupts_whatever_waits(cells: VirtualCells, transport: str) -
     other = ran.result["flows"][0]
     assert other["ended_ns"] == pytest.approx(s(1), abs=ms(1))
     assert ran.result["elapsed_ns"] < s(5)
+
+
+@pytest.mark.parametrize("direction", ["download", "upload"])
+def test_requests_beside_a_transfer_take_as_long_as_tshark_sees(cells: VirtualCells, direction: str) -> None:
+    """What http_l is in draft-ietf-ippm-responsiveness: from sending a request until its whole answer has come."""
+    load = {"kind": "transfer", "transport": "h2c", "direction": direction, "probe_rate_per_s": 10}
+    ran = cells.run(
+        {"kind": "echo", "transport": "tls", "connection": "new", "messages": 30, "size_bytes": 1},
+        forward=LINK,
+        reverse=LINK,
+        flows=[beside("load", load)],
+    )
+    own = ran.samples().filter(pl.col("flow") == 1)
+    requests = own.filter(pl.col("stream") == 1).sort("exchange")
+    assert requests.height > 20 and set(requests["outcome"]) == {"ok"}
+    assert requests["exchange"].to_list() == list(range(requests.height))
+    # Each was sent when it was due.
+    assert (requests["sent_ns"] - requests["intended_ns"]).max() < ADDED_NS  # type: ignore[operator]
+    assert requests["intended_ns"].diff().drop_nulls().unique().to_list() == [ms(100)]
+    asked, answered = whole_requests(ran, port=7001)
+    # The last ones have no answer when the flow ends, and are no samples.
+    whole = [stream for stream in asked if stream in answered][: requests.height]
+    sent, received = (requests[column].to_list() for column in ("sent_ns", "received_ns"))
+    late = [at - answered[stream] for at, stream in zip(received, whole, strict=True)]
+    waited = [asked[stream] - at for at, stream in zip(sent, whole, strict=True)]
+    # Captures begin some ns earlier than the cell's time.
+    assert max(map(abs, late)) < 1000
+    # A request waits behind the bytes that its own kernel holds, of which a download has none.
+    assert min(waited) > -1000 and (max(waited) > ms(100) if direction == "upload" else max(waited) < 1000)
+
+
+def whole_requests(ran: VirtualRun, *, port: int) -> tuple[dict[int, int], dict[int, int]]:
+    """When tshark sees each stream of HTTP/2 but the first end: as the client sends it, and as it comes."""
+    fields = ["frame.time_epoch", "tcp.dstport", "http2.streamid", "http2.type", "http2.flags.end_stream"]
+    in_order = "-o", "tcp.reassemble_out_of_order:TRUE"
+    seen = tshark(ran, "client", fields, "http2 && http2.streamid > 1", "-d", f"tcp.port=={port},http2", *in_order)
+    ends: tuple[dict[int, int], dict[int, int]] = ({}, {})
+    for time, to, streams, types, flags in seen.rows():
+        # Frames of data and of headers alone say whether they are the last of their stream.
+        ending = iter(flags.split(","))
+        for stream, kind in zip(streams.split(","), types.split(","), strict=True):
+            if kind in ("0", "1") and next(ending) == "1" and stream != "1":
+                ends[int(to) != port][int(stream)] = int(time.replace(".", "")) - START_NS
+    return ends
 
 
 def test_jains_index() -> None:

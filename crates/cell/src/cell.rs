@@ -222,6 +222,11 @@ impl Cell {
         let mut path = PathSection::read(path)?;
         let workload = WorkloadConfig::read(&workload, &path.facts()).map_err(|error| error.within("workload"))?;
         let mut hosts = HostConfig::from_object(&host).map_err(|error| error.within("host"))?.resolved();
+        if workload.setting("probe_rate_per_s").is_some() {
+            let problem = "is set, and the workload of a cell has no requests beside its transfers";
+            let hint = "make the transfer a flow that runs beside a workload";
+            return Err(SettingError::new("workload.probe_rate_per_s", problem, hint).into());
+        }
         if workload.connections().is_none() {
             hosts = hosts.for_programs(&host).map_err(|error| error.within("host"))?;
         }

@@ -51,7 +51,7 @@ deliveries: delivery_trace delivery_queue delivery_once
 delay: delay_ns jitter_ns jitter_distribution jitter_values jitter_correlation reorder reorder_share reorder_gap
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \
 timeout_ns client server
-transfer: transport size_bytes duration_ns direction count payload polling connections block_bytes timeout_ns client server
+transfer: transport size_bytes duration_ns direction count payload polling connections block_bytes probe_rate_per_s timeout_ns client server
 connect: transport count resumption polling connections timeout_ns client server
 multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns client server
 page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns client server

@@ -237,6 +237,30 @@ fn access_links_are_the_emulators_and_not_too_many() {
 }
 
 #[test]
+fn probes_share_a_connection_of_http2_or_http3_with_the_transfer_of_a_flow() {
+    let load = |transport: &str, keys: &str| {
+        let keys: Value =
+            serde_json::from_str(&format!(r#"{{"kind": "transfer", "probe_rate_per_s": 10, {keys}}}"#)).unwrap();
+        let mut workload = keys;
+        workload["transport"] = transport.into();
+        workload
+    };
+    let flow = |workload: Value| json!({"flows": [{"name": "load", "workload": workload}]});
+    for transport in ["h2c", "http2", "http3"] {
+        assert!(read(&flow(load(transport, r#""direction": "download""#))).is_ok());
+    }
+    for transport in ["tcp", "tls", "http1", "quic"] {
+        let key = "flows.0.workload.probe_rate_per_s";
+        let words = format!("is set, and {transport} has no requests beside a transfer on one connection");
+        assert_refused(&flow(load(transport, r#""count": 1"#)), key, &words);
+    }
+    let one_byte = flow(load("http2", r#""size_bytes": 1"#));
+    assert_refused(&one_byte, "flows.0.workload.size_bytes", "is that of a probe");
+    let alone = with_workload(&load("http2", r#""size_bytes": 1000"#));
+    assert_refused(&alone, "workload.probe_rate_per_s", "the workload of a cell has no requests beside its transfers");
+}
+
+#[test]
 fn impossible_sections_are_refused_by_key() {
     assert_refused(&json!({"budget": {"starvation": 2}}), "budget.starvation", "2 is not between 0 and 1");
     assert_refused(&json!({"budget": {"delay_error_p99_ns": 999}}), "budget.delay_error_p99_ns", "999 is not between");

@@ -36,6 +36,7 @@ mod open_loop;
 mod pace;
 mod page;
 mod peer;
+mod probes;
 mod program;
 mod program_ends;
 mod progress;

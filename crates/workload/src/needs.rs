@@ -20,6 +20,8 @@ pub struct ConnectionNeeds {
     pub polling: bool,
     /// Size to which the header of an HTTP request is filled up, bytes.
     pub request_bytes: u64,
+    /// Whether requests share a connection with what it carries.
+    pub probes: bool,
     /// Size of its messages, where each has to be sent whole, bytes.
     pub message_bytes: Option<u64>,
 }
@@ -34,6 +36,7 @@ impl ConnectionNeeds {
             resumption: Resumption::None,
             polling: false,
             request_bytes: 0,
+            probes: false,
             message_bytes: None,
         }
     }

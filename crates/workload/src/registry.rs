@@ -2,6 +2,7 @@
 
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
+use crate::probes;
 use crate::workload::{PathFacts, Run, WorkloadSettings};
 use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
@@ -210,6 +211,10 @@ fn check_needs(needs: &ConnectionNeeds) -> Result<(), SettingError> {
     if needs.resumption == Resumption::EarlyData && !features.early_data {
         let problem = format!("is 0-rtt, and {name} sends no data before its handshake is done");
         return refuse("resumption", problem, |f| f.early_data);
+    }
+    if needs.probes && !probes::can_share(&features) {
+        let problem = format!("is set, and {name} has no requests beside a transfer on one connection");
+        return refuse("probe_rate_per_s", problem, probes::can_share);
     }
     if needs.polling && !features.polling {
         return refuse("polling", format!("is set, and {name} has no polling"), |f| f.polling);

@@ -27,7 +27,7 @@ pub struct Sample {
     pub failed: Option<Instant>,
     /// How long setting up the connection took that this exchange opened.
     pub setup: Option<SetupTimes>,
-    /// Stream or channel of a multiplex, else 0.
+    /// Stream or channel of a multiplex; 1 of a request beside a transfer, on its connection; else 0.
     pub stream: u32,
     /// Packets of the message and its reply that the path dropped, where that is known.
     pub own_drops: Option<u32>,
@@ -139,7 +139,11 @@ impl Row for Sample {
             U16(|row| row.client_port),
             "The client's port, by which the packets of its connection are found.",
         ),
-        Column::required("stream", U32(|row| Some(row.stream)), "Stream or channel of a multiplex, else 0."),
+        Column::required(
+            "stream",
+            U32(|row| Some(row.stream)),
+            "Stream or channel of a multiplex; 1 of a request beside a transfer, on its connection; else 0.",
+        ),
         Column::optional(
             "own_drops",
             U32(|row| row.own_drops),

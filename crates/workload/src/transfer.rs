@@ -10,6 +10,7 @@ use crate::lane::Lane;
 use crate::message::Messages;
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
+use crate::probes::{self, Probes};
 use crate::seen::Seen;
 use crate::served::Clocks;
 use crate::server::{ServeStream, ServerStream};
@@ -39,6 +40,9 @@ const CHUNK: usize = 128 * 1024;
 /// Bytes that a receiver waits for. 90 packets of TCP fill them: more save next to nothing.
 const BLOCK: u64 = 128 * 1024;
 const MAX_BLOCK: u64 = 1 << 20;
+const MIN_PROBE_RATE: f64 = 0.001;
+/// The draft's most probes a second are 100.
+const MAX_PROBE_RATE: f64 = 1000.0;
 /// How often a receiver by duration looks at the clock while nothing arrives.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a receiver waits for a block before it looks what there is.
@@ -86,6 +90,11 @@ pub struct Transfer {
     #[serde(default = "number::<BLOCK>")]
     #[schemars(range(min = 1, max = MAX_BLOCK))]
     pub block_bytes: u64,
+    /// Requests for one byte a second, on the connection of each transfer while it carries bytes: of a flow over HTTP/2 or HTTP/3. Their times
+    /// are those of the self probes of draft-ietf-ippm-responsiveness-09, section 5.3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_PROBE_RATE, max = MAX_PROBE_RATE), extend("default_help" = "none"))]
+    pub probe_rate_per_s: Option<f64>,
     /// How long one transfer may take; of one by duration, how long nothing may arrive.
     #[serde(default)]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
@@ -118,6 +127,10 @@ impl WorkloadSettings for Transfer {
     fn check(&self) -> Result<(), SettingError> {
         let hint = "a transfer has a size or a duration";
         match (self.size_bytes, self.duration_ns) {
+            (Some(probes::BYTES), None) if self.probe_rate_per_s.is_some() => {
+                let hint = "a transfer is larger than the requests beside it";
+                Err(SettingError::new("size_bytes", "is that of a probe, and probe_rate_per_s is set", hint))
+            }
             (Some(_), Some(_)) => Err(SettingError::new("duration_ns", "is set beside size_bytes", hint)),
             (None, None) => Err(SettingError::new("size_bytes", "is missing", hint)),
             _ => Ok(()),
@@ -125,6 +138,10 @@ impl WorkloadSettings for Transfer {
     }
 
     fn check_peers(&self, peers: &Peers) -> Result<(), SettingError> {
+        if peers.any() && self.probe_rate_per_s.is_some() {
+            let problem = "is set, and peers send no requests beside a transfer";
+            return Err(SettingError::new("probe_rate_per_s", problem, "make client and server native"));
+        }
         if peers.client.is_none() && peers.server.is_some() {
             let problem =
                 "is a peer, and the client is Crosswind's own, which needs the times of Crosswind's own server";
@@ -161,6 +178,7 @@ impl ClientServer for Transfer {
         ConnectionNeeds {
             payload: self.payload,
             polling: self.polling,
+            probes: self.probe_rate_per_s.is_some(),
             ..ConnectionNeeds::plain(self.transport, self.timeout_ns)
         }
     }
@@ -183,7 +201,7 @@ impl ClientServer for Transfer {
         let end = self.server(lane.context.clock());
         let mut exchanges = Vec::new();
         for number in lane.numbers(self.count, self.connections).take_while(|_| !lane.is_over()) {
-            exchanges.push(end.exchange(lane, number).await);
+            end.exchange(lane, number, &mut exchanges).await?;
         }
         Ok(exchanges)
     }
@@ -238,6 +256,9 @@ struct Received {
 
 impl ServeStream for End {
     async fn serve(&self, mut served: ServerStream<'_>) {
+        if self.config.probe_rate_per_s.is_some() && served.stream.asked == Some(probes::BYTES) {
+            return probes::answer(served).await;
+        }
         let client_port = served.client_port;
         let started = self.clock.now();
         let seen = match self.config.direction {
@@ -275,8 +296,8 @@ impl End {
         !self.features.server_speaks_first && !self.features.http
     }
 
-    /// One transfer, as far as the client knows it.
-    async fn exchange(&self, lane: &Lane<'_>, number: u64) -> Exchange {
+    /// One transfer, as far as the client knows it, and the requests beside it.
+    async fn exchange(&self, lane: &Lane<'_>, number: u64, exchanges: &mut Vec<Exchange>) -> Result<(), WorkloadError> {
         let (config, clock) = (&self.config, self.clock);
         let mut sample = Sample::new(number, lane.number);
         let before = clock.now();
@@ -284,14 +305,21 @@ impl End {
             Ok(opened) => opened,
             Err(error) => {
                 lane.context.progress.exchange_done(None);
-                return Exchange::new(sample, Err(error));
+                exchanges.push(Exchange::new(sample, Err(error)));
+                return Ok(());
             }
         };
         let open = clock.now();
         opened.note_phases(&mut sample);
         let connection = opened.connection.as_mut();
         let client_port = connection.client_port();
-        let result = self.transfer(lane, &*connection, &mut sample, open).await;
+        let transfer = self.transfer(lane, &*connection, &mut sample, open);
+        let result = match config.probe_rate_per_s {
+            None => transfer.await,
+            Some(rate_per_s) => {
+                Probes { lane, connection: &*connection, rate_per_s }.beside(transfer, exchanges).await?
+            }
+        };
         sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
             let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
@@ -311,7 +339,8 @@ impl End {
         let is_whole = config.duration_ns.is_some() && sample.received_bytes > 0 && lane.is_over();
         let mut exchange = Exchange::new(sample, if is_whole { Ok(()) } else { result });
         exchange.trace = Some(Trace { client_port, not_before: before, tag: None });
-        exchange
+        exchanges.push(exchange);
+        Ok(())
     }
 
     async fn transfer(

@@ -28,7 +28,7 @@ _COLUMNS = (
     "queueing_p50_forward_ns", "queueing_p50_reverse_ns",
     "queueing_p99_forward_ns", "queueing_p99_reverse_ns",
     "flow_bytes", "beside_bytes", "bulk_bytes", "flows_ns", "fairness", "fair_after_ns",
-    "responsiveness", "utilisation_forward", "utilisation_reverse",
+    "responsiveness", "responsiveness_foreign", "responsiveness_loaded", "utilisation_forward", "utilisation_reverse",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from crosswind.record import (
     OBJECT_SCHEMA,
     OF_REPETITION,
     PACKET_SCHEMA,
+    PROBES,
     SAMPLE_SCHEMA,
     SPENT_SCHEMA,
     CellRun,
@@ -159,8 +160,12 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     whole = result.failure is None
     planned = result.planned
     samples = _samples(store, result) if whole else empty_samples()
-    if planned.parameters.get("flows"):
-        samples = samples.filter(pl.col("flow").fill_null(0) == 0)
+    probes = empty_samples()
+    if flows := planned.parameters.get("flows"):
+        is_own = pl.col("flow").fill_null(0) == 0
+        if any(flow["workload"].get("probe_rate_per_s") for flow in flows):
+            probes = samples.filter(~is_own, pl.col("stream") == PROBES)
+        samples = samples.filter(is_own)
     return CellRun(
         key=planned.key,
         cell=planned.cell,
@@ -176,6 +181,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         beside=result.beside,
         machine=result.machine,
         samples=samples,
+        probes=probes,
         intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_intervals(),
         spent=_spent(store, result, samples) if whole else empty_spent(),
         objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
