@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from crosswind.cell.failure import ErrorKind
 from linux.lab import Object, ms
 from virtual.lab import VirtualCells
 
@@ -56,3 +57,17 @@ def test_an_overloaded_link_is_allowed_and_said(cells: VirtualCells) -> None:
         "its queue is always full"
     )
     assert ran.result["ledger"]["forward"]["dropped"]["queue"] > 0
+
+
+def test_a_transfer_that_an_overloaded_link_starves_ends_with_what_did_it(cells: VirtualCells) -> None:
+    upload: Object = {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}
+    beside = [{"name": "other", "workload": {"kind": "transfer", "transport": "tcp"}}]
+    forward = {**LINK, "background_rate_bps": 20_000_000}
+    failure = cells.run(upload, forward=forward, reverse=LINK, flows=beside, deadline_ns=ms(20_000)).end.failure
+    assert failure is not None and failure.kind == ErrorKind.DEADLINE
+    assert failure.message == (
+        "the cell was not done by its deadline of 20.0 s (exchanges: 0 of 1); background traffic from client to "
+        "server is 20 Mbit/s, and the link carries 10 Mbit/s: its queue is always full, and hardly anything else gets "
+        "through"
+    )
+    assert failure.hint == "less of it (background_rate), or a workload with a duration or a short timeout"

@@ -1,6 +1,6 @@
 //! What a cell will run into, which can be told before it runs.
 
-use crate::Cell;
+use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Family, MtuProbing};
 use crosswind_path::Side;
 use crosswind_transport::Carrier;
@@ -20,6 +20,22 @@ impl Cell {
         let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
         let of_side = |side| senders.iter().filter_map(move |(flow, workload)| self.black_hole(side, *flow, workload));
         Side::BOTH.into_iter().flat_map(of_side).chain(self.background()).collect()
+    }
+
+    /// That it was not done by its deadline, with so many exchanges, and what is known to have kept it from that.
+    pub fn past_deadline(&self, done: u64) -> CellError {
+        let (seconds, all) = (self.deadline_ns as f64 / 1e9, self.workload.exchanges());
+        let message = format!("the cell was not done by its deadline of {seconds:.1} s (exchanges: {done} of {all})");
+        let filled = self.background().find(|it| matches!(it, Warning::Background { link_bps: Some(_), .. }));
+        match filled {
+            Some(filled) => {
+                let message = format!("{message}; {}, and hardly anything else gets through", filled.report().text);
+                CellError::new(ErrorKind::Deadline, message)
+                    .hint("less of it (background_rate), or a workload with a duration or a short timeout")
+            }
+            None => CellError::new(ErrorKind::Deadline, message)
+                .hint("ask for less of the workload, or let an exchange that takes so long time out (timeout)"),
+        }
     }
 
     /// Background traffic that fills a link by itself, or that meets none.

@@ -10,7 +10,7 @@ use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
-use crate::{Cell, CellError, ErrorKind, Event, Flow, FlowReport};
+use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
 use crosswind_host::netem::QdiscChange;
 use crosswind_host::{Clock, Dscp, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
@@ -422,9 +422,7 @@ impl Run<'_> {
             fidelity,
         }))?;
         if std::time::Instant::now() > self.deadline {
-            let seconds = self.cell.deadline_ns as f64 / 1e9;
-            let message = format!("the cell was not done by its deadline of {seconds:.1} s");
-            return Err(CellError::new(ErrorKind::Deadline, message).hint("raise deadline_ns, or ask for less"));
+            return Err(self.cell.past_deadline(now.done));
         }
         Ok(())
     }
