@@ -1,6 +1,7 @@
 """Several flows on one path: exact shares, exact books, beginnings and ends; and studies that say which flows run."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ import polars.selectors as cs
 import pytest
 from scipy.stats import t
 
+import crosswind
 from captures import tshark
 from conftest import ROOT, requires
-from crosswind.analysis.flow_counts import INTERVAL_NS, jain
+from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, jain
 from crosswind.cell.guests import START_NS
+from crosswind.study.design import Study
 from linux.lab import Object, ms
+from virtual.conftest import requires_kernel
 from virtual.lab import ADDED_NS, VirtualCells, VirtualRun
 
 LINK = {"rate_bps": 10_000_000, "queue": {"packets": 100}, "delay_ns": ms(20)}
@@ -305,6 +309,95 @@ def test_an_end_interrupts_whatever_waits(cells: VirtualCells, transport: str) -
     other = ran.result["flows"][0]
     assert other["ended_ns"] == pytest.approx(s(1), abs=ms(1))
     assert ran.result["elapsed_ns"] < s(5)
+
+
+def test_flows_at_constant_rates_wait_as_in_a_queue_of_d_d_1(cells: VirtualCells) -> None:
+    """Eight flows of 1250 bytes every 10 ms, over a link that takes 1 ms for each: Lindley's recursion, to the ns."""
+    clock = {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 100, "messages": 50, "size_bytes": 1222}
+    way = {"rate_bps": 10_000_000, "queue": {"packets": 100}, "delay_ns": ms(20)}
+    ran = cells.run(clock, forward=way, reverse=way, flows=[beside("other", clock, count=7, spread_ns=ms(10))])
+    packets = ran.packets("forward").sort("in_ns", "index")
+    assert packets.height == 8 * 50
+    free_at, waits = 0, []
+    for arrived in packets["in_ns"]:
+        waits.append(max(0, free_at - arrived))
+        free_at = max(free_at, arrived) + ms(1)
+    assert packets["queueing_ns"].to_list() == waits
+    # A period later all is as it was, but for when timers fire.
+    middle = packets.filter(pl.col("in_ns").is_between(ms(100), ms(400)))["queueing_ns"].to_numpy()
+    assert max(abs(middle[8:] - middle[:-8])) < 5_000 and middle.max() > ms(1)
+
+
+RRUL = """
+[path]
+delay = "10ms"
+queue = "100p"
+forward.rate = "10mbit"
+reverse.rate = "30mbit"
+[host]
+clock = "virtual"
+[workload]
+kind = "echo"
+transport = "udp"
+mode = "open"
+rate = 5
+messages = 25
+[[flow]]
+name = "up"
+kind = "transfer"
+transport = "tcp"
+count = 2
+[[flow]]
+name = "down"
+kind = "transfer"
+transport = "tcp"
+direction = "download"
+count = 2
+[study]
+repetitions = 1
+"""
+
+
+def test_a_report_has_what_flent_draws_of_the_same_packets(tmp_path: Path) -> None:
+    """Its rrul_be.conf: sums of the transfers in intervals of 100 ms (`-s 0.1`), their mean, and that of the pings."""
+    requires_kernel()
+    run = crosswind.run(Study.from_toml(RRUL, name="rrul", file="rrul.toml"), output=tmp_path / "run", packets=True)
+    (cell,) = run.record().cells
+    together = Flows.of(cell)
+    assert together is not None
+    packets = pl.read_parquet(next(run.directory.rglob("packets.parquet")))
+    in_time = pl.col("out_ns").is_between(together.from_ns, together.to_ns - 1), pl.col("verdict") == "delivered"
+    series = packets.filter(pl.col("protocol") == 6, *in_time).with_columns(
+        port=pl.min_horizontal("source_port", "destination_port"), at=pl.col("out_ns") // INTERVAL_NS
+    )
+
+    def mean_sum(direction: str, ports: list[int]) -> float:
+        """The mean of "TCP upload sum" or "TCP download sum", in bit/s."""
+        data = series.filter(pl.col("direction") == direction, pl.col("port").is_in(ports))
+        sums = data.group_by("at").agg(pl.col("size_bytes").sum())
+        return float(sums["size_bytes"].mean()) * 8e9 / INTERVAL_NS  # type: ignore[arg-type]
+
+    up, down = mean_sum("forward", [7001, 7002]), mean_sum("reverse", [7003, 7004])
+    rates = {flow.name: flow.rate.value for flow in crosswind.analyse(run).flows}
+    assert rates["up"] == pytest.approx(up) and rates["down"] == pytest.approx(down)
+    ping = cell.samples.select(took=pl.col("received_ns") - pl.col("sent_ns"))["took"].mean()
+    estimates = dict(run.estimates().filter(pl.col("statistic") == "mean").select("metric", "value").iter_rows())
+    assert estimates["rate_beside"] == pytest.approx(up + down), "TCP totals"
+    assert estimates["rtt"] == pytest.approx(ping)
+
+
+def test_a_flow_alone_is_the_workload_alone(cells: VirtualCells) -> None:
+    """To the nanosecond, from its beginning on: the same transfer, and as a flow while the workload says nothing."""
+    transfer = upload(size_bytes=300_000, count=1)
+    way = {**LINK, "queue": {"packets": 20}}
+    alone = cells.run(transfer, forward=way, reverse=way).samples()
+    # Two messages, ten seconds apart.
+    clock = {"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 0.1, "messages": 2, "size_bytes": 100}
+    flow = beside("flow", transfer, start_ns=s(1))
+    ran = cells.run(clock, forward=way, reverse=way, flows=[flow]).samples().filter(pl.col("flow") == 1)
+    columns = [cs.matches("wire_ns|connect_ns|transport_ns"), pl.col("received_ns") - pl.col("sent_ns")]
+    assert ran["outcome"].to_list() == ["ok"]
+    assert ran.select(columns).rows() == alone.select(columns).rows()
 
 
 @pytest.mark.parametrize("direction", ["download", "upload"])

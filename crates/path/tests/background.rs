@@ -174,6 +174,48 @@ fn poisson_packets_wait_at_a_link_as_long_as_those_of_m_d_1() {
     }
 }
 
+/// The mean wait, in service times, of packets of so many equal flows at constant rates and with phases of their own (N D/D/1): each finds the
+/// work of the others (Roberts and Virtamo, "The superposition of periodic cell arrival streams in an ATM multiplexer", IEEE Trans. Commun. 39,
+/// 1991). `period` is in service times.
+fn wait_of_nd_d_1(flows: u32, period: f64) -> f64 {
+    let others = flows - 1;
+    let choose = |n: u32| (0..n).map(|k| f64::from(others - k) / f64::from(n - k)).product::<f64>();
+    let exceeds = |work: f64| -> f64 {
+        let term = |n: u32| {
+            let share = (f64::from(n) - work) / period;
+            let (own, rest) = (share.powi(n as i32), (1.0 - share).powi((others - n) as i32));
+            choose(n) * own * rest * (period - f64::from(others) + work) / (period - f64::from(n) + work)
+        };
+        (work.floor() as u32 + 1..=others).map(term).sum()
+    };
+    let steps = 1000 * others;
+    (0..steps).map(|step| exceeds((f64::from(step) + 0.5) / 1000.0) / 1000.0).sum()
+}
+
+#[test]
+fn constant_flows_wait_at_a_link_as_long_as_those_of_n_d_d_1() {
+    // One flow in 25 service times finds another in transmission for half of one, at one of 25 places.
+    assert!((wait_of_nd_d_1(2, 25.0) - 0.5 / 25.0).abs() < 1e-9);
+    for (flows, load) in [(2, 0.5), (8, 0.8), (20, 0.95)] {
+        // 1250 bytes take 10 ms. After one period all that follows repeats.
+        let settings = json!({"rate_bps": 1_000_000, "queue": {"packets": 1000}, "background_size_bytes": 1250,
+                              "background_rate_bps": (load * 1e6) as u64, "background_flows": flows});
+        let (wait, error) = over_seeds(2000, |seed| {
+            let packets = alone(&settings, seed, 1);
+            let waits =
+                packets.iter().skip(2 * flows as usize).map(|(packet, _)| packet.spent.queueing.as_nanos() as f64);
+            waits.sum::<f64>() / (packets.len() - 2 * flows as usize) as f64 / 1e7
+        });
+        let theory = wait_of_nd_d_1(flows, f64::from(flows) / load);
+        println!(
+            "{flows} flows at {load}: {wait:.4} +- {error:.4} service times, theory {theory:.4}, z {:.2}",
+            (wait - theory) / error
+        );
+        assert!((wait - theory).abs() < 4.0 * error, "{flows}: {wait} +- {error}, {theory}");
+        assert!(error < 0.04 * theory, "{flows}: {error}");
+    }
+}
+
 /// The loss of M/D/1/N, with the packet in transmission among the N (Brun and Garcia, "Analytical solution of finite capacity M/D/1
 /// queues", J. Appl. Prob. 37, 2000, equations 5 and 9).
 fn loss_of_m_d_1(load: f64, places: u32) -> f64 {
