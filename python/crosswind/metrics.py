@@ -4,6 +4,7 @@ A row is all there is to a metric. Analysis, tables, charts, exports, the study 
 read it, so adding a metric is adding its row. Importing this module imports nothing heavy: a formula is text.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -52,6 +53,14 @@ class MetricScale(Enum):
     LINEAR = "linear"
     LOGARITHMIC = "logarithmic"
 
+
+_OF_RECOVERY = ("extra_ns", "blocked")
+"""Columns that compare messages with the usual ones of all repetitions, and with the losses of other streams."""
+_OF_PACKETS = (
+    "wire_ns", "queueing_p50_forward_ns", "queueing_p50_reverse_ns", "queueing_p99_forward_ns",
+    "queueing_p99_reverse_ns", "utilisation_forward", "utilisation_reverse",
+)  # fmt: skip
+"""Columns that an emulated path alone can fill."""
 
 _NEAR_ZERO = 16
 """How many times a time the largest one is, where a linear axis has it almost at 0."""
@@ -135,6 +144,20 @@ class Metric:
     def needs_undisturbed(self) -> bool:
         """Whether it compares exchanges with one that nothing delays."""
         return "undisturbed_ns" in self.formula
+
+    @property
+    def needs_others(self) -> bool:
+        """Whether a value depends on what was measured in other repetitions or cells, so that none has its own."""
+        return self.needs_undisturbed or self._is_about(_OF_RECOVERY)
+
+    @property
+    def needs_packets(self) -> bool:
+        """Whether it takes what an emulated path has counted or recorded of packets."""
+        in_tables = self.place in (MetricPlace.WIRE, MetricPlace.SPENT)
+        return in_tables or self._is_about((*_OF_RECOVERY, *_OF_PACKETS))
+
+    def _is_about(self, columns: Iterable[str]) -> bool:
+        return not set(columns).isdisjoint(re.findall(r"\w+", self.formula))
 
     @property
     def is_wait(self) -> bool:

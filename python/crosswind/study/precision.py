@@ -26,8 +26,6 @@ STEP = 4
 """A look follows when there is one more repetition for every so many."""
 
 _TARGET = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
-_ACROSS_REPETITIONS = ("delayed_share", "head_of_line", "blocked_share")
-"""Metrics whose values depend on what was measured in other repetitions or cells, so that no repetition has its own."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _precision(table: PrecisionTable, place: Location, parts: Sequence[Part]) ->
         if name not in METRICS:
             raise DesignError((*place, "metric"), f"{shown(name)} is not a metric", did_you_mean(name, METRICS))
         metric = METRICS[name]
-        if name in _ACROSS_REPETITIONS:
+        if metric.needs_others:
             message = f"{name} of one repetition depends on the others, so it cannot have a precision"
             raise DesignError((*place, "metric"), message, "ask for the precision of another metric")
         if table.metric is not None and metric.workloads is not None and not kinds & set(metric.workloads):

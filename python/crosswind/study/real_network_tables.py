@@ -11,7 +11,7 @@ from typing import Any
 
 from crosswind.findings.declared import subject_of
 from crosswind.findings.registry import declarations
-from crosswind.metrics import MetricPlace, metric_named
+from crosswind.metrics import metric_named
 from crosswind.study.design import Study
 from crosswind.study.titles import keys_named_in
 
@@ -26,8 +26,6 @@ _SHOWN = {declaration.kind: declaration.words for declaration in declarations()}
 """Every table that is about some cells, and what one and several of them are called."""
 _AXES = ("factor", "x", "series", "by", "over")
 _FINDINGS = {declaration.kind: declaration for declaration in declarations()}
-_OF_AN_EMULATOR = ("head_of_line", "blocked_share", "transfer_time")
-"""Metrics that take a record of every packet."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +77,14 @@ def _fitted(name: str, table: Mapping[str, Any], gone: Gone) -> Mapping[str, Any
     where, metric = subject_of(table) if finding is None else finding.subject(table)
     if any(gone.has_level(key, value) for key, value in where.items()):
         return None
-    if _takes_an_emulator(metric) or _names_gone(table.get("title", ""), gone):
+    if _needs_packets(metric) or _names_gone(table.get("title", ""), gone):
         return None
     return table if finding is None else finding.over_network(table)
 
 
-def _takes_an_emulator(name: str | None) -> bool:
+def _needs_packets(name: str | None) -> bool:
     metric = None if name is None else metric_named(name)
-    return metric is not None and (metric.place is MetricPlace.WIRE or metric.name in _OF_AN_EMULATOR)
+    return metric is not None and metric.needs_packets
 
 
 def _report(report: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
