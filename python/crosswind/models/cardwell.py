@@ -12,22 +12,6 @@ from crosswind.models.situation import Situation
 SOURCE = "Cardwell, Savage & Anderson, IEEE INFOCOM 2000"
 GROWTH = 2.0
 """By what a window grows in each round of slow start; 1.5 where delayed ACKs slow it down."""
-SYN_TIMEOUT_S = 1.0  # RFC 6298; 3 s when the paper was written
-
-
-def handshake(rtt_s: Numbers, loss: Numbers, loss_back: Numbers, *, syn_timeout_s: float = SYN_TIMEOUT_S) -> Numbers:
-    """Mean time of a three-way handshake, s.
-
-    Args:   rtt_s: s. loss, loss_back: per packet, of the two directions, [0, 0.5). syn_timeout_s: of the first SYN.
-    Raises: ValueError from a loss of 0.5 on, where the mean is infinite.
-    Source: SOURCE, equation 4.
-    """
-    rtt, p, back = reals(rtt_s, loss, loss_back)
-    require(
-        (p >= 0) & (p < 0.5) & (back >= 0) & (back < 0.5) & (rtt >= 0),
-        f"a handshake needs losses from 0 to below 0.5, not {loss}, {loss_back}",
-    )
-    return rtt + syn_timeout_s * ((1 - back) / (1 - 2 * back) + (1 - p) / (1 - 2 * p) - 2)
 
 
 def before_first_loss(segments: Numbers, loss: Numbers) -> Numbers:

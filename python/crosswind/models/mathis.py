@@ -10,8 +10,6 @@ from crosswind.models.situation import Situation
 
 C_EVERY_SEGMENT = math.sqrt(3 / 2)
 """Periodic loss; the window grows by a segment a round trip (`ACKED_SEGMENTS` = 1)."""
-C_DELAYED_ACK = math.sqrt(3 / 4)
-"""Periodic loss; the window grows by a segment in two round trips."""
 VALID_LOSS = 0.01
 """Above about 1 % timeouts, which the law knows nothing of, decide."""
 

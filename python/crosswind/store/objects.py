@@ -266,11 +266,6 @@ class RunObjects:
                 lock.close()
 
 
-def objects_of(place: Path) -> RunObjects | None:
-    """The objects of which a directory is the copy; None for a directory that is none. Raises: UsageError."""
-    return None if address_of(place) is None else RunObjects(place)
-
-
 def send_pages(place: Path) -> None:
     """Sends the pages of a report to the object store of a run, if it is on one. Raises: ObjectError."""
     if address_of(place) is not None:

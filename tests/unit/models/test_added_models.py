@@ -7,7 +7,7 @@ import pytest
 
 from crosswind.models.bbr import bbr
 from crosswind.models.caia import caia
-from crosswind.models.cardwell import before_first_loss, cardwell, handshake, slow_start_latency, slow_start_window
+from crosswind.models.cardwell import before_first_loss, cardwell, slow_start_latency, slow_start_window
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk, pftk_approximate, pftk_goodput
@@ -59,15 +59,6 @@ def test_cardwells_first_loss_meets_the_window_of_slow_start() -> None:
     assert slow_start_window(sent, initial_window=3, window_segments=8) == 8
 
 
-def test_a_handshake_by_its_sum() -> None:
-    # k lost SYNs in a row cost 2^k - 1 seconds.
-    waits = sum(0.9 * 0.1**k * (2**k - 1) for k in range(60))
-    assert handshake(0.05, 0.1, 0.0) == pytest.approx(0.05 + waits)
-    assert handshake(0.05, 0.1, 0.1) == pytest.approx(0.05 + 2 * waits)
-    with pytest.raises(ValueError, match=r"below 0\.5"):
-        handshake(0.05, 0.5, 0.0)
-
-
 def test_bbr_keeps_what_is_not_lost_up_to_the_window() -> None:
     assert bbr(100e6, 0.1) == pytest.approx(90e6)
     assert bbr(100e6, 0.0, mss_bytes=1250, rtt_s=0.1, window_segments=10) == pytest.approx(1e6)
@@ -116,7 +107,6 @@ SEGMENTS = {"mss_bytes": 1448.0, "packet_bytes": 1500.0, "initial_window": 3}
         lambda p: ping_pong(0.01, p, 0.4),
         lambda p: deviation(p, 0.2),
         lambda p: quic_ping_pong(0.01, p, 0.03),
-        lambda p: handshake(0.01, p, p),
         lambda p: cardwell(100, rtt_s=0.1, timeout_s=0.3, loss=p, initial_window=3, window_segments=45),
         lambda p: slow_start(256_000 * (1 + p), rtt_s=0.1, rate_bps=6e6, **SEGMENTS),
     ],
