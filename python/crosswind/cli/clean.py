@@ -120,7 +120,7 @@ def _named(named: Sequence[Path]) -> list[Listed]:
         if not (is_run(directory) or is_leftover(directory)):
             raise not_a_run(directory)
         if in_use(directory):
-            raise used_by_another(directory)
+            raise used_by_another(shown(directory))
         listed.append(examine_directory(directory))
     return listed
 
@@ -131,7 +131,7 @@ def _on_objects(place: Path) -> Listed:
     if isinstance(listed, Unreadable) and not listed.leftover:
         raise StoreError(f"{shown(place)}: {listed.problem}", hint="`crosswind runs s3://...` lists the runs there")
     if isinstance(listed, ListedRun) and listed.status is Status.RUNNING:
-        raise used_by_another(place)
+        raise used_by_another(shown(place))
     return listed
 
 

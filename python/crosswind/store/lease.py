@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from crosswind.errors import StoreError
 from crosswind.store.bucket import UNCONDITIONAL_HINT, AbsentError, Bucket, ObjectError, StoredObject, TakenError
-from crosswind.store.lock import LOCK
+from crosswind.store.lock import LOCK, used_by_another
 
 _PROBE = "lock.probe"
 _SPARE_S = 60.0
@@ -142,7 +142,5 @@ def _content(held: Held) -> bytes:
 
 
 def _in_use(bucket: Bucket, held: Held) -> StoreError:
-    return StoreError(
-        f"{bucket.address} is in use by another crosswind on {held.host}",
-        hint=f"wait for it to end, or choose another --output; one that died gives it back within {held.lease_s:.0f} s",
-    )
+    instead = f"choose another --output; one that died gives it back within {held.lease_s:.0f} s"
+    return used_by_another(str(bucket.address), host=held.host, instead=instead)

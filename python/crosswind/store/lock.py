@@ -20,9 +20,7 @@ def lock_run(directory: Path) -> IO[bytes]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.close()
-        raise StoreError(
-            f"{shown(directory)} is in use by another crosswind", hint="wait for it to end, or choose another --output"
-        ) from None
+        raise used_by_another(shown(directory), instead="choose another --output") from None
     return lock
 
 
@@ -63,14 +61,13 @@ def without_sessions(directory: Path) -> Iterator[None]:
         with _locked(directory, fcntl.LOCK_EX):
             yield
     except BlockingIOError:
-        raise used_by_another(directory) from None
+        raise used_by_another(shown(directory)) from None
 
 
-def used_by_another(directory: Path) -> StoreError:
-    """Why a run is left alone."""
-    return StoreError(
-        f"{shown(directory)} is in use by another crosswind", hint="wait for it to end, or stop it with Ctrl-C"
-    )
+def used_by_another(run: str, *, host: str = "", instead: str = "stop it with Ctrl-C") -> StoreError:
+    """Why a run is left alone. Args: host: which machine uses it. instead: of waiting, what there is to do."""
+    on = f" on {host}" if host else ""
+    return StoreError(f"{run} is in use by another crosswind{on}", hint=f"wait for it to end, or {instead}")
 
 
 @contextmanager

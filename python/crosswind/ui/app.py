@@ -107,7 +107,7 @@ def application(root: Path, *, token: str, port: int) -> Guard:
     async def remove(request: Request) -> Response:
         directory = place_of(request)
         if in_use(directory):
-            raise used_by_another(directory)
+            raise used_by_another(str(directory))
         await run_in_threadpool(remove_run, directory)
         commands.log_of(directory).unlink(missing_ok=True)
         return JSONResponse({})
