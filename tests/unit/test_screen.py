@@ -69,7 +69,7 @@ def test_what_matters_stays_at_80_columns_and_the_rest_is_named() -> None:
         ["20", "0", f"{20 + n}.00", f"{20 + n}.00", "valid"] for n in range(3)
     ]
     assert rows[2].startswith("xxxxxx…xxxxxxx · 0.01% · socketi…ansport · 2ms  ")
-    assert left_out == "Left out at this width: mean."
+    assert left_out == "  Left out at this width: mean."
 
 
 def test_a_rate_is_worst_where_it_is_lowest_and_a_cell_without_success_is_worse() -> None:

@@ -1,6 +1,6 @@
 """A table as lines of text: the form of it that fits, and what that leaves out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from rich.cells import cell_len
@@ -58,22 +58,26 @@ def left_out(table: Table, form: Table) -> list[str]:
     return missing
 
 
-def grid_lines(table: Table, rows: Sequence[Sequence[str]], *, marked: Iterable[int] = ()) -> Iterator[Text]:
-    """The heading and the rows, aligned. Args: marked: rows of cells that must not be trusted."""
-    columns = [TextColumn(column.heading, right=column.kind not in _LEFT) for column in table.columns]
-    red = frozenset(marked)
-    styled = [[Text(cell, style="red" if number in red else "") for cell in row] for number, row in enumerate(rows)]
-    return table_lines(columns, styled)
+def grid_lines(table: Table, width: int | None = None, *, left: Collection[ColumnKind] = _LEFT) -> Iterator[Text]:
+    """The heading and the rows, aligned, what is marked in red.
+
+    Args: width: that no line exceeds; None: as wide as it takes. left: what is not aligned as numbers are.
+    """
+    columns = [TextColumn(column.heading, right=column.kind not in left) for column in table.columns]
+    rows = [
+        [Text(cell, style="red" if number in table.marked else "") for cell in row]
+        for number, row in enumerate(table.rows)
+    ]
+    return table_lines(columns, rows, width)
 
 
-def paragraph_lines(
-    table: Table, rows: Sequence[Sequence[str]], width: int, *, marked: Iterable[int] = ()
-) -> Iterator[Text]:
+def paragraph_lines(table: Table, width: int) -> Iterator[Text]:
     """Each row as a paragraph of its own, for a table that is too wide for the terminal."""
-    names, red = table.name_columns, frozenset(marked)
-    for index, row in enumerate(rows):
+    names = table.name_columns
+    for number, row in enumerate(table.rows):
         head = " · ".join(cell for cell in row[:names] if cell)
-        yield Text(f"{'✗' if index in red else ' '} {head}", style="bold red" if index in red else "bold")
+        is_marked = number in table.marked
+        yield Text(f"{'✗' if is_marked else ' '} {head}", style="bold red" if is_marked else "bold")
         pairs = [f"{name} {cell}" for name, cell in zip(table.headings[names:], row[names:], strict=True)]
         yield from (Text(f"    {line}") for line in _side_by_side(pairs, width - 4))
 

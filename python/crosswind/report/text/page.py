@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.report.page import Page, Sentence, Tone
-from crosswind.report.tables.table import ColumnKind, Table
-from crosswind.terminal_table import TextColumn, table_lines
+from crosswind.report.tables.table import ColumnKind
+from crosswind.report.text.grid import grid_lines
 
 TONE_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 _LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE, ColumnKind.WORD)
@@ -23,7 +23,7 @@ def page_lines(page: Page, width: int | None = None) -> Iterator[Text]:
     for section in page.sections:
         yield from _toned(section.sentences)
         for table in section.tables:
-            yield from _table(table, width)
+            yield from grid_lines(table, width, left=_LEFT)
     yield from _toned([page.verdict, *page.banners])
 
 
@@ -35,12 +35,3 @@ def print_page(page: Page, console: Console) -> None:
 
 def _toned(sentences: Sequence[Sentence]) -> Iterator[Text]:
     return (Text(sentence.text, style=TONE_STYLES[sentence.tone]) for sentence in sentences)
-
-
-def _table(table: Table, width: int | None) -> Iterator[Text]:
-    columns = [TextColumn(column.heading, right=column.kind not in _LEFT) for column in table.columns]
-    rows = [
-        [Text(cell, style="red" if number in table.marked else "") for cell in row]
-        for number, row in enumerate(table.rows)
-    ]
-    return table_lines(columns, rows, width)

@@ -38,8 +38,8 @@ def print_result(result: Result, console: Console | None = None, *, everything: 
     if everything:
         for table in tables_of(result):
             if table.shown in (Shown.EVERYWHERE, Shown.ASIDE):
-                _print_table(out, table)
-                out.print()
+                footnotes = [line for note in table.footnotes for line in wrapped(note, out.width, "dim")]
+                _print_lines(out, [*_table(table, out.width, everything=True), *footnotes, Text()])
     _print_lines(out, screen_lines(result, out.width, everything=everything))
 
 
@@ -49,20 +49,6 @@ def render(result: Result, *, width: int = 80, everything: bool = False) -> str:
     with console.capture() as captured:
         print_result(result, console, everything=everything)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
-
-
-def _print_table(out: Console, table: Table) -> None:
-    out.print(Text(table.title, style="bold"))
-    form = form_for(table, out.width)
-    if fits(form, out.width):
-        _print_lines(out, list(grid_lines(form, form.rows, marked=form.marked)))
-        if missing := left_out(table, form):
-            _print_lines(out, wrapped(f"Left out at this width: {', '.join(missing)}.", out.width, "dim"))
-    else:
-        # Rows below each other have room for everything.
-        _print_lines(out, list(paragraph_lines(table, table.rows, out.width, marked=table.marked)))
-    for note in table.footnotes:
-        _print_lines(out, wrapped(note, out.width, "dim"))
 
 
 def _print_lines(out: Console, lines: list[Text]) -> None:
@@ -196,15 +182,16 @@ def _numbers(result: Result, width: int, room: int) -> list[Text]:
     return lines
 
 
-def _table(table: Table, width: int) -> list[Text]:
-    form = with_short_names(form_for(table, width), width)
+def _table(table: Table, width: int, *, everything: bool = False) -> list[Text]:
+    """The form of a table that fits. Args: everything: whether nothing is cut: rows below each other have room."""
+    form = form_for(table, width)
+    form = form if everything else with_short_names(form, width)
+    is_grid = fits(form, width)
+    form = table if everything and not is_grid else form
     missing = left_out(table, form)
-    if fits(form, width):
-        lines = list(grid_lines(form, form.rows, marked=form.marked))
-    else:
-        lines = list(paragraph_lines(form, form.rows, width, marked=form.marked))
-    note = f"Left out at this width: {', '.join(missing)}." if missing else ""
-    return [Text(form.title, style="bold"), *lines, *(Text(line, style="dim") for line in textwrap.wrap(note, width))]
+    note = wrapped(f"Left out at this width: {', '.join(missing)}.", width, "dim") if missing else []
+    lines = grid_lines(form) if is_grid else paragraph_lines(form, width)
+    return [Text(form.title, style="bold"), *lines, *note]
 
 
 def _doubts(result: Result, width: int) -> list[Text]:
