@@ -10,8 +10,7 @@ from cells import adhoc, checked, only_cell, only_item
 from conftest import requires_binary
 from crosswind.cell.spec import cell_json
 from crosswind.study.design import Study
-from crosswind.study.files import builtin_studies, load_study
-from crosswind.study.plan import Plan
+from crosswind.study.files import load_study
 
 WHOLE = """
 [path]
@@ -298,12 +297,3 @@ def test_deadlines_are_generous_and_bounded() -> None:
     # A program's own timeout ends it, a minute before.
     assert only_cell("program", client="true").deadline_ns == 660 * 10**9
     assert only_cell("program", client="true", timeout="1h").deadline_ns == 3660 * 10**9
-
-
-@pytest.mark.parametrize("name", [name for name, _ in builtin_studies()])
-def test_every_cell_of_the_built_in_studies_is_json_that_crosswind_cell_accepts(name: str) -> None:
-    study = load_study(name)
-    cells = checked(study)
-    for item in Plan.of(study):
-        cell = cells[item.cell.index].for_run(item)
-        assert json.loads(json.dumps(cell)) == cell

@@ -516,25 +516,6 @@ def test_whatever_was_measured_a_question_is_answered_in_a_sentence(
     assert "Is it so?" in render(result)
 
 
-def test_of_studies_in_which_nothing_differs_few_have_an_answer() -> None:
-    """Of 60 studies with three questions about equal cells, 5 % are 3; more than 9 have a probability of 0.1 %."""
-    rng = np.random.default_rng(11)
-    wrong = 0
-    for _ in range(60):
-        made, questions = [], []
-        for at in range(3):
-            for side in range(2):
-                rtts = 10.0 * MS * (1 + 0.05 * rng.standard_normal(6))
-                made += runs(
-                    2 * at + side, [echoes([round(rtt)]) for rtt in rtts], {FACTOR: "ab"[side], "size": str(at)}
-                )
-            each = {"a": [2 * at], "b": [2 * at + 1]}
-            questions.append(asked(each=each, yes=("less", "more", "different")[at]) | {"cells": [2 * at, 2 * at + 1]})
-        answers = answers_of(context_of(record(*made, questions=questions)))
-        wrong += any(answer.verdict != "cannot tell" for answer in answers)
-    assert wrong <= 9
-
-
 def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
     late = finished(valid=False, reasons=["delay error p99 3 ms is over the budget of 1 ms"])
     rtts = [9 * MS + at for at in range(10)]

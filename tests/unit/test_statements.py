@@ -204,23 +204,6 @@ def test_the_limits_of_a_mean_error_are_what_the_intervals_of_the_cells_allow() 
     assert (exact.is_exact, exact.value) == (True, pytest.approx((0.25 + 0.2) / 2))
 
 
-def test_at_the_very_end_of_the_range_either_verdict_is_rare() -> None:
-    """Of 100 studies with the truth at the end, 2.5 % are 2.5; more than 8 have a probability of 0.1 %."""
-    rng = np.random.default_rng(7)
-    cells, statements = [], []
-    for study in range(100):
-        for side, mean in enumerate((10.0, 11.0)):
-            rtts = mean * MS * (1 + 0.05 * rng.standard_normal(6))
-            levels = {FACTOR: f"{side}%", "workload.size": f"{study}"}
-            cells += runs(2 * study + side, [echoes([round(rtt)]) for rtt in rtts], levels)
-        # Each is the only one of its document.
-        statements.append(says(0, high=1.1, source=f"Paper {study}, table 1") | {"cells": [2 * study, 2 * study + 1]})
-    made = record(*cells, questions=statements)
-    verdicts = [answer.verdict for answer in answers_of(context_of(made))]
-    assert 0 < verdicts.count("yes") <= 8
-    assert 0 < verdicts.count("no") <= 8
-
-
 def test_groups_are_otherwise_equal_and_levels_are_in_the_order_of_the_statement() -> None:
     cells = [
         cell(2 * at + side, mean, f"{side}%", **{"workload.size": size})

@@ -192,17 +192,14 @@ def test_a_cell_in_which_nothing_succeeded_has_no_number() -> None:
     assert judged.sentence.startswith("Inconclusive: fail if mean(rtt) > 20ms: mean round-trip time has no number")
 
 
-def test_studies_within_their_thresholds_seldom_fail() -> None:
-    """The truth is at the bound of all eight cells, the worst case of a study that is within them."""
-    chance, failed, studies = np.random.default_rng(1), 0, 40
-    for _ in range(studies):
-        cells = [
-            runs(at, [echoes([int(rtt)] * 3) for rtt in chance.normal(20 * MS, MS / 5, 8)], {"path.loss": f"{at}%"})
-            for at in range(8)
-        ]
-        failed += verdict_of("mean(rtt) > 20ms", *cells).verdict == "fail"
-    # 2.5 % are expected, since one end of the interval counts; more than 5 of 40 have a probability of 0.05 %.
-    assert failed <= 5
+def test_cells_and_thresholds_are_corrected_for_each_other() -> None:
+    """What one cell shows by itself is not sure enough among eight, be they of one threshold or of several."""
+    text, doubtful = "mean(rtt) > 20ms", [cell(index, 20.05) for index in range(1, 8)]
+    assert verdict_of(text, cell(0, 20.25)).verdict == "fail"
+    assert verdict_of(text, cell(0, 20.25), *doubtful).verdict == "inconclusive"
+    limits = [asked(text) | {"cells": [index]} for index in range(8)]
+    kept = record(*(one for own in (cell(0, 20.25), *doubtful) for one in own), thresholds=limits)
+    assert {judged.verdict for judged in judge_thresholds(context_of(kept))} == {"inconclusive"}
 
 
 # --- where it is shown ------------------------------------------------------------------------------------------------
