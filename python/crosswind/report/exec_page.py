@@ -62,13 +62,21 @@ def _one_line(name: str, repetition: dict[str, Any]) -> str:
 
 
 def _lines(repetition: dict[str, Any]) -> Iterator[str]:
-    """What the path carried, and where the time of the longest connections went, and that of all others together."""
+    """What the path carried, and where the time went of the command's connections, the longest first, and of flows."""
     yield from (f"{words}: {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
     yield _retransmissions(repetition)
     connections: Sequence[Connection] = repetition["connections"]
-    yield from map(connection_sentence, connections[:_LONGEST])
-    if others := connections[_LONGEST:]:
+    names_of_flows = {flow["port"]: flow["name"] for flow in repetition["flows"] if flow["port"] is not None}
+    own = [connection for connection in connections if connection.server_port not in names_of_flows]
+    yield from map(connection_sentence, own[:_LONGEST])
+    if others := own[_LONGEST:]:
         yield f"{count_of(len(others), 'other connection')}: {spent_text(others)}"
+    for name in dict.fromkeys(names_of_flows.values()):
+        of_flow = [connection for connection in connections if names_of_flows.get(connection.server_port) == name]
+        if of_flow:
+            yield f"{name}, {count_of(len(of_flow), 'connection')}: {spent_text(of_flow)}"
+    if repetition["flows"] and all(flow["together"] is None for flow in repetition["flows"]):
+        yield "flows: not all of them ran beside the command for a tenth of a second, so there are no rates and shares"
 
 
 def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
@@ -78,9 +86,9 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
         for number, repetition in enumerate(repetitions, 1)
         for name in dict.fromkeys(flow["name"] for flow in repetition["flows"] if flow["flow"] is not None)
     ]
-    if not groups:
-        return []
     known = [flow for _, _, flows in groups for flow in flows if flow is not None]
+    if not known:
+        return []
     divisor, unit = RATE.scale_for([flow["rate_bps"] for flow in known])
     ways = {_DIRECTIONS[flow["direction"]] for flow in known}
     directed = ["direction"] if len(ways) > 1 else []
@@ -102,7 +110,7 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
         several = [f"#{number}"] if len(repetitions) > 1 else []
         rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *way, *told])
     numbered = ["repetition"] if len(repetitions) > 1 else []
-    rate = f"rate, {unit}" if directed or not ways else f"{ways.pop()}, {unit}"
+    rate = f"rate, {unit}" if directed else f"{ways.pop()}, {unit}"
     columns = [*names(*numbered, "flow", *directed), *numbers(rate, "share, %", "dropped, %", "marked, %")]
     return [Table("Flows", columns, rows)]
 

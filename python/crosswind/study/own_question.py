@@ -31,7 +31,7 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
 
     What people choose may be better; what they are given may differ.
     """
-    is_chosen, is_rate = not key.startswith(("path.", "workload.size")), METRICS[metric].unit is RATE
+    is_chosen, is_rate = not key.startswith(("path.", "workload.size", "flow.")), METRICS[metric].unit is RATE
     of, factor = f"mean {METRICS[metric].title.lower()}", _in_words(key)
     first, *others = (f"{factor}{level}" for level in levels)
     others_in_words = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
@@ -72,6 +72,8 @@ def _repetitions(study: Study) -> int:
 def _in_words(key: str) -> str:
     """What stands before a level that does not say by itself what it is: "loss 2%", and "http3" alone."""
     word = key.rsplit(".", maxsplit=1)[-1]
+    if key.startswith("flow."):
+        return " ".join(key.split(".")[1:]).replace("_", " ") + " "
     return "" if word in {"transport", "network", "congestion_control"} else f"{word.replace('_', ' ')} "
 
 
