@@ -1,7 +1,7 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
 use crate::demand::Demand;
-use crate::flows::{MOST_FLOWS_AFAR, numbered, ports};
+use crate::flows::{MOST_FLOWS_AFAR, check_connections, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
 use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, netem};
@@ -231,6 +231,7 @@ impl Cell {
             hosts = hosts.for_programs(&host).map_err(|error| error.within("host"))?;
         }
         let flows = Flow::read_all(flows, &path.facts(), own.deadline_ns)?;
+        check_connections(&workload, &flows)?;
         path.directions.access = flows.iter().filter_map(Flow::access_link).collect();
         let cell = Self {
             schema: own.schema,

@@ -25,6 +25,8 @@ pub const INTERVAL: Duration = Duration::from_millis(100);
 const MOST_FLOWS: u64 = 256;
 /// Between two machines each has a port of its own, which a firewall has to let through.
 pub const MOST_FLOWS_AFAR: usize = 16;
+/// Of a workload and all flows beside it. Each takes files, a thread or two at each end, and 0.1 MB of a guest's memory.
+const MOST_CONNECTIONS: u64 = 2000;
 /// Each has hosts of its own. The clients' ports are divided among them.
 const MOST_ACCESS_LINKS: usize = 16;
 const MAX_ACCESS_DELAY_NS: u64 = 600_000_000_000;
@@ -260,6 +262,19 @@ pub fn ports(cell: &Cell) -> Vec<u16> {
 /// What the server of the flow with this number listens on, on this machine.
 pub const fn port(number: u16) -> u16 {
     FIRST_PORT + number - 1
+}
+
+/// Refuses more connections at one time than there is room for.
+pub fn check_connections(workload: &WorkloadConfig, flows: &[Flow]) -> Result<(), SettingError> {
+    let beside = flows.iter().map(|flow| flow.count * u64::from(flow.workload.traffic().connections())).sum::<u64>();
+    let all = beside + u64::from(workload.traffic().connections());
+    if beside == 0 || all <= MOST_CONNECTIONS {
+        return Ok(());
+    }
+    let problem = format!("and the workload have {all} connections at one time");
+    let hint =
+        format!("{MOST_CONNECTIONS} is what threads, open files and memory suffice for; lower count or connections");
+    Err(SettingError::new("flows", problem, hint))
 }
 
 /// Every flow as often as it runs, with its number.

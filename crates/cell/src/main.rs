@@ -3,7 +3,7 @@
 use crosswind_cell::{
     Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, write_last_event, write_line,
 };
-use crosswind_host::{Backend, guest, privilege, probe, program};
+use crosswind_host::{Backend, guest, open_files, privilege, probe, program};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -79,6 +79,7 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
 
 fn run() -> Result<(), CellError> {
     let cell = Cell::from_json(&read_input()?)?;
+    open_files::allow_many();
     // Both before any thread is started: threads inherit the user namespace and the blocked signals.
     if cell.path.backend != Backend::Network {
         privilege::acquire()?;

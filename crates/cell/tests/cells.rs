@@ -261,6 +261,16 @@ fn probes_share_a_connection_of_http2_or_http3_with_the_transfer_of_a_flow() {
 }
 
 #[test]
+fn flows_and_the_workload_have_at_most_2000_connections_at_one_time() {
+    let flow = |count: u64| {
+        let echo = json!({"kind": "echo", "transport": "tcp", "connections": 999});
+        json!({"flows": [{"name": "many", "count": count, "workload": echo}]})
+    };
+    assert!(read(&flow(2)).is_ok() && read(&flow(0)).is_ok());
+    assert_refused(&flow(3), "flows", "and the workload have 2998 connections at one time");
+}
+
+#[test]
 fn impossible_sections_are_refused_by_key() {
     assert_refused(&json!({"budget": {"starvation": 2}}), "budget.starvation", "2 is not between 0 and 1");
     assert_refused(&json!({"budget": {"delay_error_p99_ns": 999}}), "budget.delay_error_p99_ns", "999 is not between");

@@ -14,6 +14,7 @@ mod ifreq;
 mod namespace;
 pub mod netem;
 mod netlink;
+pub mod open_files;
 mod packet_socket;
 mod placement;
 pub mod privilege;

@@ -4,6 +4,7 @@ use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
 pub use crate::host_names::Names;
 use crate::namespace::Namespace;
+use crate::open_files;
 use crate::terminal::take_terminal;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -146,6 +147,7 @@ impl Programs {
                 if foreground {
                     take_terminal()?;
                 }
+                open_files::restore()?;
                 if let Some(bytes) = largest_file {
                     setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
                 }

@@ -73,3 +73,17 @@ pub enum TrafficPattern {
     /// Nothing is known: another program decides.
     Unknown {},
 }
+
+impl TrafficPattern {
+    /// Connections at one time. Programs have what they like: one counts for them.
+    pub const fn connections(&self) -> u32 {
+        match *self {
+            Self::Exchanges { connections, .. }
+            | Self::Transfers { connections, .. }
+            | Self::Handshakes { connections, .. }
+            | Self::Streams { connections, .. }
+            | Self::Pages { connections, .. } => connections,
+            Self::Unknown {} => 1,
+        }
+    }
+}
