@@ -19,7 +19,16 @@ impl Cell {
         let flows = self.flows.iter().filter(|flow| flow.count > 0).map(|flow| (Some(&flow.name), &flow.workload));
         let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
         let of_side = |side| senders.iter().filter_map(move |(flow, workload)| self.black_hole(side, *flow, workload));
-        Side::BOTH.into_iter().flat_map(of_side).chain(self.background()).collect()
+        Side::BOTH.into_iter().flat_map(of_side).chain(self.background()).chain(self.flows_apart()).collect()
+    }
+
+    /// Flows of which one has to stop before another may begin.
+    pub fn flows_apart(&self) -> Option<Warning> {
+        let flows = || self.flows.iter().filter(|flow| flow.count > 0);
+        let last = flows().max_by_key(|flow| flow.start_ns)?;
+        let first = flows().filter(|flow| flow.stop_ns.is_some()).min_by_key(|flow| flow.stop_ns)?;
+        let names = || Warning::FlowsApart { last: last.name.clone(), ended: Some(first.name.clone()) };
+        (first.stop_ns <= Some(last.start_ns)).then(names)
     }
 
     /// That it was not done by its deadline, with so many exchanges, and what is known to have kept it from that.

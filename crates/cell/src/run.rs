@@ -78,7 +78,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(flows.iter_mut().flat_map(|ran| std::mem::take(&mut ran.warnings)));
     measured.warnings.extend(cell.foreseen().into_iter().chain(flows.iter().filter_map(Ran::failure)));
-    measured.warnings.extend(apart(&flows, elapsed));
+    if cell.flows_apart().is_none() {
+        measured.warnings.extend(apart(&flows, elapsed));
+    }
     measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {

@@ -284,3 +284,21 @@ fn peers_that_cannot_be_are_refused_with_their_key() {
     let both = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 9, "server": peer, "client": peer});
     assert_eq!(answers(&cell(&both).to_string()).0[0]["event"], "checked");
 }
+
+#[test]
+fn flows_that_cannot_run_at_one_time_are_foreseen() {
+    let said = |stop_ns: Option<u64>| {
+        let transfer = json!({"kind": "transfer", "transport": "tcp"});
+        let first = json!({"name": "first", "stop_ns": stop_ns, "workload": transfer});
+        let second = json!({"name": "second", "start_ns": 2_000_000_000_u64, "workload": transfer});
+        let mut cell = cell(&json!({"kind": "echo", "transport": "tcp"}));
+        cell["flows"] = json!([first, second]);
+        let (answers, _) = answers(&cell.to_string());
+        answers[0]["warnings"].as_array().unwrap().iter().map(|warning| warning["text"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said(Some(2_000_000_000)),
+        ["\"the flow first ends before the flow second begins: nothing is said of what they share\""]
+    );
+    assert!(said(Some(2_000_000_001)).is_empty() && said(None).is_empty());
+}

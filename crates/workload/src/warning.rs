@@ -229,7 +229,7 @@ impl Warning {
             Self::FlowFailed { flow, error } => ("flow_failed", format!("the flow {flow} failed: {error}"), None),
             Self::FlowsApart { last, ended } => {
                 let ended = ended.as_ref().map_or_else(|| "the workload".to_owned(), |name| format!("the flow {name}"));
-                let text = format!("{ended} had ended before the flow {last} began: nothing is said of what they share");
+                let text = format!("{ended} ends before the flow {last} begins: nothing is said of what they share");
                 ("flows_apart", text, Some("let them run at one time: `start`, `stop`, or a longer workload"))
             }
             Self::ServerEnded(how) => ("server_ended", how.clone(), None),
