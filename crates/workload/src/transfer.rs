@@ -93,7 +93,7 @@ pub struct Transfer {
     /// Requests for one byte a second, on the connection of each transfer while it carries bytes: of a flow over HTTP/2 or HTTP/3. Their times
     /// are those of the self probes of draft-ietf-ippm-responsiveness-09, section 5.3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_PROBE_RATE, max = MAX_PROBE_RATE), extend("default_help" = "none"))]
+    #[schemars(range(min = MIN_PROBE_RATE, max = MAX_PROBE_RATE))]
     pub probe_rate_per_s: Option<f64>,
     /// How long one transfer may take; of one by duration, how long nothing may arrive.
     #[serde(default)]
