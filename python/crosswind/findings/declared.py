@@ -108,7 +108,7 @@ class Declaration:
         is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
             run leaves some out.
         is_about_cells: whether its tables are about cells, so that they go with these; else about documents alone.
-        metric_key: the key in which a table names its metric.
+        metric_key, axes: the keys in which a table names its metric, and factors that it is about as a whole.
         may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
             refused there.
         over_network: a table, as written, as it is over a network that is really there; None where it is about numbers
@@ -127,6 +127,7 @@ class Declaration:
     is_bound_to_levels: bool = False
     is_about_cells: bool = True
     metric_key: str = "metric"
+    axes: tuple[str, ...] = ("factor",)
     may_be_left_out: bool = False
     over_network: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = field(default=as_written)
     subject: Callable[[Mapping[str, Any]], tuple[Mapping[str, str], str | None]] = field(default=subject_of)

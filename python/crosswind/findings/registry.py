@@ -27,6 +27,12 @@ def declarations() -> "tuple[Declaration, ...]":
 
 
 @cache
+def declared_kinds() -> "dict[str, Declaration]":
+    """The same by the name of the kind."""
+    return {declaration.kind: declaration for declaration in declarations()}
+
+
+@cache
 def judgings() -> "tuple[Judging, ...]":
     """How findings of each kind are made."""
     return tuple(import_module(f"crosswind.findings.{kind}.judge").JUDGING for kind in FINDING_KINDS)

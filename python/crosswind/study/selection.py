@@ -17,8 +17,6 @@ from crosswind.units import shown
 _FINDINGS = {declaration.kind: declaration for declaration in declarations() if declaration.is_about_cells}
 _ABOUT_CELLS = ("exclude", "repetitions", "precision", *_FINDINGS)
 _OF_DOCUMENTS = tuple(declaration.kind for declaration in declarations() if not declaration.is_about_cells)
-_AXES = ("factor", "x", "series", "by", "over")
-"""The keys of those tables that name a factor."""
 
 
 def check_peers(table: DesignDocument) -> None:
@@ -59,6 +57,6 @@ def _narrowed(kind: str, table: Mapping[str, Any], chosen: Collection[str]) -> M
     where = {**table.get("where", {}), **table.get("levels", {})}
     if where.get("part", next(iter(chosen))) not in chosen:
         return None
-    if "part" not in [table.get(key) for key in _AXES]:
+    if kind not in _FINDINGS or "part" not in [table.get(axis) for axis in _FINDINGS[kind].axes]:
         return table
     return _FINDINGS[kind].with_levels(table, "part", chosen) if len(chosen) > 1 else None

@@ -94,5 +94,11 @@ def _without_models(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 DECLARATION = Declaration(
-    "figure", FigureTable, ("figure", "figures"), declare_figures, may_be_left_out=True, over_network=_without_models
+    "figure",
+    FigureTable,
+    ("figure", "figures"),
+    declare_figures,
+    axes=("x", "series"),
+    may_be_left_out=True,
+    over_network=_without_models,
 )

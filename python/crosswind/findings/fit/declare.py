@@ -107,4 +107,6 @@ def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str])
     return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in levels]}
 
 
-DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), declare_fits, with_levels=_with_levels)
+DECLARATION = Declaration(
+    "fit", FitTable, ("fit", "fits"), declare_fits, axes=("x", "by", "over"), with_levels=_with_levels
+)
