@@ -61,7 +61,7 @@ class TakenError(ObjectError):
 
 @dataclass(frozen=True)
 class StoredObject:
-    """One of them. Attributes: changed: when, by the clock of the server."""
+    """What a server says of an object. Attributes: changed: when it was written, by the clock of the server."""
 
     size_bytes: int
     tag: str
@@ -86,19 +86,19 @@ class Bucket:
             }
 
     def top(self) -> tuple[list[str], list[str]]:
-        """The first part of the names that have several, and the names of one part. Raises: ObjectError."""
+        """The folders and the files directly below the address. Raises: ObjectError."""
         with self._errors("list", ""):
             found = self._store.list_with_delimiter()
             return sorted(found["common_prefixes"]), [entry["path"] for entry in found["objects"]]
 
     def about(self, name: str) -> StoredObject:
-        """Raises: AbsentError, ObjectError."""
+        """Size, tag and time of an object. Raises: AbsentError, ObjectError."""
         with self._errors("read", name):
             entry = self._store.head(name)
             return StoredObject(entry["size"], entry["e_tag"] or "", entry["last_modified"])
 
     def read(self, name: str) -> tuple[bytes, StoredObject]:
-        """Raises: AbsentError, ObjectError."""
+        """The content of an object. Raises: AbsentError, ObjectError."""
         with self._errors("read", name):
             got = self._store.get(name)
             meta = got.meta
@@ -106,7 +106,7 @@ class Bucket:
             return bytes(got.bytes()), stored
 
     def fetch(self, name: str, place: Path) -> str:
-        """Makes a file of an object. Returns its tag. Raises: AbsentError, ObjectError, OSError."""
+        """Writes an object to a file. Returns: its tag. Raises: AbsentError, ObjectError, OSError."""
         part = place.with_name(f"{place.name}.part")
         with self._errors("read", name):
             got = self._store.get(name)
@@ -119,24 +119,24 @@ class Bucket:
         return tag
 
     def write(self, name: str, content: bytes | Path) -> str:
-        """Returns the tag of what is there now. Raises: ObjectError. FileNotFoundError where the file is gone."""
+        """Writes an object. Returns: its new tag. Raises: ObjectError; FileNotFoundError if the file is gone."""
         if isinstance(content, Path) and content.stat().st_size <= _AT_ONCE_BYTES:
             content = content.read_bytes()
         with self._errors("write", name):
             return self._store.put(name, content)["e_tag"] or ""
 
     def create(self, name: str, content: bytes) -> str:
-        """As `write`, of an object that is not there. Raises: TakenError where it is; ObjectError."""
+        """As `write`, if there is no such object. Raises: TakenError if there is one; ObjectError."""
         with self._errors("write", name):
             return self._store.put(name, content, mode="create", use_multipart=False)["e_tag"] or ""
 
     def replace(self, name: str, content: bytes, tag: str) -> str:
-        """As `write`, of an object that nobody has changed. Raises: TakenError where somebody has; ObjectError."""
+        """As `write`, if the object still has this tag. Raises: TakenError if not; ObjectError."""
         with self._errors("write", name):
             return self._store.put(name, content, mode={"e_tag": tag}, use_multipart=False)["e_tag"] or ""
 
     def remove(self, names: Sequence[str]) -> None:
-        """Raises: ObjectError."""
+        """Removes objects. Raises: ObjectError."""
         for start in range(0, len(names), _DELETED_AT_ONCE):
             with self._errors("remove", names[start]):
                 self._store.delete(list(names[start : start + _DELETED_AT_ONCE]))

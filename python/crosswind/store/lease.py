@@ -1,7 +1,7 @@
 """The lock of a run on an object store: an object that its session renews.
 
-An object store keeps no lock for a process and drops none when one dies. So a lock says for how long it is good, and
-whoever finds one older than that takes it, by a conditional write that only one of several succeeds with.
+An object store does not release a lock when a process dies. So a lock says how long it is valid. A session that finds
+an expired one replaces it by a conditional write, which succeeds for one session only.
 """
 
 import json
@@ -19,14 +19,16 @@ from crosswind.store.lock import LOCK, used_by_another
 
 _PROBE = "lock.probe"
 _SPARE_S = 60.0
-"""How much longer a lock is good than a server is asked again that does not answer."""
+"""How much longer a lock is valid than requests are repeated to a server that does not answer."""
 _RENEWED_EVERY_S = 15.0
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a lock says. Attributes: session: who has it, None where it was given back. copy: of which copy of the run.
-    lease_s: for how long it is good after it was written.
+    """What a lock says.
+
+    Attributes: session: which one holds it; None if it was given back. copy: identity of the copy that the session
+        writes. lease_s: how long the lock is valid after it was written.
     """
 
     session: str | None
@@ -36,7 +38,7 @@ class Held:
 
 
 def held_by(content: bytes) -> Held:
-    """What a lock says; of one that cannot be read, that nobody has it."""
+    """What a lock says. One that cannot be read is held by nobody."""
     try:
         data = json.loads(content)
         return Held(data["session"], str(data["copy"]), str(data["host"]), float(data["lease_s"]))
@@ -45,7 +47,7 @@ def held_by(content: bytes) -> Held:
 
 
 def age_s(lock: StoredObject) -> float:
-    """How long ago a lock was renewed, by this machine's clock: for a listing, which writes nothing."""
+    """How long ago a lock was renewed, by this machine's clock. For listings, which write nothing."""
     return (datetime.now(UTC) - lock.changed).total_seconds()
 
 

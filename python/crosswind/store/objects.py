@@ -4,9 +4,8 @@
     cells/<key>/, partitions/<number>/ as on a disk: complete if result.json or index.json is there, which come last
     lock                               who writes
 
-The objects are the run, and the copy is read. A reader brings the copy up to date, a session writes it and then its
-objects (`uploads.py`). A lock is an object that its session renews: another one may take it when it was not for as long
-as it says itself, by the clock of the server.
+The objects are the run; the copy is what commands read. A reader first fetches what the copy lacks. A session writes
+the copy and then sends it (`uploads.py`). The lock is an object that its session renews (`lease.py`).
 """
 
 import fcntl
@@ -33,7 +32,7 @@ from crosswind.store.result import RESULT
 
 CELLS = "cells"
 LAST = {CELLS: RESULT, PARTITIONS: INDEX}
-"""The file without which an entry of a folder is not there."""
+"""The file of an entry that is sent last. Without it the entry counts as absent."""
 _TAGS = ".objects.json"
 _COPY_ID = ".copy"
 _AT_A_TIME = 16
@@ -53,9 +52,9 @@ class RunObjects:
     # The copy
 
     def pull(self, *, index_only: bool = False) -> Mapping[str, StoredObject]:
-        """Brings the copy up to date, unless a session of this machine is writing it.
+        """Fetches what the copy lacks, unless a session of this machine is writing it.
 
-        Args: index_only: the manifest, and which repetitions partitions hold, but nothing that was measured.
+        Args: index_only: fetch the manifest and the indices of partitions, and no measurements.
         Returns: all objects. Raises: UnreadableFileError when there is no run. ObjectError, OSError.
         """
         with self._exclusively():
@@ -64,7 +63,7 @@ class RunObjects:
             return self._pull(keep=False, index_only=index_only)
 
     def _pull(self, *, keep: bool, index_only: bool = False) -> Mapping[str, StoredObject]:
-        """Args: keep: what the copy has besides, of the same run."""
+        """As `pull`. Args: keep: leave what the copy of the run has and the objects lack; else remove it."""
         for attempt in range(_TRIES):
             everything = self.bucket.listed()
             there = whole(everything)
@@ -89,7 +88,7 @@ class RunObjects:
         raise AssertionError("the last attempt returns or raises")
 
     def _is_of_another_run(self) -> bool:
-        """Whether the copy is one of a run that was at the address before. Fetches the manifest."""
+        """Whether the copy is of a run that was at this address earlier. Fetches the manifest."""
         try:
             before = read_manifest(self.copy).id
         except StoreError:
@@ -112,7 +111,7 @@ class RunObjects:
         return found.tag in (known.get(name), f'"{_md5(place)}"' if name not in known else None)
 
     def _fetched(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns their tags. Raises: AbsentError, ObjectError, OSError."""
+        """Fetches objects. Returns: their tags. Raises: AbsentError, ObjectError, OSError."""
         # Results and indices last, as they were written.
         ordered = sorted(names, key=lambda name: name.rpartition("/")[2] in LAST.values())
 
@@ -142,13 +141,13 @@ class RunObjects:
             return {}
 
     def keep_tags(self, tags: Mapping[str, str]) -> None:
-        """Notes which objects the copy has. Without it the next reader fetches some again."""
+        """Stores which objects the copy has. Without that the next reader fetches some again."""
         with suppress(OSError):
             (self.copy / _TAGS).write_text(json.dumps(tags), encoding="utf-8")
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """The copy, for as long as it changes."""
+        """Keeps other processes of this machine from changing the copy."""
         self.copy.parent.mkdir(parents=True, exist_ok=True)
         with self.copy.with_suffix(".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -171,16 +170,16 @@ class RunObjects:
             return lock, lease
 
     def check_free(self) -> None:
-        """Whether a run could begin here, as `begin`, which leaves nothing. Raises: as `begin`."""
+        """Checks that a run can begin here, and leaves nothing behind. Raises: as `begin`."""
         lock, lease = self.begin()
         lease.close()
         self.bucket.remove([LOCK])
         lock.close()
 
     def resume(self) -> tuple[IO[bytes], Lease]:
-        """Takes the lock of a run, and brings the copy up to date.
+        """Takes the lock of a run, and fetches what the copy lacks.
 
-        A repetition that the copy has and the objects lack stays: a session was killed before it had sent it.
+        The copy keeps repetitions that the objects lack: their session was killed before it sent them.
         Raises: StoreError when there is no run, or it is in use. ObjectError, OSError.
         """
         with self._exclusively():
@@ -212,7 +211,7 @@ class RunObjects:
             raise
 
     def is_in_use(self, there: Mapping[str, StoredObject]) -> bool:
-        """Whether a session, of any machine, writes the run. Args: there: its objects. Raises: ObjectError."""
+        """Whether a session on any machine holds the run. Args: there: its objects. Raises: ObjectError."""
         if in_use(self.copy):
             return True
         found = there.get(LOCK)
@@ -255,7 +254,7 @@ class RunObjects:
             lock.close()
 
     def remove_entries(self, names: Iterable[str]) -> None:
-        """Removes some entries of it, as `cells/c000-r00.failed-1`. Raises: as `remove`."""
+        """Removes entries of the run, such as `cells/c000-r00.failed-1`. Raises: as `remove`."""
         with self._exclusively():
             lock, lease = self._taken(empty=False)
             try:
@@ -275,7 +274,7 @@ def send_pages(place: Path) -> None:
 
 
 def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
-    """The objects of a run, without those of entries that are not complete, and what does not belong to it."""
+    """The objects that belong to a run: not those of incomplete entries, nor foreign ones."""
     found = {}
     for name, stored in there.items():
         folder, slash, _ = name.partition("/")

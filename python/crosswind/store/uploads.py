@@ -1,8 +1,7 @@
-"""What a session sends to the objects of its run, as it finishes: in other threads, while cells run.
+"""Sends what a session has finished to the object store, on threads of its own while cells run.
 
-An entry, as `cells/c000-r00`, is sent file by file, the one last without which it is not there. So an entry is whole or
-not there, as on a disk. Of entries that replace each other, one waits for the other: a partition is sent before the
-repetitions are removed that it is made of.
+An entry, such as `cells/c000-r00`, is sent file by file. Its last file makes it count as present, so readers see an
+entry whole or not at all, as on a disk. A partition is sent before the repetitions that it replaces are removed.
 """
 
 import threading
@@ -22,13 +21,13 @@ from crosswind.store.plan import PLAN
 
 _AT_A_TIME = 16
 _MOST_WAITING = 64
-"""Entries that wait or are being sent while cells may start. A session that is killed loses them."""
+"""No further cell starts while more entries than these wait. A session that is killed has not sent them."""
 
 Sent = Future[None]
 
 
 class Uploads:
-    """The objects of a run whose lock the caller holds. Raises: ObjectError."""
+    """What is sent to the objects of a run, whose lock the caller holds. Raises: ObjectError."""
 
     def __init__(self, objects: RunObjects, lease: Lease) -> None:
         self._objects = objects
@@ -45,7 +44,7 @@ class Uploads:
     # What is sent at once
 
     def send_manifest(self) -> None:
-        """Replaces the manifest, unless another session has. Raises: DiskError. Nothing after an error."""
+        """Replaces the manifest. Does nothing after an error. Raises: DiskError; so if another session did."""
         if self._error is not None:
             return
         content = (self._copy / MANIFEST).read_bytes()
@@ -69,7 +68,7 @@ class Uploads:
             return stored.tag  # An answer was lost.
 
     def send_file(self, name: str) -> None:
-        """Sends a file beside the manifest. Raises: DiskError. Nothing after an error."""
+        """Sends a file beside the manifest. Does nothing after an error. Raises: DiskError."""
         if self._error is not None:
             return
         try:
@@ -79,7 +78,7 @@ class Uploads:
             raise self._failure() from None
 
     def send_all(self) -> None:
-        """Makes the objects what the copy is, which a session has put in order. Raises: DiskError."""
+        """Sends what the objects lack, and removes what the copy does not have. Raises: DiskError."""
         self.send_file(PLAN)
         here = [f"{folder}/{name}" for folder in LAST for name in sorted(names_in(self._copy / folder))]
         there = {name for name in map(entry_of, self._tags) if name.partition("/")[0] in LAST}
@@ -94,13 +93,13 @@ class Uploads:
     # What is sent while cells run
 
     def send(self, entry: str, *, after: Iterable[Sent] = ()) -> Sent:
-        """Sends a directory of `cells` or `partitions`, after others."""
+        """Sends a directory of `cells` or `partitions`. Args: after: what has to be sent before."""
         sent = self._submit(self._send, entry, after=[*after, *self._before(entry)])
         self._entries[entry] = sent
         return sent
 
     def remove(self, entries: Sequence[str], *, after: Iterable[Sent] = ()) -> None:
-        """Removes what was sent of some entries, after others were sent."""
+        """Removes entries from the store. Args: after: what has to be sent before."""
         if entries:
             waited = [*after, *(sent for entry in entries for sent in self._before(entry))]
             self._submit(self._remove, frozenset(entries), after=waited)
@@ -108,7 +107,7 @@ class Uploads:
                 self._entries.pop(entry, None)
 
     def sent(self, entries: Iterable[str]) -> list[Sent]:
-        """What has to end before something that is made of these is sent."""
+        """Pending transfers of entries, for which whatever replaces them has to wait."""
         return [sent for entry in entries for sent in self._before(entry)]
 
     @property
@@ -142,7 +141,7 @@ class Uploads:
             raise self._failure()
 
     def close(self) -> None:
-        """Ends: what waits is sent, unless something could not be; the lock is given back."""
+        """Sends what waits and gives the lock back. After an error it does neither."""
         failed = self._error is not None
         self._pool.shutdown(wait=not failed, cancel_futures=failed)
         failed = self._error is not None
