@@ -156,9 +156,6 @@ PRINTED: dict[str, dict[str, tuple[float, ...]]] = {
     "quinn 2711": {"": (3, 125, 65, 300, 306, 64, 1000, 563, 52, 632, 710, 14, 828, 1, 197, 512, 5, 25, 50)},
     "quic-go 5734": {"": (3, 17.5, 1, 23, 200, 20, 90, 10, 1.4, 3.4, 40)},
 }  # fmt: skip
-_PLACE = re.compile(
-    r"(?:tables?|sections?|chapter|equation|footnote|figs?\.?|test|title|profile) ?[IVX]*[\d.]*(?:\.[A-D])?"
-)
 
 
 def document_of(source: str) -> str | None:
