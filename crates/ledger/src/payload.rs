@@ -3,17 +3,23 @@
 
 use crosswind_path::Side;
 use crosswind_units::Instant;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PORTS: usize = 1 << 16;
 /// Stands for "no time was recorded". Times are stored plus one nanosecond, so that the origin itself can be stored.
 const NEVER: u64 = 0;
 
-/// A table of times by client port and side: 2 MB, allocated at the start.
+/// Ports that have their slots together: a page of memory.
+const OF_A_BLOCK: usize = 256;
+
+/// A table of times by client port and side. A block of ports has memory once one of them is used.
 #[derive(Debug)]
 pub struct PayloadClock {
-    slots: Box<[Slot]>,
+    blocks: Box<[OnceLock<Block>]>,
 }
+
+type Block = Box<[Slot; OF_A_BLOCK]>;
 
 #[derive(Debug)]
 struct Slot {
@@ -24,8 +30,7 @@ struct Slot {
 impl PayloadClock {
     /// A clock without a recorded time.
     pub fn new() -> Self {
-        let empty = || Slot { first: AtomicU64::new(NEVER), last: AtomicU64::new(NEVER) };
-        Self { slots: std::iter::repeat_with(empty).take(2 * PORTS).collect() }
+        Self { blocks: std::iter::repeat_with(OnceLock::new).take(2 * PORTS / OF_A_BLOCK).collect() }
     }
 
     /// A packet with payload, of the connection with this client port, was delivered at `at`.
@@ -39,6 +44,9 @@ impl PayloadClock {
 
     /// Erases a port's times, before a new connection uses the port.
     pub fn reset(&self, side: Side, client_port: u16) {
+        if self.block(side, client_port).get().is_none() {
+            return;
+        }
         let slot = self.slot(side, client_port);
         slot.first.store(NEVER, Ordering::Relaxed);
         slot.last.store(NEVER, Ordering::Relaxed);
@@ -46,7 +54,7 @@ impl PayloadClock {
 
     /// First and last time of a port since its reset; `None` when there was no payload.
     pub fn read(&self, side: Side, client_port: u16) -> Option<(Instant, Instant)> {
-        let slot = self.slot(side, client_port);
+        let slot = &self.block(side, client_port).get()?[usize::from(client_port) % OF_A_BLOCK];
         let first = slot.first.load(Ordering::Acquire);
         if first == NEVER {
             return None;
@@ -57,8 +65,13 @@ impl PayloadClock {
     }
 
     fn slot(&self, side: Side, client_port: u16) -> &Slot {
-        let row = side.pick(0, PORTS);
-        &self.slots[row + usize::from(client_port)]
+        let empty = |_| Slot { first: AtomicU64::new(NEVER), last: AtomicU64::new(NEVER) };
+        let block = self.block(side, client_port).get_or_init(|| Box::new(std::array::from_fn(empty)));
+        &block[usize::from(client_port) % OF_A_BLOCK]
+    }
+
+    fn block(&self, side: Side, client_port: u16) -> &OnceLock<Block> {
+        &self.blocks[(side.pick(0, PORTS) + usize::from(client_port)) / OF_A_BLOCK]
     }
 }
 
