@@ -19,6 +19,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The option that makes the cell binary a guest's first process.
 pub const GUEST: &str = "--guest";
@@ -92,7 +93,8 @@ struct GuestEnded {
 
 /// Whether this process runs in virtual time.
 pub fn in_virtual_time() -> bool {
-    fs::read_to_string(CLOCK).is_ok_and(|name| name.trim() == VIRTUAL_CLOCK)
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| fs::read_to_string(CLOCK).is_ok_and(|name| name.trim() == VIRTUAL_CLOCK))
 }
 
 /// Does all that a guest's first process does, and switches the guest off. It returns in the process that is to run a cell,

@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 /// What the kernel does by itself, its workers do: at once on an idle machine, some tens of milliseconds later on a busy one.
 const KERNEL_DEADLINE: Duration = Duration::from_secs(10);
 
+/// What the kernel puts into one datagram at most: 32 KiB of a list; one device, route or discipline has less.
+const LARGEST_ANSWER: usize = 64 * 1024;
+
 /// linux/rtnetlink.h
 const TCA_OPTIONS: u16 = 2;
 
@@ -145,8 +148,8 @@ impl Netlink {
     /// Connects, in the calling thread's namespace.
     pub fn connect() -> Result<Self> {
         let open = || {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
+            let socket = Socket::new(NETLINK_ROUTE)?;
+            // This gives it an address as well.
             socket.connect(&SocketAddr::new(0, 0))?;
             Ok(socket)
         };
@@ -430,7 +433,8 @@ impl Netlink {
 
         let mut answers = Vec::new();
         loop {
-            let (bytes, _) = self.socket.recv_from_full().map_err(failed)?;
+            let mut bytes = Vec::with_capacity(LARGEST_ANSWER);
+            self.socket.recv(&mut bytes, 0).map_err(failed)?;
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let answer =

@@ -6,17 +6,37 @@ use std::fs;
 const COUNTERS: &str = "/proc/thread-self/net/snmp";
 const COUNTERS_IPV6: &str = "/proc/thread-self/net/snmp6";
 
-/// Datagrams whose socket's buffer was full, in the calling thread's namespace, over IPv4 and IPv6.
-pub fn dropped_datagrams() -> u64 {
-    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    let ipv6 = line(&read(COUNTERS_IPV6), "Udp6RcvbufErrors");
-    counter(&read(COUNTERS), "Udp:", "RcvbufErrors").unwrap_or(0) + ipv6.unwrap_or(0)
+/// What a host's kernel has counted, over IPv4 and IPv6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Datagrams whose socket's buffer was full.
+    pub dropped_datagrams: u64,
+    /// TCP segments that were retransmitted, those of handshakes included; none where the kernel does not say.
+    pub retransmitted_segments: Option<u64>,
 }
 
-/// TCP segments that the host of the calling thread's namespace has retransmitted, those of handshakes included, over IPv4 and IPv6;
-/// none where its kernel does not say.
-pub fn retransmitted_segments() -> Option<u64> {
-    counter(&fs::read_to_string(COUNTERS).unwrap_or_default(), "Tcp:", "RetransSegs")
+impl Counted {
+    /// In the calling thread's namespace.
+    pub fn read() -> Self {
+        let [both, ipv6] = [COUNTERS, COUNTERS_IPV6].map(|file| fs::read_to_string(file).unwrap_or_default());
+        let dropped = [counter(&both, "Udp:", "RcvbufErrors"), line(&ipv6, "Udp6RcvbufErrors")];
+        Self {
+            dropped_datagrams: dropped.into_iter().flatten().sum(),
+            retransmitted_segments: counter(&both, "Tcp:", "RetransSegs"),
+        }
+    }
+}
+
+impl std::ops::Add for Counted {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let segments = self.retransmitted_segments.zip(other.retransmitted_segments);
+        Self {
+            dropped_datagrams: self.dropped_datagrams + other.dropped_datagrams,
+            retransmitted_segments: segments.map(|(a, b)| a + b),
+        }
+    }
 }
 
 /// What a namespace that forwards has done about packets that were too large, over IPv4 and IPv6.

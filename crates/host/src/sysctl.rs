@@ -1,8 +1,12 @@
 //! Kernel settings of the calling thread's network namespace: set, and read back.
 
 use crate::error::{ErrorKind, HostError, Result};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::PathBuf;
+
+/// More than any value has.
+const LARGEST: usize = 4096;
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from("/proc/sys").join(name.replace('.', "/"))
@@ -10,8 +14,11 @@ fn file(name: &str) -> PathBuf {
 
 /// The value of `name` (as in `net.ipv4.tcp_sack`), its parts separated by single spaces.
 pub fn get(name: &str) -> Result<String> {
-    let text =
-        fs::read_to_string(file(name)).map_err(|e| HostError::new(format!("cannot read the sysctl {name}"), e))?;
+    let failed = |e| HostError::new(format!("cannot read the sysctl {name}"), e);
+    // The kernel gives a value in one piece: asking for the file's size and for its end would double the calls.
+    let mut bytes = [0; LARGEST];
+    let length = File::open(file(name)).and_then(|mut file| file.read(&mut bytes)).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes[..length]);
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -13,7 +13,7 @@ use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
 use crate::settings::{EmulatorPlace, HostConfig, Qdisc, recorded_sysctls};
-use crate::sockets;
+use crate::sockets::Counted;
 use crate::sysctl;
 use crate::tun::Tun;
 use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
@@ -293,8 +293,9 @@ impl Testbed {
             }
             Between::Nothing => (None, None, at_rest(both, all_received, drain)?),
         };
-        let dropped_datagrams = sums(&pairs, || Ok(sockets::dropped_datagrams()), |a, b| a + b)?;
-        let retransmitted_segments = sums(&pairs, || Ok(sockets::retransmitted_segments()), |a, b| Some(a? + b?))?;
+        let counted = sums(&pairs, || Ok(Counted::read()), |a, b| a + b)?;
+        let dropped_datagrams = counted.map(|host| host.dropped_datagrams);
+        let retransmitted_segments = counted.map(|host| host.retransmitted_segments);
         Ok(TestbedReport { report, qdiscs, devices, dropped_datagrams, retransmitted_segments })
     }
 
