@@ -17,6 +17,7 @@ use crate::error::{TransportError, failed};
 use crate::quic::handshake::Handshake;
 use crate::quic::observed::{ObservedClient, RecordedServer};
 use crate::quic::offload::kernel_splits_datagrams;
+use crate::quic::socket::Reactor;
 use crate::settings::QuicSettings;
 use crate::udp;
 use crate::{Outcome, Phases, Resumption, Settings, SocketReadback};
@@ -105,7 +106,7 @@ fn endpoint(
     socket.bind(&address.into()).map_err(failed("cannot bind"))?;
     let mut readback = udp::readback(&SockRef::from(&socket))?;
     readback.congestion_control = Some(congestion_control(settings).to_owned());
-    let runtime = Arc::new(quinn::TokioRuntime);
+    let runtime = Arc::new(Reactor);
     let quinn = quinn::Endpoint::new(quinn::EndpointConfig::default(), server, socket.into(), runtime)
         .map_err(failed("cannot open a QUIC endpoint"))?;
     Ok(Endpoint { quinn, readback, settings: settings.clone() })

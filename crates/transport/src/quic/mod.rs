@@ -7,6 +7,7 @@ mod observed;
 mod offload;
 pub(crate) mod packets;
 pub(crate) mod session;
+mod socket;
 
 use crate::{Settings, TransportError};
 use bytes::Bytes;

@@ -1,6 +1,7 @@
 //! What drives a transport's calls: the thread that makes them, or a tokio runtime.
 
 use crate::TransportError;
+use crate::runtime::beside::with_tasks;
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::pin::{Pin, pin};
@@ -30,7 +31,7 @@ impl Driver {
                     .enable_all()
                     .build()
                     .map_err(|cause| TransportError::new("cannot start a runtime", &cause))?;
-                Ok(runtime.block_on(work))
+                Ok(runtime.block_on(with_tasks(work)))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! How calls are driven, and what the transports share.
 
+pub(crate) mod beside;
 pub(crate) mod call;
 pub mod driver;
 pub(crate) mod handshaking;
