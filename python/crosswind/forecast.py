@@ -18,10 +18,13 @@ SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: 
 PEER_START_NS, PEER_CPU_NS = 1_500_000_000, 1_000_000_000  # of a browser or another program
 PROGRAM_NS = 3_000_000_000
 """What a program is taken to need, of which nothing is known: those of the built-in studies take 0.6 to 2.3 s."""
-VIRTUAL_START_NS, VIRTUAL_PACKET_NS = 100_000_000, 80_000
+VIRTUAL_START_NS, VIRTUAL_PACKET_NS, VIRTUAL_QUIC_PACKET_NS, VIRTUAL_BLOCK_PACKET_NS = 70_000_000, 40_000, 55_000, 5_000
 VIRTUAL_BROWSER_NS, VIRTUAL_PEER_NS = 6_000_000_000, 1_200_000_000
-"""Of the machine's time: of a guest and its cell, a packet, the start of a browser, of another peer. Measured beside
-other work: 69 us a packet over 41 million of the study mathis, 0.8 to 1.5 s of Deno and Node, 4 to 8 s of Chromium."""
+"""Of the machine's time: of a guest and its cell, a packet for which a program wakes up, one of QUIC, one of a transfer
+whose receiver waits for blocks, the start of a browser, of another peer (0.8 to 1.5 s of Deno and Node, 4 to 8 s of
+Chromium)."""
+IN_BLOCKS = ("tcp", "tls")
+"""Transports whose receivers of transfers wait for blocks (docs/virtual-time.md)."""
 EXCHANGE_NS = 100_000  # a round trip without delay
 FASTEST_BPS = 2_000_000_000  # an unlimited link
 CPU_PER_PACKET_NS, QUIC_PACKET_CPU_NS, HANDSHAKE_CPU_NS = 12_000, 15_000, 700_000
@@ -271,6 +274,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
         cpu_ns=(QUIC_PACKET_CPU_NS * on_the_way if quic else 0)
         + (HANDSHAKE_CPU_NS * needs.opened if transport.secure else 0),
         flat_out=processors_ns > HEAVY * wall_ns,
+        virtual_packet_ns=virtual_packet_ns(transport.name, transfers=traffic.pattern == "transfers"),
         undelayed=traffic.pattern != "transfers"
         and there.delay_ns + back.delay_ns + sum(link_ns for _, link_ns in ways) < UNDELAYED_NS,
     )
@@ -286,6 +290,7 @@ def _forecast(
     cpu_ns: float,
     flat_out: bool,
     undelayed: bool = False,
+    virtual_packet_ns: int = VIRTUAL_PACKET_NS,
 ) -> Forecast:
     peers = surroundings.peers
     duration_ns = round(SETUP_NS + wall_ns + len(peers) * PEER_START_NS)
@@ -298,7 +303,7 @@ def _forecast(
         packets=round(packets),
         bytes=round(size_bytes),
         load=max(1.0, load) if flat_out else load,
-        virtual_ns=virtual_wall_ns(round(packets + BACKGROUND_SHARE * background), peers),
+        virtual_ns=virtual_wall_ns(round(packets + BACKGROUND_SHARE * background), peers, packet_ns=virtual_packet_ns),
         undelayed=undelayed or bool(peers),
     )
 
@@ -340,10 +345,18 @@ def _window(host: HostSettings, mtu_bytes: int) -> float:
     return max(1.0, min(limits) / mtu_bytes) if limits else math.inf
 
 
-def virtual_wall_ns(packets: int, peers: Collection[str]) -> int:
+def virtual_packet_ns(transport: str | None, *, transfers: bool) -> int:
+    """The machine's time that a packet takes in virtual time: most of it goes to programs that wake up for it."""
+    if transfers and transport in IN_BLOCKS:
+        return VIRTUAL_BLOCK_PACKET_NS
+    known = catalog().transports.get(transport or "")
+    return VIRTUAL_QUIC_PACKET_NS if known is not None and known.carrier is Carrier.QUIC else VIRTUAL_PACKET_NS
+
+
+def virtual_wall_ns(packets: int, peers: Collection[str], *, packet_ns: int = VIRTUAL_PACKET_NS) -> int:
     """The machine's time that one run takes in virtual time: what is computed, whatever it waits for."""
     starts_ns = sum(VIRTUAL_BROWSER_NS if name == "chromium" else VIRTUAL_PEER_NS for name in peers)
-    return VIRTUAL_START_NS + VIRTUAL_PACKET_NS * packets + starts_ns
+    return VIRTUAL_START_NS + packet_ns * packets + starts_ns
 
 
 def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool) -> int:

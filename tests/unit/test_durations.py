@@ -61,8 +61,16 @@ def test_the_shortest_of_the_last_sessions_counts(place: Path) -> None:
 
 
 def test_a_cell_in_virtual_time_takes_the_machines_time() -> None:
-    planned = planned_cell(0, parameters={"host": {"clock": "virtual"}}, expected_ns=60 * 10**9, expected_packets=1000)
-    assert expected_s(planned, Durations()) == pytest.approx(0.18)
+    def expected(**workload: str) -> float:
+        parameters = {"host": {"clock": "virtual"}, "workload": workload}
+        return expected_s(
+            planned_cell(0, parameters=parameters, expected_ns=60 * 10**9, expected_packets=1000), Durations()
+        )
+
+    # Where a program wakes up for each packet, that is what a packet costs.
+    assert expected(kind="echo", transport="tcp") == pytest.approx(0.11)
+    assert expected(kind="transfer", transport="tcp") == pytest.approx(0.075)
+    assert expected(kind="transfer", transport="http3") == pytest.approx(0.125)
 
 
 def test_the_oldest_cells_are_forgotten_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

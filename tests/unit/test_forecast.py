@@ -386,4 +386,4 @@ def test_in_virtual_time_each_keeps_one_processor_busy() -> None:
 
 def test_a_browser_in_virtual_time_takes_long_to_start() -> None:
     times = [virtual_wall_ns(1000, peers) for peers in ((), ("chromium",), ("chromium", "deno"))]
-    assert times == [180_000_000, 6_180_000_000, 7_380_000_000]
+    assert times == [110_000_000, 6_110_000_000, 7_310_000_000]

@@ -16,7 +16,7 @@ from typing import Any
 from crosswind.cache import cache_directory
 from crosswind.cell.process import CellEnd
 from crosswind.execution.observer import Observer
-from crosswind.forecast import virtual_wall_ns
+from crosswind.forecast import virtual_packet_ns, virtual_wall_ns
 from crosswind.regular_files import read_regular
 from crosswind.store.plan import PlannedCell
 
@@ -56,8 +56,11 @@ def expected_s(planned: PlannedCell, durations: Durations) -> float:
     taken = durations.of(planned.parameters)
     if taken is not None:
         return taken[0]
-    computed = virtual_wall_ns(planned.expected_packets, planned.peers) if planned.is_virtual else 0
-    return (computed or planned.expected_ns) / 1e9
+    if not planned.is_virtual:
+        return planned.expected_ns / 1e9
+    workload = planned.parameters.get("workload", {})
+    packet_ns = virtual_packet_ns(workload.get("transport"), transfers=workload.get("kind") == "transfer")
+    return virtual_wall_ns(planned.expected_packets, planned.peers, packet_ns=packet_ns) / 1e9
 
 
 def durations_file() -> Path | None:
