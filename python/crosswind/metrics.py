@@ -282,7 +282,8 @@ _ALL_METRICS = (
            "IP bits that the path delivered of the workload, while all flows ran.",
            "8e9 * flow_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("rate_beside", "Rate of the flows beside it", RATE,
-           "IP bits that the path delivered of the flows beside the workload, all together, while all flows ran.",
+           "IP bits that the path delivered of the flows beside the workload, all together and each in the direction "
+           "in which it sends more, while all flows ran.",
            "8e9 * beside_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("share_of_path", "Share of the workload", SHARE,
            "Of the bytes that the path delivered of all transfers that go its way, those of the workload, while all "
