@@ -11,6 +11,7 @@
  * bytes for struct um_guest_state.
  */
 
+#include <linux/elf.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
@@ -124,7 +125,7 @@ static struct miscdevice errors_device = {
 	.fops	= &errors_operations,
 };
 
-static void __init take(char *setting)
+static void take(char *setting)
 {
 	unsigned long long seed;
 
@@ -148,24 +149,59 @@ static void __init grow_old(void)
 	schedule_hrtimeout_range(&until, 0, HRTIMER_MODE_ABS);
 }
 
-/* Last of all: what comes after it is the root file system and the first process. */
-static int __init template_serve(void)
+static int __init template_devices(void)
 {
-	static char request[TEMPLATE_REQUEST_SIZE] __initdata;
+	if (misc_register(&cell_device) || misc_register(&errors_device))
+		panic("cannot register /dev/cell");
+	if (template_socket >= 0 && template_age)
+		grow_old();
+	return 0;
+}
+late_initcall_sync(template_devices);
+
+/* A program with more than this is kept in part: copies of the template would take longer than reading the rest again. */
+enum { KEPT_AT_MOST = 32 << 20 };
+
+/*
+ * Reads what guests will execute into memory, once for all of them, and keeps the file open, since hostfs forgets what
+ * nobody has open.
+ */
+static void keep_in_memory(const char *program)
+{
+	struct elfhdr header;
+	struct elf_phdr part;
+	struct file *file = filp_open(program, O_RDONLY | O_LARGEFILE, 0);
+	void *page = (void *)__get_free_page(GFP_KERNEL);
+	loff_t at = 0, end;
+	int i;
+
+	if (IS_ERR(file) || !page || kernel_read(file, &header, sizeof(header), &at) != sizeof(header))
+		return;
+	for (i = 0; i < header.e_phnum; i++) {
+		at = header.e_phoff + i * sizeof(part);
+		if (kernel_read(file, &part, sizeof(part), &at) != sizeof(part) || part.p_type != PT_LOAD)
+			continue;
+		end = min_t(loff_t, part.p_offset + part.p_filesz, KEPT_AT_MOST);
+		for (at = part.p_offset; at < end && kernel_read(file, page, PAGE_SIZE, &at) > 0; )
+			;
+	}
+	free_page((unsigned long)page);
+}
+
+/* Called by the first process, with the root file system and before it executes its program. */
+void template_serve(const char *program)
+{
+	static char request[TEMPLATE_REQUEST_SIZE];
 	unsigned long long offset;
 	char *rest = request, *setting;
 
-	if (misc_register(&cell_device) || misc_register(&errors_device))
-		panic("cannot register /dev/cell");
 	if (template_socket < 0)
-		return 0;
-	if (template_age)
-		grow_old();
+		return;
+	if (program)
+		keep_in_memory(program);
 	if (os_template_serve(template_socket, phys_mapping(0, &offset), request, sizeof(request)) < 0)
 		panic("cannot serve as a template");
 	while ((setting = strsep(&rest, "\n")))
 		take(setting);
 	um_vdso_start_clock();
-	return 0;
 }
-late_initcall_sync(template_serve);

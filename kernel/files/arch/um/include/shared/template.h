@@ -19,6 +19,9 @@ struct um_guest_state {
 /* Always there, so that nobody has to ask; nobody reads it before a request has passed a file. */
 extern struct um_guest_state *um_guest_state;
 
+/* arch/um/kernel/template.c */
+void template_serve(const char *program);
+
 /* os-Linux/template.c */
 int os_template_serve(int socket, int memory, char *request, int size);
 void os_seed_random(unsigned long long seed);
