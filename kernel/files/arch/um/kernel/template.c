@@ -141,7 +141,7 @@ static void take(char *setting)
  * A kernel that has just booted differs from all that one meets: its timers are coarse until the first tick, and programs
  * take a clock that has not reached its first second for one that was never read (ping).
  */
-static void __init grow_old(void)
+static void grow_old(void)
 {
 	ktime_t until = ktime_set(template_age, 0);
 
@@ -153,8 +153,6 @@ static int __init template_devices(void)
 {
 	if (misc_register(&cell_device) || misc_register(&errors_device))
 		panic("cannot register /dev/cell");
-	if (template_socket >= 0 && template_age)
-		grow_old();
 	return 0;
 }
 late_initcall_sync(template_devices);
@@ -199,6 +197,9 @@ void template_serve(const char *program)
 		return;
 	if (program)
 		keep_in_memory(program);
+	/* After all that takes time, so that guests start where a tick is. */
+	if (template_age)
+		grow_old();
 	if (os_template_serve(template_socket, phys_mapping(0, &offset), request, sizeof(request)) < 0)
 		panic("cannot serve as a template");
 	while ((setting = strsep(&rest, "\n")))
