@@ -11,8 +11,18 @@ from scipy import stats
 
 from conftest import ROOT
 from crosswind.analysis.result import Interval
-from crosswind.findings.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
-from crosswind.findings.judge import Number, OfEffect, OfInterval, judge
+from crosswind.findings.families import (
+    CHANGES,
+    CONDITIONS,
+    DOCUMENT,
+    EXPLORATIONS,
+    FAMILIES,
+    LEVELS,
+    QUESTIONS,
+    THRESHOLDS,
+    Family,
+)
+from crosswind.findings.judge import Number, OfEffect, OfInterval, explored, judge
 from crosswind.findings.statement import Range, range_of
 from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.design import LIGHT
@@ -338,6 +348,13 @@ def test_repetitions_that_would_decide_are_those_of_the_likelier_claim_at_its_le
     assert needs(QUESTIONS, [Given(None)], [hardly], [other]) == [[-2], [2], [-2]]
 
 
+def test_what_explores_is_corrected_over_what_was_tested() -> None:
+    given = [0.01, None, 0.04, 0.03]
+    # Of three: by Holm's method times 3, 2 and 1, never falling; by Benjamini and Hochberg's times 3/1, 3/2 and 3/3.
+    assert explored(given, CHANGES) == pytest.approx([0.03, None, 0.06, 0.06])
+    assert explored(given, LEVELS) == pytest.approx([0.03, None, 0.04, 0.04])
+
+
 # How many repetitions would decide.
 
 
@@ -385,6 +402,8 @@ def test_the_documentation_has_every_family() -> None:
     for family in FAMILIES:
         test = {2: "two-sided, 5 %", 1: "one-sided, 5 %"}[family.sides]
         assert f"\n| {family.what} | {family.over} | {family.yes.value} | {family.no.value} | {test} |" in page
+    for tests in EXPLORATIONS:
+        assert f"\n| {tests.what} | {tests.over} | {tests.correction.value}" in page
 
 
 _PLACES: list[tuple[str, float | None, bool, Range]] = [

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.findings.families import ALPHA
+from crosswind.findings.families import ALPHA, LEVELS
+from crosswind.findings.judge import explored
 from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
-from crosswind.stats import Side, TooFewSamples, benjamini_hochberg, difference
+from crosswind.stats import Side, TooFewSamples, difference
 from crosswind.stats.beyond import size_of, two_sided_p
 from crosswind.stats.effect import ComparedStatistic
 from crosswind.stats.repetitions import RepetitionKey
@@ -145,8 +146,7 @@ def _family(cells: Sequence[Side], keys: Sequence[RepetitionKey], paired: bool) 
 
 def _alarms(family: Sequence[Side], statistic: ComparedStatistic) -> bool:
     """Whether a family of identical cells shows a difference."""
-    p_values = list(_p_values(family, statistic))
-    return any(p < ALPHA for p in benjamini_hochberg(p_values))
+    return any(p is not None and p < ALPHA for p in explored(_p_values(family, statistic), LEVELS))
 
 
 def _p_values(family: Sequence[Side], statistic: ComparedStatistic) -> Iterator[float]:

@@ -8,13 +8,13 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN, LevelPair
-from crosswind.findings.families import ALPHA
+from crosswind.findings.families import ALPHA, LEVELS
+from crosswind.findings.judge import explored
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.stats import (
     Estimate,
     Side,
     TooFewSamples,
-    benjamini_hochberg,
     cliffs_delta,
     difference,
     estimate_of,
@@ -36,7 +36,7 @@ STATISTICS_BESIDE = ("median",)
 def compare_levels(
     data: Sequence[CellData], *, level: float, statistics: Sequence[str] = STATISTICS_BESIDE
 ) -> list[LevelComparison]:
-    """Every comparison of a run. They explore: p is corrected by Benjamini and Hochberg's method over all of them.
+    """Every comparison of a run. They explore: p is corrected over all of them (`LEVELS`).
 
     Args: statistics: those to compare by beside the mean.
     """
@@ -218,8 +218,7 @@ def _exact_verdict(effect: Interval) -> str:
 def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
     """With corrected p-values and verdicts, where they were tested."""
     made = [effect for comparison in compared for effect in (comparison, *comparison.statistics.values())]
-    adjusted = iter(benjamini_hochberg([effect.p for effect in made if effect.p is not None]))
-    judged = iter([{} if effect.p is None else _judgement(effect, next(adjusted)) for effect in made])
+    judged = map(_judgement, made, explored((effect.p for effect in made), LEVELS))
 
     def corrected(comparison: LevelComparison) -> LevelComparison:
         update = next(judged)
@@ -229,8 +228,10 @@ def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
     return [corrected(comparison) for comparison in compared]
 
 
-def _judgement(effect: StatisticComparison, p_adjusted: float) -> dict[str, object]:
-    """What a corrected p-value says of an effect."""
+def _judgement(effect: StatisticComparison, p_adjusted: float | None) -> dict[str, object]:
+    """What a corrected p-value says of an effect; nothing where it was not tested."""
+    if p_adjusted is None:
+        return {}
     verdict = "no difference shown"
     if p_adjusted < ALPHA and effect.below is not None and effect.above is not None:
         verdict = f"{'larger' if effect.above > effect.below else 'smaller'} in most repetitions"

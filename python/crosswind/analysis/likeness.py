@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Diagnostics
-from crosswind.findings.families import ALPHA
+from crosswind.findings.families import ALPHA, LIKENESS
+from crosswind.findings.judge import explored
 from crosswind.metrics import METRICS, MetricPlace
-from crosswind.stats import holm
 from crosswind.warning import ResultWarning, WarningKind
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
     """The cells, with warnings where repetitions of a main metric drift or resemble their neighbours.
 
-    P-values are corrected by Holm's method over all cells of a run, so that a sound run is warned of once in twenty.
+    P-values are corrected over all cells of a run (`LIKENESS`), so that a sound run is warned of once in twenty.
     """
     asked = [
         (cell.cell, METRICS[name].title, likeness)
@@ -21,15 +21,16 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
         if METRICS[name].place is MetricPlace.MAIN
     ]
     warnings: dict[int, list[ResultWarning]] = {}
-    tested = [(likeness.drift_p or 0.0) for *_, likeness in asked], [(likeness.lag1_p or 0.0) for *_, likeness in asked]
-    for (cell, title, likeness), drift_p, lag1_p in zip(asked, *(holm(part) for part in tested), strict=True):
-        if drift_p < ALPHA:
+    drifts = explored((likeness.drift_p for *_, likeness in asked), LIKENESS)
+    lags = explored((likeness.lag1_p for *_, likeness in asked), LIKENESS)
+    for (cell, title, likeness), drift_p, lag1_p in zip(asked, drifts, lags, strict=True):
+        if drift_p is not None and drift_p < ALPHA:
             text = (
                 f"{title} drifts over the repetitions: its rank correlation with their order is {likeness.drift:.2f}, "
                 "so its intervals may be too narrow"
             )
             warnings.setdefault(cell, []).append(WarningKind.DRIFT.warning(text))
-        elif lag1_p < ALPHA:
+        elif lag1_p is not None and lag1_p < ALPHA:
             text = (
                 f"{title} of a repetition resembles that of the one before: their correlation is {likeness.lag1:.2f}, "
                 "so its intervals may be too narrow"

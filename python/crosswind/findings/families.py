@@ -1,4 +1,4 @@
-"""Which correction holds for whom: every family of statements that are judged together, and what bounds its errors.
+"""Which correction holds for whom: every family of statements that are judged together, and whatever explores.
 
 In each family the chance of any wrong "yes" is at most 5 %, and so is that of any wrong "no". Of thresholds, which are
 kept where all of them are, a wrong "yes" is that of all. docs/statistics.md has the table.
@@ -15,6 +15,8 @@ class Correction(Enum):
     """What is done to p-values of a family before they are compared with ALPHA."""
 
     HOLM = "Holm"
+    BENJAMINI_HOCHBERG = "Benjamini and Hochberg"
+    """It bounds the expected share of false ones among those shown, so it is for exploring alone."""
     NONE = "none: every case has to be shown"
     """What every case has to bear out is wrong no more often than one of them (Berger 1982)."""
 
@@ -46,5 +48,24 @@ THRESHOLDS = Family("thresholds of a run", "all cells of all thresholds", Correc
 CONDITIONS = Family("thresholds of two runs", "all cells of all thresholds", Correction.NONE, Correction.HOLM, sides=1)
 
 FAMILIES = (QUESTIONS, DOCUMENT, THRESHOLDS, CONDITIONS)
-"""Those that are declared before a run. What explores is not: two runs are compared by Holm's method over the cells of
-each metric and statistic, levels that nobody asked about by Benjamini and Hochberg's over all of a run."""
+"""Those that are declared before a run."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """Tests of what nobody has declared. Attributes: what, over: as of `Family`. correction: of their p-values."""
+
+    what: str
+    over: str
+    correction: Correction
+
+
+LEVELS = Exploration(
+    "comparisons of levels, which explore",
+    "all comparisons of the run, those by other statistics included",
+    Correction.BENJAMINI_HOCHBERG,
+)
+CHANGES = Exploration("`crosswind compare`, rows", "the cells of one metric and statistic", Correction.HOLM)
+LIKENESS = Exploration("warnings of drift and of lag 1", "the main metrics of all cells", Correction.HOLM)
+
+EXPLORATIONS = (LEVELS, CHANGES, LIKENESS)

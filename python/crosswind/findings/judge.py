@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 from crosswind.analysis.result.estimates import Interval
-from crosswind.findings.families import ALPHA, Correction, Family
+from crosswind.findings.families import ALPHA, Correction, Exploration, Family
 from crosswind.findings.statement import Range, Verdict
-from crosswind.stats import EXACT, holm
+from crosswind.stats import EXACT, benjamini_hochberg, holm
 from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
 from crosswind.stats.design import MIN_UNITS, Tail
 from crosswind.stats.effect import Effect, is_constant
@@ -243,6 +243,14 @@ def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling
         _with_need(Ruling(_together(made, shown=shown), made), statement_cases, lambda case: _needed(case, left, sides))
         for statement_cases, made, shown in zip(statements, judged, whole, strict=True)
     ]
+
+
+def explored(p_values: Iterable[float | None], tests: Exploration) -> list[float | None]:
+    """Corrected p-values of tests that explore. One that could not be made has none and counts for nobody."""
+    given = list(p_values)
+    correct = holm if tests.correction is Correction.HOLM else benjamini_hochberg
+    corrected = iter(correct([p for p in given if p is not None]))
+    return [None if p is None else next(corrected) for p in given]
 
 
 def _with_need(ruling: Ruling, numbers: Sequence[Number], needed: Callable[[Number], int | None]) -> Ruling:

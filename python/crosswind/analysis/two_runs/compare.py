@@ -34,12 +34,12 @@ from crosswind.analysis.two_runs.result import (
 )
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
 from crosswind.damage import damage_sentences
-from crosswind.findings.families import ALPHA, CONDITIONS
-from crosswind.findings.judge import Judged, OfEffect, judge
+from crosswind.findings.families import ALPHA, CHANGES, CONDITIONS
+from crosswind.findings.judge import Judged, OfEffect, explored, judge
 from crosswind.findings.statement import Verdict
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
-from crosswind.stats import EXACT, holm
+from crosswind.stats import EXACT
 from crosswind.stats.beyond import agreeing_at, two_sided_p
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
@@ -242,16 +242,15 @@ def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
-    """With p-values corrected by Holm over the cells of each metric and statistic, and the verdicts that follow."""
-    families: dict[tuple[str, str], list[float]] = {}
-    for change in (change for cell in common for change in cell.changes if change.p is not None):
-        families.setdefault((change.metric, change.statistic), []).append(change.p or 0.0)
-    corrected = {name: iter(holm(family)) for name, family in families.items()}
+    """With corrected p-values (`CHANGES`), and the verdicts that follow."""
+    families: dict[tuple[str, str], list[float | None]] = {}
+    for change in (change for cell in common for change in cell.changes):
+        families.setdefault((change.metric, change.statistic), []).append(change.p)
+    corrected = {name: iter(explored(family, CHANGES)) for name, family in families.items()}
 
     def judged(change: MetricChange) -> MetricChange:
-        if change.p is None:
-            return change
-        return corrected_change(change, next(corrected[change.metric, change.statistic]))
+        p = next(corrected[change.metric, change.statistic])
+        return change if p is None else corrected_change(change, p)
 
     return [cell.model_copy(update={"changes": [judged(change) for change in cell.changes]}) for cell in common]
 
