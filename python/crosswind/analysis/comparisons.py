@@ -222,7 +222,7 @@ def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
 
     def corrected(comparison: LevelComparison) -> LevelComparison:
         update = next(judged)
-        others = {name: one.model_copy(update=next(judged)) for name, one in comparison.statistics.items()}
+        others = {name: effect.model_copy(update=next(judged)) for name, effect in comparison.statistics.items()}
         return comparison.model_copy(update={**update, "statistics": others})
 
     return [corrected(comparison) for comparison in compared]

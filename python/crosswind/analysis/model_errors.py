@@ -68,7 +68,7 @@ def _compared(prediction: ModelPrediction, cell: CellResult, data: CellData) -> 
 
 def _row(compared: Sequence[_Compared], *, lossy: bool) -> ModelErrors:
     used = [cell for cell in compared if cell.whole] or list(compared)
-    worst = max(used, key=lambda one: one.error)
+    worst = max(used, key=lambda cell: cell.error)
     spreads = [cell.spread for cell in used if cell.spread is not None]
     first = used[0].prediction
     return ModelErrors(

@@ -38,7 +38,7 @@ def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
         totals[count.outcome] = OutcomeCount(
             outcome=count.outcome, count=before.count + count.count, first_error=first_error
         )
-    return sorted(totals.values(), key=lambda one: (-one.count, one.outcome))
+    return sorted(totals.values(), key=lambda failures: (-failures.count, failures.outcome))
 
 
 class SampleCounts(ProtocolObject):

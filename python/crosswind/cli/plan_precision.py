@@ -96,11 +96,11 @@ def print_needed(
     console.print(Text(_FOOTNOTE, style="dim"))
 
 
-def needed_text(one: "NeededRepetitions") -> str:
-    """Repetitions with their range, if there is one: "27 [18, 40]"; beyond the most, "more than 100"."""
-    if not one.has_range or one.low == one.needed == one.high:
-        return f"more than {one.most}" if one.needed is None else count(one.needed)
-    ends = [f"> {one.most}" if end is None else count(end) for end in (one.needed, one.low, one.high)]
+def needed_text(row: "NeededRepetitions") -> str:
+    """Repetitions with their range, if there is row: "27 [18, 40]"; beyond the most, "more than 100"."""
+    if not row.has_range or row.low == row.needed == row.high:
+        return f"more than {row.most}" if row.needed is None else count(row.needed)
+    ends = [f"> {row.most}" if end is None else count(end) for end in (row.needed, row.low, row.high)]
     return f"{ends[0]} [{ends[1]}, {ends[2]}]"
 
 
@@ -121,11 +121,11 @@ def as_json(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float])
     }
 
 
-def _repetitions(one: "NeededRepetitions") -> int:
-    return one.most if one.needed is None else one.needed
+def _repetitions(row: "NeededRepetitions") -> int:
+    return row.most if row.needed is None else row.needed
 
 
-def _spread(one: "NeededRepetitions") -> str:
-    if one.target.endswith("%") and one.value and one.spread is not None:
-        return f"{100 * one.spread / abs(one.value):.2g} %"
-    return quantity(one.spread, one.unit)
+def _spread(row: "NeededRepetitions") -> str:
+    if row.target.endswith("%") and row.value and row.spread is not None:
+        return f"{100 * row.spread / abs(row.value):.2g} %"
+    return quantity(row.spread, row.unit)

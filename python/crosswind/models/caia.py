@@ -34,10 +34,10 @@ def coefficient_c_corrected(size_bytes: Numbers) -> Numbers:
     return coefficient_c(size_bytes) + 40 / np.log(2 * size_bytes)
 
 
-def caia(size_bytes: Numbers, rate_bps: Numbers, loss: Numbers, *, corrected: bool = True) -> Numbers:
+def caia(size_bytes: Numbers, rate_bps: Numbers, loss: Numbers) -> Numbers:
     """Transfer time, s, first to last data packet.
 
-    Args:   size_bytes: at least 1. rate_bps: of the link, bit/s. loss: per packet, a fraction. corrected: equation 5.
+    Args:   size_bytes: at least 1. rate_bps: of the link, bit/s. loss: per packet, a fraction.
     Raises: ValueError when an argument is out of range.
     Source: SOURCE.
     """
@@ -47,8 +47,7 @@ def caia(size_bytes: Numbers, rate_bps: Numbers, loss: Numbers, *, corrected: bo
         f"CAIA needs size >= 1, rate > 0 and 0 <= loss <= 1, not {size_bytes}, {rate_bps}, {loss}",
     )
     b = coefficient_b(size)
-    c = coefficient_c_corrected(size) if corrected else coefficient_c(size)
-    return 8 * size / rate - b + b * np.exp(c * p)
+    return 8 * size / rate - b + b * np.exp(coefficient_c_corrected(size) * p)
 
 
 def _violated(cell: Situation) -> list[str]:
