@@ -203,7 +203,7 @@ def presentation(study: Study) -> dict[str, Any]:
                 for number, finding in enumerate(study.findings[kind.kind])
                 if (kind.kind, number) not in left_out
             ]
-            for kind in declarations()
+            for kind in declarations().values()
         },
         "models": list(study.models),
         "compare_by": list(study.compare_by),

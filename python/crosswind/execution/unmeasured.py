@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
-from crosswind.findings.registry import declared_kinds
+from crosswind.findings.registry import declarations
 from crosswind.metrics import MetricPlace, metric_named
 from crosswind.study.design import Study
 from crosswind.study.toml_text import Location
@@ -35,7 +35,7 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
     for location, asked in _asked(study):
         concerned = virtual.intersection(asked["cells"])
         if _is_of_processors(asked) and concerned and location not in left_out:
-            key = declared_kinds()[str(location[0])].metric_key
+            key = declarations()[str(location[0])].metric_key
             _refuse(study, (*location, key), asked["metric"], concerned, len(checked))
 
 
@@ -48,7 +48,7 @@ def left_out_in_virtual_time(study: Study) -> list[Location]:
     virtual = {cell.index for cell in cells if (clock := cell.settings.get("host.clock")) and clock.value == "virtual"}
     if not virtual:
         return []
-    asked = {location: table for location, table in _asked(study) if declared_kinds()[str(location[0])].may_be_left_out}
+    asked = {location: table for location, table in _asked(study) if declarations()[str(location[0])].may_be_left_out}
     locations = [
         location
         for location, table in asked.items()

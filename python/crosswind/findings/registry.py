@@ -21,15 +21,9 @@ FINDING_KINDS = (
 
 
 @cache
-def declarations() -> "tuple[Declaration, ...]":
-    """What a study file may have of each kind."""
-    return tuple(import_module(f"crosswind.findings.{kind}.declare").DECLARATION for kind in FINDING_KINDS)
-
-
-@cache
-def declared_kinds() -> "dict[str, Declaration]":
-    """The same by the name of the kind."""
-    return {declaration.kind: declaration for declaration in declarations()}
+def declarations() -> "dict[str, Declaration]":
+    """What a study file may have of each kind, by its name."""
+    return {kind: import_module(f"crosswind.findings.{kind}.declare").DECLARATION for kind in FINDING_KINDS}
 
 
 @cache

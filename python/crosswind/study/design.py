@@ -76,11 +76,7 @@ class Study:
             options = {("study", "parts"): "study.parts", **origin.options}
             some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
             # A document's numbers are what they are, whichever parts are run.
-            kept = {
-                declaration.kind: findings[declaration.kind]
-                for declaration in declarations()
-                if not declaration.is_about_cells
-            }
+            kept = {kind: findings[kind] for kind, declared in declarations().items() if not declared.is_about_cells}
             return replace(some, document=document, origin=origin, findings={**some.findings, **kept})
         return cls(name, document, table, parts, exclusions, limits, precisions, findings, origin, census.cells)
 
@@ -298,12 +294,12 @@ def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Pat
 
 def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[str, tuple[Declared, ...]]:
     """The findings of every kind. Raises: DesignError."""
-    reading = Reading({declaration.kind: getattr(table, declaration.kind) for declaration in declarations()}, parts)
+    reading = Reading({kind: getattr(table, kind) for kind in declarations()}, parts)
     cells = cache(lambda: tuple(cells_of(parts)))
     declared: dict[str, tuple[Declared, ...]] = {}
-    for declaration in declarations():
-        declared[declaration.kind] = tuple(declaration.read(reading))
-        declaration.check(declared[declaration.kind], cells, origin.options)
+    for kind, declaration in declarations().items():
+        declared[kind] = tuple(declaration.read(reading))
+        declaration.check(declared[kind], cells, origin.options)
     return declared
 
 

@@ -46,7 +46,7 @@ def _finding(model: Any) -> tuple[Any, Any]:
     return list[model], Field(default_factory=list)
 
 
-_FINDINGS: dict[str, Any] = {declaration.kind: _finding(declaration.model) for declaration in declarations()}
+_FINDINGS: dict[str, Any] = {kind: _finding(declaration.model) for kind, declaration in declarations().items()}
 StudyDocument = create_model(
     "StudyDocument",
     __base__=DesignDocument,

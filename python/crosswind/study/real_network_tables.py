@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.findings.declared import subject_of
-from crosswind.findings.registry import declared_kinds
+from crosswind.findings.registry import declarations
 from crosswind.metrics import metric_named
 from crosswind.study.design import Study
 from crosswind.study.titles import keys_named_in
@@ -18,7 +18,7 @@ from crosswind.study.titles import keys_named_in
 NETWORK_MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
 """Models of a loss and a round-trip time, both of which the kernel's TCP knows of a real network."""
 
-_SHOWN = {kind: declared.words for kind, declared in declared_kinds().items()} | {
+_SHOWN = {kind: declared.words for kind, declared in declarations().items()} | {
     "precision": ("precision", "precisions"),
     "repetitions": ("limit of repetitions", "limits of repetitions"),
     "exclude": ("exclusion", "exclusions"),
@@ -69,7 +69,7 @@ def title_over(server: str, gone: Gone) -> str:
 
 def _fitted(name: str, table: Mapping[str, Any], gone: Gone) -> Mapping[str, Any] | None:
     """A table as it is over a network that is there; None where it says nothing there."""
-    finding = declared_kinds().get(name)
+    finding = declarations().get(name)
     if finding is not None and any(gone.has(str(table[axis])) for axis in finding.axes if axis in table):
         return None
     where, metric = subject_of(table) if finding is None else finding.subject(table)

@@ -14,9 +14,9 @@ from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.units import shown
 
-_FINDINGS = {declaration.kind: declaration for declaration in declarations() if declaration.is_about_cells}
+_FINDINGS = {kind: declaration for kind, declaration in declarations().items() if declaration.is_about_cells}
 _ABOUT_CELLS = ("exclude", "repetitions", "precision", *_FINDINGS)
-_OF_DOCUMENTS = tuple(declaration.kind for declaration in declarations() if not declaration.is_about_cells)
+_OF_DOCUMENTS = tuple(kind for kind in declarations() if kind not in _FINDINGS)
 
 
 def check_peers(table: DesignDocument) -> None:
