@@ -25,25 +25,48 @@ class ResultWarning(BaseModel):
 
 
 class WarningKind(Enum):
-    """The warnings of the analysis: the name and the hint of each. A cell has its own (crates/workload)."""
+    """The warnings of the analysis: name, text and hint of each. A cell has its own (crates/workload)."""
 
-    DAMAGED = "damaged", "`crosswind run --resume RUN` executes those repetitions again"
-    INCOMPLETE = "incomplete", "`crosswind run --resume RUN` executes the rest"
-    MACHINES = "machines", "a cell on the machine's clock is the machine's: run the study on one, or in virtual time"
-    DRIFT = "drift", "more repetitions, or virtual time, in which nothing drifts"
-    LAG = "lag", "more repetitions: those that are alike are worth fewer than they are"
-    OVERVIEW = "overview", "`crosswind report RUN --cell N` shows a cell in depth, `--all` every one, which takes long"
-    EXCHANGES_FAILED = "exchanges_failed", None
-    PROGRAM_FAILED = "program_failed", None
-    PROGRAM_REPORT = "program_report", None
-    EARLIER = "earlier", None
+    DAMAGED = "damaged", "{damage}", "`crosswind run --resume RUN` executes those repetitions again"
+    INCOMPLETE = (
+        "incomplete",
+        "the run is incomplete: {executed} of {planned} repetitions were executed",
+        "`crosswind run --resume RUN` executes the rest",
+    )
+    MACHINES = (
+        "machines",
+        "cells on the machine's clock were measured on {count} machines: {names}",
+        "a cell on the machine's clock is the machine's: run the study on one, or in virtual time",
+    )
+    DRIFT = (
+        "drift",
+        "{metric} drifts over the repetitions: its rank correlation with their order is {correlation:.2f}, "
+        "so its intervals may be too narrow",
+        "more repetitions, or virtual time, in which nothing drifts",
+    )
+    LAG = (
+        "lag",
+        "{metric} of a repetition resembles that of the one before: their correlation is {correlation:.2f}, "
+        "so its intervals may be too narrow",
+        "more repetitions: those that are alike are worth fewer than they are",
+    )
+    OVERVIEW = (
+        "overview",
+        "an overview of {cells:,} cells: means and medians without intervals{but}; levels are not compared{precision}",
+        "`crosswind report RUN --cell N` shows a cell in depth, `--all` every one, which takes long",
+    )
+    FRUITLESS = "exchanges_failed", "{repetitions}: {why}", None
+    EXCHANGES_FAILED = "exchanges_failed", "{failed} of {exchanges} exchanges failed: {counts}", None
+    PROGRAM_FAILED = "program_failed", "{problem}", None
+    PROGRAM_REPORT = "program_report", "what the client printed: {remark}", None
+    EARLIER = "earlier", "{text}", None
 
-    def warning(self, text: str) -> ResultWarning:
-        """A warning of this kind."""
-        name, hint = self.value
-        return ResultWarning(name=name, text=text, hint=hint)
+    def warning(self, **values: object) -> ResultWarning:
+        """A warning of this kind, with what its text names."""
+        name, text, hint = self.value
+        return ResultWarning(name=name, text=text.format(**values), hint=hint)
 
 
 def from_earlier(given: object) -> object:
     """What stands for a warning in the result of a version that wrote it as a text."""
-    return WarningKind.EARLIER.warning(given) if isinstance(given, str) else given
+    return WarningKind.EARLIER.warning(text=given) if isinstance(given, str) else given

@@ -25,17 +25,11 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
     lags = explored((likeness.lag1_p for *_, likeness in asked), LIKENESS)
     for (cell, title, likeness), drift_p, lag1_p in zip(asked, drifts, lags, strict=True):
         if drift_p is not None and drift_p < ALPHA:
-            text = (
-                f"{title} drifts over the repetitions: its rank correlation with their order is {likeness.drift:.2f}, "
-                "so its intervals may be too narrow"
-            )
-            warnings.setdefault(cell, []).append(WarningKind.DRIFT.warning(text))
+            warning = WarningKind.DRIFT.warning(metric=title, correlation=likeness.drift)
+            warnings.setdefault(cell, []).append(warning)
         elif lag1_p is not None and lag1_p < ALPHA:
-            text = (
-                f"{title} of a repetition resembles that of the one before: their correlation is {likeness.lag1:.2f}, "
-                "so its intervals may be too narrow"
-            )
-            warnings.setdefault(cell, []).append(WarningKind.LAG.warning(text))
+            warning = WarningKind.LAG.warning(metric=title, correlation=likeness.lag1)
+            warnings.setdefault(cell, []).append(warning)
     return [
         cell.model_copy(update={"warnings": [*cell.warnings, *warnings[cell.cell]]}) if cell.cell in warnings else cell
         for cell in cells

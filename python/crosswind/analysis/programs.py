@@ -62,7 +62,7 @@ def program_problems(runs: Iterable[CellRun]) -> list[str]:
 def program_remarks(runs: Iterable[CellRun]) -> list[ResultWarning]:
     """What of the reports of client programs was not understood: each remark once, with where the first one is."""
     remarks = _once(runs, lambda run: report.remarks if (report := report_of(run)) else (), "client.out")
-    return [WarningKind.PROGRAM_REPORT.warning(f"what the client printed: {remark}") for remark in remarks]
+    return [WarningKind.PROGRAM_REPORT.warning(remark=remark) for remark in remarks]
 
 
 def _once(runs: Iterable[CellRun], texts_of: Callable[[CellRun], Iterable[str]], name: str) -> list[str]:

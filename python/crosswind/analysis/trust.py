@@ -51,7 +51,7 @@ def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
     if is_program(runs[0]):
         # Where none succeeded, the reason says it.
         problems = [] if all(_fruitless(run) for run in runs) else program_problems(runs)
-        failed = map(WarningKind.PROGRAM_FAILED.warning, problems)
+        failed = [WarningKind.PROGRAM_FAILED.warning(problem=problem) for problem in problems]
         return list(dict.fromkeys([*failed, *program_remarks(runs), *given]))
     return list(dict.fromkeys([*_many_failures(runs), *given]))
 
@@ -154,10 +154,10 @@ def failures_warning(
     Args: fruitless: repetitions without a success, counted from 1. why: what is said of these. counts: the failures.
     """
     if fruitless:
-        return [WarningKind.EXCHANGES_FAILED.warning(f"{repetitions_text(fruitless)}: {why}")]
+        return [WarningKind.FRUITLESS.warning(repetitions=repetitions_text(fruitless), why=why)]
     if 2 * failed <= exchanges:
         return []
-    return [WarningKind.EXCHANGES_FAILED.warning(f"{failed} of {exchanges} exchanges failed: {counts}")]
+    return [WarningKind.EXCHANGES_FAILED.warning(failed=failed, exchanges=exchanges, counts=counts)]
 
 
 def _fruitless(run: CellRun) -> bool:

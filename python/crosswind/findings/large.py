@@ -17,7 +17,7 @@ from crosswind.findings.pipeline import compared_by_questions, findings_of, run_
 from crosswind.findings.result import result_model
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import LargeRun, RunRecord
-from crosswind.warning import WarningKind
+from crosswind.warning import ResultWarning, WarningKind
 
 MOST_IN_DEPTH = 500
 """Cells whose estimates have intervals. What is asked about more of them is answered all the same."""
@@ -79,7 +79,7 @@ def analyse_large(
     damaged = list({(damage.key, damage.file): damage for damage in run.damaged}.values())
     executed = overview.executed + len({damage.key for damage in damaged})
     warnings = run_warnings(damaged, executed, run.planned, overview.machines)
-    warnings.append(WarningKind.OVERVIEW.warning(_of_what(cells, len(own), run.record)))
+    warnings.append(_overview_warning(cells, len(own), run.record))
     result = result_model()(
         study=run.record.name,
         title=run.record.title,
@@ -104,11 +104,8 @@ def analyse_large(
     return result, overview
 
 
-def _of_what(cells: Sequence[CellResult], in_depth: int, record: RunRecord) -> str:
+def _overview_warning(cells: Sequence[CellResult], in_depth: int, record: RunRecord) -> ResultWarning:
     """What an overview leaves out."""
     but = f", but for {in_depth:,} that the study asks about" if in_depth else ""
     precision = "" if record.precision is None else ", and no precision is judged"
-    return (
-        f"an overview of {len(cells):,} cells: means and medians without intervals{but}; "
-        f"levels are not compared{precision}"
-    )
+    return WarningKind.OVERVIEW.warning(cells=len(cells), but=but, precision=precision)

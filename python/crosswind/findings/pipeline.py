@@ -89,14 +89,12 @@ def run_warnings(
 
     Args: machines: those on whose clock cells ran; None is the run's own.
     """
-    warnings = [WarningKind.DAMAGED.warning(text) for text in damage_sentences(damaged)]
+    warnings = [WarningKind.DAMAGED.warning(damage=sentence) for sentence in damage_sentences(damaged)]
     if executed < planned:
-        text = f"the run is incomplete: {executed} of {planned} repetitions were executed"
-        warnings.append(WarningKind.INCOMPLETE.warning(text))
+        warnings.append(WarningKind.INCOMPLETE.warning(executed=executed, planned=planned))
     names = sorted({machine or "this machine" for machine in machines})
     if len(names) > 1:
-        text = f"cells on the machine's clock were measured on {len(names)} machines: {', '.join(names)}"
-        warnings.append(WarningKind.MACHINES.warning(text))
+        warnings.append(WarningKind.MACHINES.warning(count=len(names), names=", ".join(names)))
     return warnings
 
 
