@@ -376,7 +376,8 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
 
     One exchange more may time out, which is a result: TCP's server forgets a connection whose handshake lost too much,
-    and a client that only listens then waits for ever. Never later than one timeout after every exchange has (and
+    and a client that only listens then waits for ever. Ten more may where losses come in bursts, within an hour: means,
+    which a forecast has, say little of them. Never later than one timeout after every exchange has (and
     its connection, where each has a new one); beyond an hour only where the study itself asks for that long, and then
     at twice what is expected. Messages at a rate have that timeout where the path changes: forecasts omit outages.
     A program has a minute more than its timeout. Peers have a minute more each.
@@ -390,6 +391,8 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     if timeout_ns is not None and (not is_bounded or demand.forward.changes or demand.reverse.changes):
         in_turn = 1 if traffic.pattern == "exchanges" else traffic.connections
         waits = traffic.count * (2 if traffic.new_connections else in_turn)
+        if any(direction.loss_after_loss > direction.loss for direction in (demand.forward, demand.reverse)):
+            generous_ns += max(0, min(9 * timeout_ns, HOUR_NS - timeout_ns))
         generous_ns = min(generous_ns, waits * timeout_ns) + timeout_ns
     return max(generous_ns, MINUTE_NS) + peers * MINUTE_NS
 

@@ -285,6 +285,9 @@ def test_deadlines_are_generous_and_bounded() -> None:
     # ... but not longer than one timeout after all of them together,
     slow = only_cell("echo", path__delay="1s", messages=100, timeout="3s")
     assert slow.deadline_ns == 303 * 10**9
+    # ten where losses come in bursts,
+    bursts = only_cell("echo", path__loss="2%", path__loss_burst=20, timeout="10s")
+    assert bursts.deadline_ns == 10 * bursts.forecast.duration_ns + 100 * 10**9
     # nor than an hour beside it, unless more than that was asked for.
     assert only_cell("echo", path__delay="1s", messages=500, timeout="1m").deadline_ns == 3660 * 10**9
     assert only_cell("transfer", duration="1h").deadline_ns >= 2 * 3600 * 10**9
