@@ -100,6 +100,31 @@ def test_what_cannot_be_explained_is_said(crosswind: Cli, run: Path) -> None:
         assert f"{name} has changed since it was written\nhint: " in ended.err
 
 
+def test_damage_is_said_of_every_file_that_a_repetition_kept(crosswind: Cli) -> None:
+    requires_kernel()
+    # QUIC has no TCP socket of which a page would draw the packets.
+    quic = ("--transport", "quic", "--messages", "2", "--repetitions", "3")
+    crosswind("run", "echo", "--clock", "virtual", *quic, "--packets", "--output", "ran")
+    cells = crosswind.cwd / "ran" / "cells"
+    again = f"hint: `crosswind run --resume {crosswind.cwd / 'ran'}` runs "
+    for name, gone in (("packets.parquet", "is missing"), ("result.json", "has changed since it was written")):
+        file = cells / "c000-r01" / name
+        whole = file.read_bytes()
+        if name == "result.json":
+            file.write_bytes(whole[:-100])
+        else:
+            file.unlink()
+        for asked in (["--slowest", "200"], ["--repetition", "1"], ["--repetition", "1", "--html", "why.html"]):
+            ended = crosswind("explain", str(crosswind.cwd / "ran"), *asked)
+            assert (ended.status, ended.out) == (2, "")
+            assert ended.err.startswith(f"error: {file} {gone}\n{again}")
+        assert not (crosswind.cwd / "why.html").exists()
+        assert crosswind("explain", "ran", "--repetition", "2").status == 0
+        file.write_bytes(whole)
+    ended = crosswind("explain", "ran", "--repetition", "3")
+    assert ended.err == "error: the run has no repetition 3\nhint: the last repetition is 2\n"
+
+
 @pytest.mark.parametrize(("words", "why"), [
     (["run", "echo", "--messages", "2", "--repetitions", "1", "--forward-loss", "100%", "--timeout", "1s"],
      "no exchange succeeded: 2 x timeout (cannot connect: timed out)"),

@@ -63,8 +63,17 @@ def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
 
 
 def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:
-    """The repetitions that ended well, of one cell or of all. Raises: UsageError when there are none."""
-    known, _ = store.checked_results(None if cell is None else {cell})
+    """The repetitions that ended well, of one cell or of all.
+
+    Raises: UsageError when there are none; StoreError when the result of one is damaged, which may be the slowest.
+    """
+    known, damaged = store.checked_results(None if cell is None else {cell})
+    for damage in damaged:
+        if not damage.key or repetition in (None, damage.repetition):
+            raise StoreError(
+                f"{shown(store.directory / damage.file)} {damage.reason}",
+                hint=f"`crosswind run --resume {shown(store.directory)}` runs what is damaged again",
+            )
     results = [result for result in known.values() if result.failure is None]
     chosen = [
         result
@@ -72,14 +81,19 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
         if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
     ]
     if not chosen:
-        cells = store.plan.cells
         raise UsageError(
-            f"the run has no repetition {_named(cell, repetition)}",
-            hint=f"its cells are 0 to {max(cells, default=0)}"
-            if results or cell not in {None, *cells}
-            else f"`crosswind report {shown(store.directory)}` says why they failed",
+            f"the run has no repetition {_named(cell, repetition)}", hint=_what_there_is(store, cell, repetition)
         )
     return chosen
+
+
+def _what_there_is(store: Store, cell: int | None, repetition: int | None) -> str:
+    planned = [which for which in store.plan if cell in (None, which.cell)]
+    if not planned:
+        return f"its cells are 0 to {max(store.plan.cells, default=0)}"
+    if repetition is not None and all(which.repetition != repetition for which in planned):
+        return f"the last repetition is {max(which.repetition for which in planned)}"
+    return f"`crosswind report {shown(store.directory)}` says why they failed"
 
 
 def _named(cell: int | None, repetition: int | None) -> str:
@@ -125,6 +139,8 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
 def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
     """Of each repetition that has one of the exchanges and whose sockets were sampled: the socket that sent the most.
 
+    Packets are read of the others too: that theirs are damaged is said of every run that kept them.
+
     Raises: DamagedFileError when a table is not what was written.
     """
     results, _ = store.checked_results({exchange.cell for exchange in exchanges})
@@ -134,6 +150,7 @@ def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[Socke
 
 def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
     tcp = store.table(result, TCP, TCP_SCHEMA)
+    kept = store.table(result, PACKETS, PACKET_SCHEMA)
     if not (tcp["last"] == 0).any():
         return None
     most = tcp.sort("sent_bytes").row(-1, named=True)
@@ -145,7 +162,7 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
     ]
     points = of_socket.select("at_ns", *at_segments, "srtt_ns").rows()
     side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
-    packets = store.table(result, PACKETS, PACKET_SCHEMA).filter(pl.col(whose) == port, direction=side).sort("in_ns")
+    packets = kept.filter(pl.col(whose) == port, direction=side).sort("in_ns")
     fate = (
         pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))
     )
