@@ -36,6 +36,21 @@ def test_a_probe_and_what_it_told_are_one_story() -> None:
     )
 
 
+@pytest.mark.parametrize(("times", "says"), [
+    (1, "Exchange 0 took 40 ms, which is what the path takes."),
+    (9, "Exchange 0 took 360 ms: in 9 round trips one end waited for the other, for data or for acknowledgements."),
+])  # fmt: skip
+def test_many_round_trips_are_more_than_the_path_takes(times: int, says: str) -> None:
+    ways = (("propagation_forward", "forward"), ("propagation_reverse", "reverse")) * times
+    pieces = [
+        Piece(20 * MS * at, 20 * MS * (at + 1), part, "path", direction, at, 0)
+        for at, (part, direction) in enumerate(ways)
+    ]
+    parts = {part: 20 * MS * times for part, _ in ways}
+    whole_ns = 40 * MS * times
+    assert exchange_sentence(Explained("c000-r00", 0, 0, {}, whole_ns, pieces, 0, whole_ns, parts)) == says
+
+
 @pytest.mark.parametrize("part", [part for group in GROUPS for part in group.parts if group.name != "propagation"])
 def test_every_part_has_its_words(part: str) -> None:
     pieces = (Piece(0, 98 * MS, part, "client", "forward", 6, 1),)

@@ -61,9 +61,18 @@ def exchange_sentence(exchange: Explained) -> str:
     took = quantity(exchange.whole_ns, "ns")
     usual = quantity(exchange.usual_ns, "ns")
     instead = "" if took == usual else f" instead of {usual}, the median of its repetition"
-    reasons = list(_reasons(exchange))
+    reasons = [*_round_trips(exchange), *_reasons(exchange)]
     because = f": {'; '.join(reasons)}" if reasons else ", which is what the path takes"
     return sentence(f"{place}exchange {exchange.exchange} took {took}{instead}{because}")
+
+
+def _round_trips(exchange: Explained) -> Iterator[str]:
+    """How often it went both ways: a peer, such as a browser, does so for reasons that packets do not tell."""
+    there, back = (
+        [piece.part for piece in exchange.pieces].count(part) for part in ("propagation_forward", "propagation_reverse")
+    )
+    if (times := min(there, back)) > 1:
+        yield f"in {times} round trips one end waited for the other, for data or for acknowledgements"
 
 
 def _reasons(exchange: Explained) -> Iterator[str]:
