@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import exp
 from typing import Any, Self
 
-DIRECTIONS = ("forward", "reverse")
+DIRECTION_NAMES = {"forward": "client to server", "reverse": "server to client"}
+DIRECTIONS = tuple(DIRECTION_NAMES)
 """Client to server, and server to client."""
 
 SAME_SHARE = 1e-9

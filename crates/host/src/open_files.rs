@@ -16,7 +16,7 @@ pub fn allow_many() {
         return;
     }
     if setrlimit(Resource::RLIMIT_NOFILE, ENOUGH, hard.max(ENOUGH)).is_err() {
-        // Without privileges, or with less of them than that takes.
+        // A process without privileges may not raise the hard limit.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard.min(ENOUGH), hard);
     }
 }

@@ -97,7 +97,7 @@ def print_needed(
 
 
 def needed_text(row: "NeededRepetitions") -> str:
-    """Repetitions with their range, if there is row: "27 [18, 40]"; beyond the most, "more than 100"."""
+    """Repetitions with their range, if they have one: "27 [18, 40]"; beyond the most, "more than 100"."""
     if not row.has_range or row.low == row.needed == row.high:
         return f"more than {row.most}" if row.needed is None else count(row.needed)
     ends = [f"> {row.most}" if end is None else count(end) for end in (row.needed, row.low, row.high)]

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from crosswind.explained import Connection
+from crosswind.path_effect import DIRECTION_NAMES
 from crosswind.quantities import RATE
 from crosswind.report.page import Page, Section, Sentence, Tone
 from crosswind.report.tables.table import Table, names, numbers
@@ -17,8 +18,6 @@ from crosswind.warning import ResultWarning
 
 _LONGEST = 3
 """Connections that have a sentence each."""
-
-_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 
 def page_of(summary: dict[str, Any]) -> Page:
@@ -57,13 +56,13 @@ def _all_ended(repetitions: Sequence[dict[str, Any]]) -> str:
 
 
 def _one_line(name: str, repetition: dict[str, Any]) -> str:
-    carried = ", ".join(f"{words} {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
+    carried = ", ".join(f"{words} {_amount(repetition[key])}" for key, words in DIRECTION_NAMES.items())
     return f"{name}{_ended(repetition)}; {carried}; {_retransmissions(repetition)}"
 
 
 def _lines(repetition: dict[str, Any]) -> Iterator[str]:
     """What the path carried, and where the time went of the command's connections, the longest first, and of flows."""
-    yield from (f"{words}: {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
+    yield from (f"{words}: {_amount(repetition[key])}" for key, words in DIRECTION_NAMES.items())
     yield _retransmissions(repetition)
     connections: Sequence[Connection] = repetition["connections"]
     names_of_flows = {flow["port"]: flow["name"] for flow in repetition["flows"] if flow["port"] is not None}
@@ -90,7 +89,7 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
     if not known:
         return []
     divisor, unit = RATE.scale_for([flow["rate_bps"] for flow in known])
-    ways = {_DIRECTIONS[flow["direction"]] for flow in known}
+    ways = {DIRECTION_NAMES[flow["direction"]] for flow in known}
     directed = ["direction"] if len(ways) > 1 else []
     rows = []
     for number, name, flows in groups:
@@ -106,7 +105,7 @@ def _flow_tables(repetitions: Sequence[dict[str, Any]]) -> list[Table]:
                 _percent(marked, delivered),
             ]
         # Flows of one name are alike, and go one way.
-        way = [_DIRECTIONS[flows[0]["direction"]] if flows[0] else ""] if directed else []
+        way = [DIRECTION_NAMES[flows[0]["direction"]] if flows[0] else ""] if directed else []
         several = [f"#{number}"] if len(repetitions) > 1 else []
         rows.append([*several, name if len(flows) == 1 else f"{name} ({len(flows)})", *way, *told])
     numbered = ["repetition"] if len(repetitions) > 1 else []

@@ -107,7 +107,7 @@ class Uploads:
                 self._entries.pop(entry, None)
 
     def sent(self, entries: Iterable[str]) -> list[Sent]:
-        """Pending transfers of entries, for which whatever replaces them has to wait."""
+        """Transfers of entries that have not ended. What replaces the entries waits for them."""
         return [sent for entry in entries for sent in self._before(entry)]
 
     @property

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from crosswind.catalog import Key, KeyType, catalog
+from crosswind.path_effect import DIRECTION_NAMES
 from crosswind.study.networks import NETWORKS
 from crosswind.study.own_networks import network_type
 from crosswind.study.server_address import SERVER
 from crosswind.study.value_type import ValueType
 from crosswind.study.value_types import choice, type_of
-
-_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
 LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them), trace=FILE or file=FILE"
 
@@ -116,7 +115,7 @@ def _path_settings() -> Iterator[Setting]:
     network = Setting("path.network", network_type(names), text)
     both = _settings("path", known.direction_keys, note=", in each direction")
     yield from _ordered("path", [*_settings("path", known.path.keys), network, *both])
-    for direction, note in _DIRECTIONS.items():
+    for direction, note in DIRECTION_NAMES.items():
         yield from _ordered("path", _settings(f"path.{direction}", known.direction_keys, note=f", {note}"))
 
 
