@@ -1,0 +1,96 @@
+//! Whole connections, with exact answers.
+
+use super::{HOSTS, PORT, PROPAGATION_US, Wire, at};
+use crosswind_attribution::{Flow, Part, Piece, flows};
+use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, UDP};
+use crosswind_path::{Side, TimeSpent};
+
+/// What flows were spent on: parts with microseconds.
+fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(Part, u64)>> {
+    let of = |pieces: &[Piece]| {
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
+    };
+    flows(packets, HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
+}
+
+#[test]
+fn a_syn_that_nothing_answers_waits_until_its_kernel_or_its_program_gives_up() {
+    let mut wire = Wire::default();
+    let syn = Headers { protocol: TCP, flags: 2, ..Headers::default() };
+    for us in [0, 1_000_000, 3_000_000] {
+        wire.add(Side::Forward, us, false, syn);
+    }
+    // The next timeout is twice as long as the last one, which was 2 s, or an eighth longer.
+    for (end, takes) in [(2_000_000, 3_000_000), (5_000_000, 5_000_000), (60_000_000, 7_500_000)] {
+        assert_eq!(spent(&wire.packets, end), [[(Part::SynTimer, takes)]]);
+    }
+    // An answer that is lost is none. What its host sends next ends the wait at the latest.
+    wire.add(Side::Reverse, 3_001_000, false, Headers { flags: 2 | TCP_ACK, ..syn });
+    wire.add(Side::Forward, 4_000_000, true, Headers { protocol: UDP, payload_bytes: 9, ..syn });
+    assert_eq!(spent(&wire.packets, 60_000_000)[0], [(Part::SynTimer, 3_000_000), (Part::SynTimer, 1_000_000)]);
+}
+
+#[test]
+fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
+    let query = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
+    let sent = vec![(Part::PropagationForward, PROPAGATION_US)];
+    let asked = |arrives: bool| {
+        let mut wire = Wire::default();
+        for (us, port, bytes) in [(0, PORT, 40), (1_000_000, PORT + 1, 50), (5_000_000, PORT + 2, 40)] {
+            wire.add(Side::Forward, us, arrives || us > 0, Headers { payload_bytes: bytes, ..query });
+            wire.packets.last_mut().unwrap().headers.source_port = port;
+        }
+        spent(&wire.packets, 60_000_000)
+    };
+    assert_eq!(asked(false), [vec![(Part::DatagramLoss, 5_000_000)], sent.clone(), sent.clone()]);
+    // Where nothing was lost it may be another question.
+    assert_eq!(asked(true), [sent.clone(), sent.clone(), sent]);
+}
+
+#[test]
+fn datagrams_that_cross_on_a_path_that_takes_no_time_are_not_each_others_cause() {
+    let mut wire = Wire::default();
+    let datagram = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
+    for (us, side, arrives) in
+        [(0, Side::Forward, false), (300, Side::Forward, true), (300, Side::Reverse, true), (310, Side::Forward, true)]
+    {
+        wire.add(side, us, arrives, datagram);
+        let packet = wire.packets.last_mut().unwrap();
+        (packet.due, packet.spent) = (packet.entered, TimeSpent::default());
+        packet.left = packet.left.map(|_| packet.entered);
+    }
+    assert_eq!(spent(&wire.packets, 0), [[(Part::DatagramLoss, 300), (Part::ClientHost, 10)]]);
+}
+
+/// A connection that loses its first segment of two, and then waits for its window: as its capture has it from the packet `first` on.
+fn captured_from(first: usize) -> Vec<Flow> {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(10_000, 0, 1000, false);
+    wire.data(10_001, 1000, 1000, true);
+    wire.ack(11_001, 0, 60_000, true);
+    wire.data(12_001, 0, 1000, true);
+    wire.ack(13_001, 2000, 1000, false);
+    wire.data(14_001, 2000, 1000, true);
+    wire.ack(15_001, 3000, 60_000, false);
+    wire.data(16_001, 3000, 1000, false);
+    wire.data(220_001, 3000, 1000, false);
+    wire.data(630_001, 3000, 1000, true);
+    wire.ack(631_001, 4000, 60_000, false);
+    flows(&wire.packets[first..], HOSTS, usize::MAX, at(632_001))
+}
+
+#[test]
+fn a_capture_that_begins_late_names_nothing_otherwise() {
+    let whole = captured_from(0).remove(0);
+    assert!(whole.pieces.iter().all(|it| it.part != Part::Unknown));
+    let mut unknown = 0;
+    for first in 1..13 {
+        for piece in captured_from(first).remove(0).pieces {
+            let mut same = whole.pieces.iter().filter(|it| it.from < piece.to && piece.from < it.to);
+            assert!(piece.part == Part::Unknown || same.all(|it| it.part == piece.part), "from {first}: {piece:?}");
+            unknown += usize::from(piece.part == Part::Unknown);
+        }
+    }
+    assert!(unknown > 12);
+}

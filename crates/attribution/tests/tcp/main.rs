@@ -1,0 +1,135 @@
+//! TCP, and what is beside it, over tables of packets that are written by hand.
+
+mod connections;
+mod legs;
+mod properties;
+
+use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece};
+use crosswind_ledger::{
+    DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, Verdict,
+};
+use crosswind_path::{Side, TimeSpent, loss::LOSS};
+use crosswind_units::{Bytes, Duration, Instant};
+
+const PORT: u16 = 40_000;
+const PROPAGATION_US: u64 = 1000;
+static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
+const HOSTS: Hosts = Hosts {
+    promptness: Duration::from_micros(2),
+    in_order: false,
+    tail_loss_probes: true,
+    slow_start_after_idle: true,
+    nagle: true,
+    pacing: false,
+    initial_window: None,
+    send_buffer: None,
+    quic_packet_threshold: 3,
+    quic_time_threshold: 9.0 / 8.0,
+    quic_stream_window: 1 << 24,
+    quic_connection_window: 1 << 26,
+};
+
+fn at(us: u64) -> Instant {
+    Instant::from_nanos(us * 1000)
+}
+
+/// Packets as they enter a path without a link.
+#[derive(Default)]
+struct Wire {
+    packets: Vec<PacketRecord>,
+}
+
+impl Wire {
+    fn add(&mut self, side: Side, us: u64, arrives: bool, headers: Headers) {
+        let index = self.packets.iter().filter(|it| it.side == side).count() as u64;
+        let due = at(us + if arrives { PROPAGATION_US } else { 0 });
+        let (source_port, destination_port) = if side == Side::Forward { (PORT, 80) } else { (80, PORT) };
+        self.packets.push(PacketRecord {
+            side,
+            index,
+            copy: 0,
+            flipped_bit: None,
+            size: Bytes(u64::from(headers.payload_bytes) + 40),
+            headers: Headers { source_port, destination_port, ..headers },
+            entered: at(us),
+            due,
+            spent: TimeSpent { propagation: due.saturating_since(at(us)), ..TimeSpent::default() },
+            marked_in: None,
+            hop: 0,
+            left: arrives.then_some(due),
+            verdict: if arrives { Verdict::Delivered } else { Verdict::Dropped(DropCause::Path(LOSS)) },
+        });
+    }
+
+    /// A segment of the client's.
+    fn data(&mut self, us: u64, start: u32, bytes: u32, arrives: bool) {
+        let headers =
+            Headers { protocol: TCP, flags: TCP_ACK, sequence: 1 + start, payload_bytes: bytes, ..Headers::default() };
+        self.add(Side::Forward, us, arrives, headers);
+    }
+
+    /// An acknowledgement of the server's.
+    fn ack(&mut self, us: u64, up_to: u32, window: u16, has_sack: bool) {
+        let options = TcpOptions { has_sack, ..TcpOptions::default() };
+        let headers = Headers {
+            protocol: TCP,
+            flags: TCP_ACK,
+            acknowledgement: 1 + up_to,
+            window,
+            options,
+            ..Headers::default()
+        };
+        self.add(Side::Reverse, us, true, headers);
+    }
+
+    fn syns(&mut self) {
+        let options = TcpOptions { sack_permitted: true, ..TcpOptions::default() };
+        let syn = Headers { protocol: TCP, flags: 2, window: 60_000, options, ..Headers::default() };
+        self.add(Side::Forward, 0, true, syn);
+        self.add(Side::Reverse, 1000, true, Headers { flags: 2 | TCP_ACK, acknowledgement: 1, ..syn });
+    }
+
+    /// What a leg is made of: parts with microseconds, and how often a timer had expired.
+    fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
+        self.pieces_at(HOSTS, leg)
+    }
+
+    fn pieces_at(&self, hosts: Hosts, leg: Leg) -> Vec<(Part, u64, u32)> {
+        let pieces = Attribution::new(&self.packets, &<[QuicLog; 2]>::default(), &NO_HTTP, hosts).leg(leg);
+        assert_is_whole(&pieces, leg.written, leg.received);
+        pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
+    }
+
+    /// The same of a message to the server.
+    fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
+        self.pieces(Leg { alone, ..leg(written, received, bytes) })
+    }
+}
+
+/// A message to the server.
+fn leg(written: u64, received: u64, bytes: u64) -> Leg {
+    Leg {
+        side: Side::Forward,
+        client_port: PORT,
+        written: at(written),
+        received: at(received),
+        bytes,
+        position: None,
+        alone: true,
+        timed: false,
+    }
+}
+
+fn assert_is_whole(pieces: &[Piece], from: Instant, to: Instant) {
+    let ends: Vec<_> = pieces.iter().map(|it| it.to).collect();
+    let begins: Vec<_> = pieces.iter().map(|it| it.from).collect();
+    assert_eq!([&[from][..], &ends].concat(), [&begins[..], &[to]].concat());
+    assert!(pieces.iter().all(|it| it.from < it.to));
+}
+
+/// What a client or a server wrote over HTTP/2, at which microsecond.
+fn http(writes: impl IntoIterator<Item = (u64, u64, u64, u64, HttpFrame)>) -> Vec<HttpEnd> {
+    let writes =
+        writes.into_iter().map(|(us, start, end, stream, frame)| HttpWrite { at: at(us), start, end, stream, frame });
+    vec![HttpEnd { client_port: PORT, began: at(2000), writes: writes.collect() }]
+}
