@@ -9,7 +9,18 @@ from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.execution.planning import PlanCosts
-from crosswind.forecast import HEAVY, PROGRAM_NS, Forecast
+from crosswind.forecast import (
+    HEAVY,
+    PROGRAM_NS,
+    SETUP_NS,
+    VIRTUAL_BLOCK_PACKET_NS,
+    VIRTUAL_BROWSER_NS,
+    VIRTUAL_PACKET_NS,
+    VIRTUAL_PEER_NS,
+    VIRTUAL_QUIC_PACKET_NS,
+    VIRTUAL_START_NS,
+    Forecast,
+)
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
 from crosswind.terminal_table import TextColumn, number_columns, print_table
@@ -19,9 +30,11 @@ _MUCH_SHORTER = 3
 """How many times shorter a plan has to be in virtual time to say so."""
 _COMPUTED = (
     "Forecasts are right within a factor of two or three: round trips times exchanges, the link's time, timeouts for "
-    "losses, and 0.06 s of set-up per repetition. In virtual time a repetition takes 0.1 s and 0.08 ms per packet, a "
-    "browser 6 s more and another peer 1.2 s more. Retries are not counted. A cell that ran here before is expected to "
-    "take as long again."
+    f"losses, and {SETUP_NS / 1e9:g} s of set-up per repetition. In virtual time a repetition takes "
+    f"{VIRTUAL_START_NS / 1e9:g} s, and {VIRTUAL_BLOCK_PACKET_NS / 1e3:g} us per packet of a transfer over tcp or tls, "
+    f"{VIRTUAL_PACKET_NS / 1e3:g} us per other packet and {VIRTUAL_QUIC_PACKET_NS / 1e3:g} us over QUIC; a browser "
+    f"{VIRTUAL_BROWSER_NS / 1e9:g} s more and another peer {VIRTUAL_PEER_NS / 1e9:g} s more. Retries are not counted. A "
+    "cell that ran here before is expected to take as long again."
 )
 _OF_NETWORK = (
     "These forecasts are rough, because the network is unknown. They assume a round trip of 50 ms, 10 Mbit/s "

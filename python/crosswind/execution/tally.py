@@ -42,7 +42,7 @@ class Tally(Observer):
         self.last_concurrency: Concurrency | None = None
         self.last_precision: Sequence[CellPrecision] = ()
         self._expected_s: dict[int, float] = {}
-        self._done_s = 0.0
+        self._done_s = self._waiting_s = 0.0
         self.virtual_ns = 0
         self._clock = clock
         self._started = 0.0
@@ -76,11 +76,13 @@ class Tally(Observer):
         learned = read_durations()
         one_of_each = {planned.cell: planned for planned in missing}
         self._expected_s = {cell: expected_s(planned, learned) for cell, planned in one_of_each.items()}
+        self._waiting_s = sum(map(self._forecast_s, missing))
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """There is more to run."""
         self.total += len(added)
         self.waiting |= {planned.key: planned for planned in added}
+        self._waiting_s += sum(map(self._forecast_s, added))
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
         """Keeps how narrow the intervals are."""
@@ -89,6 +91,7 @@ class Tally(Observer):
     def cell_started(self, planned: PlannedCell) -> None:
         """A cell is no longer waiting."""
         del self.waiting[planned.key]
+        self._waiting_s -= self._forecast_s(planned)
         self.running[planned.key] = CellUnderWay(planned, self._clock())
 
     def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
@@ -117,6 +120,7 @@ class Tally(Observer):
         self.repeated += 1
         self.first_miss = self.first_miss or "; ".join(end.finished.reasons if end.finished else ())
         self.waiting[planned.key] = planned
+        self._waiting_s += self._forecast_s(planned)
 
     def concurrency(self, now: Concurrency) -> None:
         """Keeps how many cells run."""
@@ -124,9 +128,8 @@ class Tally(Observer):
 
     def seconds_left(self) -> float:
         """Wall time left: the forecast, stretched as what is done took longer than forecast."""
-        waiting = [self._forecast_s(planned) for planned in list(self.waiting.values())]
         running = [(self._forecast_s(cell.planned), self._fraction(cell)) for cell in list(self.running.values())]
-        left_s = sum(waiting) + sum(each_s * (1 - fraction) for each_s, fraction in running)
+        left_s = max(0.0, self._waiting_s) + sum(each_s * (1 - fraction) for each_s, fraction in running)
         done_s = self._done_s + sum(each_s * fraction for each_s, fraction in running)
         return left_s * self.wall_s() / done_s if done_s else left_s / max(1, len(running))
 
