@@ -33,8 +33,8 @@ _COMPUTED = (
     f"losses, and {SETUP_NS / 1e9:g} s of set-up per repetition. In virtual time a repetition takes "
     f"{VIRTUAL_START_NS / 1e9:g} s, and {VIRTUAL_BLOCK_PACKET_NS / 1e3:g} us per packet of a transfer over tcp or tls, "
     f"{VIRTUAL_PACKET_NS / 1e3:g} us per other packet and {VIRTUAL_QUIC_PACKET_NS / 1e3:g} us over QUIC; a browser "
-    f"{VIRTUAL_BROWSER_NS / 1e9:g} s more and another peer {VIRTUAL_PEER_NS / 1e9:g} s more. Retries are not counted. A "
-    "cell that ran here before is expected to take as long again."
+    f"{VIRTUAL_BROWSER_NS / 1e9:g} s more and another peer {VIRTUAL_PEER_NS / 1e9:g} s more. Retries are not counted. "
+    "A cell that ran here before is expected to take as long again."
 )
 _OF_NETWORK = (
     "These forecasts are rough, because the network is unknown. They assume a round trip of 50 ms, 10 Mbit/s "
