@@ -295,6 +295,8 @@ class _Machines:
         self._known: dict[str, remote.Identity | str] = {}
         self._asked: set[str] = set()
         """Those that have not answered yet."""
+        self._fitting: dict[tuple[bool, str | None], list[str]] = {}
+        """Which may take what, since the last of them came or left: a cluster may have thousands."""
         self._threads: dict[str, int] = {}
         self._over = threading.Event()
         self.lost = False
@@ -317,13 +319,15 @@ class _Machines:
 
     def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
         """The addresses of those that may take a repetition."""
+        kind = planned.is_virtual, planned.kernel
         with self._lock:
-            known = dict(self._known)
-        return [
-            address
-            for address, identity in known.items()
-            if isinstance(identity, remote.Identity) and identity.obstacle(planned, wanted) is None
-        ]
+            if kind not in self._fitting:
+                self._fitting[kind] = [
+                    address
+                    for address, identity in self._known.items()
+                    if isinstance(identity, remote.Identity) and identity.obstacle(planned, wanted) is None
+                ]
+            return self._fitting[kind]
 
     def why_none(self, planned: PlannedCell, wanted: remote.Identity) -> tuple[str, str]:
         """What is said where none may take a repetition, with a hint."""
@@ -367,7 +371,9 @@ class _Machines:
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         self.lost = self.client.status not in ("running", "connecting")
         with self._lock:
-            self._known = {address: identity for address, identity in self._known.items() if address in workers}
+            if gone := self._known.keys() - workers.keys():
+                self._known = {address: known for address, known in self._known.items() if address not in gone}
+                self._fitting = {}
             self._asked &= workers.keys()
             new = workers.keys() - self._known.keys() - self._asked
             self._asked |= new
@@ -384,6 +390,7 @@ class _Machines:
             if address in self._asked:
                 self._asked.discard(address)
                 known = isinstance(answer, remote.Identity)
+                self._fitting = {}
                 self._known[address] = (
                     answer if known else f"it cannot say what it is: {answer or type(answer).__name__}"
                 )
