@@ -122,7 +122,8 @@ def test_a_run_of_a_cell_has_its_name_its_seed_and_what_is_kept() -> None:
     run = cell.for_run(item, packets=True)
     assert (run["id"], run["seed"], run["deadline_ns"]) == ("c000-r00", 8955840711975808, cell.deadline_ns)
     assert run["output"] == {
-        "directory": None, "packets": True, "spent": False, "capture": False, "qlog": False, "profile": False,
+        "directory": None, "packets": True, "spent": False, "keys": False, "capture": False, "qlog": False,
+        "profile": False,
     }  # fmt: skip
     assert run["workload"]["timeout_ns"] == 1_050_000_000
 

@@ -60,7 +60,7 @@ const fn leg(side: Side, written: Instant, received: Instant, position: Option<P
 
 fn measure_flows(name: &str, packets: &[PacketRecord]) {
     measured(name, packets, || {
-        let found = black_box(flows(packets, HOSTS, 100_000, Instant::from_nanos(0)));
+        let found = black_box(flows(packets, &Default::default(), HOSTS, 100_000, Instant::from_nanos(0)));
         found.iter().map(|flow| flow.pieces.len()).sum()
     });
 }

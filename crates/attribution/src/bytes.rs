@@ -87,6 +87,11 @@ impl ByteStream {
         }
     }
 
+    /// Whenever the receiver had more, in the order of time.
+    pub fn advances(&self) -> &[Advance] {
+        &self.advances
+    }
+
     /// What made the receiver have all that it had at `at`.
     pub fn completion(&self, at: Instant) -> Option<&Advance> {
         self.advances[..self.advances.partition_point(|it| it.at <= at)].last()

@@ -3,11 +3,13 @@
 
 use crate::flows::by_ports;
 use crate::links::Links;
+use crate::quic::{Known, connections_of_programs};
+use crate::quic_walk::QuicConversation;
 use crate::trail::{Piece, Trail};
 use crate::udp::Datagrams;
-use crate::walk::Conversation;
+use crate::walk::{Conversation, of_sealed};
 use crate::{Hosts, by_opening};
-use crosswind_ledger::{PacketRecord, TCP};
+use crosswind_ledger::{PacketRecord, QuicLog, TCP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
@@ -21,17 +23,35 @@ pub struct Exchanges<'a> {
 
 enum Kind<'a> {
     Tcp(Box<Conversation<'a>>),
+    Quic(Box<QuicConversation<'a>>),
     Udp(Datagrams<'a>),
+    /// QUIC whose keys are missing.
+    Sealed(Datagrams<'a>),
 }
 
 impl<'a> Exchanges<'a> {
-    pub fn new(packets: &'a [PacketRecord], hosts: Hosts, early: Duration) -> Self {
+    pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], hosts: Hosts, early: Duration) -> Self {
+        let known = quic.each_ref().map(Known::new);
         let mut all = Vec::new();
         for ((protocol, port, _), packets) in by_ports(packets) {
-            all.extend(by_opening(packets).into_iter().map(|packets| match protocol {
-                TCP => (port, Kind::Tcp(Box::new(Conversation::new(packets, hosts)))),
-                _ => (port, Kind::Udp(Datagrams::new(packets, hosts))),
-            }));
+            for packets in by_opening(packets) {
+                if protocol == TCP {
+                    all.push((port, Kind::Tcp(Box::new(Conversation::new(packets, hosts)))));
+                    continue;
+                }
+                let connections = connections_of_programs(&packets, &known, hosts);
+                if connections.is_empty() {
+                    all.push((port, Kind::Udp(Datagrams::new(packets, hosts))));
+                }
+                all.extend(connections.into_iter().map(|(packets, connection)| {
+                    let kind = if connection.is_read() {
+                        Kind::Quic(Box::new(QuicConversation::new(packets, connection, hosts)))
+                    } else {
+                        Kind::Sealed(Datagrams::new(packets, hosts))
+                    };
+                    (port, kind)
+                }));
+            }
         }
         Self { hosts, early, all }
     }
@@ -60,14 +80,17 @@ impl<'a> Kind<'a> {
     fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         match self {
             Self::Tcp(kind) => kind.exchange(from, to, answered, links),
+            Self::Quic(kind) => kind.exchange(from, to, answered, links),
             Self::Udp(kind) => kind.exchange(from, to, answered, links),
+            Self::Sealed(kind) => of_sealed(kind.exchange(from, to, answered, links)),
         }
     }
 
     fn last_answer(&self, at: Instant) -> Option<Instant> {
         match self {
             Self::Tcp(kind) => kind.last_answer(at),
-            Self::Udp(kind) => kind.last_answer(at),
+            Self::Quic(kind) => kind.last_answer(at),
+            Self::Udp(kind) | Self::Sealed(kind) => kind.last_answer(at),
         }
     }
 }

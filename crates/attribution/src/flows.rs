@@ -1,12 +1,14 @@
 //! The connections of programs: which there are, and what the time of each was spent on.
 
 use crate::links::Links;
+use crate::quic::{Known, connections_of_programs};
+use crate::quic_walk::QuicConversation;
 use crate::trail::Piece;
 use crate::udp::Datagrams;
 use crate::unanswered::{self, Waits};
-use crate::walk::{Conversation, Walked, Window, span};
+use crate::walk::{Conversation, Walked, Window, of_sealed, span};
 use crate::{Hosts, Part, by_opening};
-use crosswind_ledger::{PacketRecord, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
+use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::cmp::Reverse;
@@ -17,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Flow {
     /// IP protocol number: TCP or UDP.
     pub protocol: u8,
+    /// What is known of QUIC.
+    pub quic: Quic,
     /// Port at the client's host.
     pub client_port: u16,
     /// Port at the server's host.
@@ -54,8 +58,19 @@ pub struct Sent {
     pub bytes: u64,
     /// Packets that did not arrive, or not as they were sent.
     pub lost: u64,
-    /// TCP segments whose bytes, SYN or FIN had all been sent before.
+    /// TCP segments whose bytes, SYN or FIN had all been sent before; datagrams of QUIC with bytes that had been.
     pub again: u64,
+}
+
+/// What is known of the packets of QUIC of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quic {
+    /// It is another protocol, as far as that is known.
+    None,
+    /// It is QUIC, and keys are missing.
+    Sealed,
+    /// What its packets have in them.
+    Opened,
 }
 
 /// How a flow began.
@@ -109,22 +124,50 @@ impl Ending {
 }
 
 /// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order;
-/// `end` is when the programs had ended, after which they wait for nothing.
-pub fn flows(packets: &[PacketRecord], hosts: Hosts, most_pieces: usize, end: Instant) -> Vec<Flow> {
+/// `quic` is what client and server have sent over QUIC, as far as that is known; `end` is when the programs had ended, after which they
+/// wait for nothing.
+pub fn flows(
+    packets: &[PacketRecord],
+    quic: &[QuicLog; 2],
+    hosts: Hosts,
+    most_pieces: usize,
+    end: Instant,
+) -> Vec<Flow> {
     let links = Links::new(packets);
+    let known = quic.each_ref().map(Known::new);
     let mut all: Vec<Flow> = Vec::new();
     let mut kept = Kept::default();
     for ((protocol, client_port, server_port), packets) in by_ports(packets) {
         for packets in by_opening(packets) {
-            let (walked, packets) = if protocol == TCP {
+            if protocol == TCP {
                 let conversation = Conversation::new(packets, hosts);
-                (conversation.walk(&links), conversation.into_packets())
-            } else {
+                let walked = conversation.walk(&links);
+                all.push(Flow::new(protocol, client_port, server_port, &conversation.into_packets(), walked));
+                kept.add(&mut all, most_pieces);
+                continue;
+            }
+            let connections = connections_of_programs(&packets, &known, hosts);
+            if connections.is_empty() {
                 let datagrams = Datagrams::new(packets, hosts);
-                (datagrams.walk(&links), datagrams.into_packets())
-            };
-            all.push(Flow::new(protocol, client_port, server_port, &packets, walked));
-            kept.add(&mut all, most_pieces);
+                let walked = datagrams.walk(&links);
+                all.push(Flow::new(protocol, client_port, server_port, &datagrams.into_packets(), walked));
+                kept.add(&mut all, most_pieces);
+            }
+            for (packets, connection) in connections {
+                let flow = if connection.is_read() {
+                    let conversation = QuicConversation::new(packets, connection, hosts);
+                    let walked = conversation.walk(&links);
+                    let again = Side::BOTH.map(|side| conversation.again(side));
+                    let flow = Flow::new(protocol, client_port, server_port, &conversation.into_packets(), walked);
+                    flow.opened(again)
+                } else {
+                    let walked = Datagrams::new(packets.clone(), hosts).walk(&links);
+                    let walked = Walked { pieces: of_sealed(walked.pieces), turns: 0, ..walked };
+                    Flow { quic: Quic::Sealed, ..Flow::new(protocol, client_port, server_port, &packets, walked) }
+                };
+                all.push(flow);
+                kept.add(&mut all, most_pieces);
+            }
         }
     }
     all.sort_by_key(|it| (it.from, it.client_port, it.server_port));
@@ -176,6 +219,7 @@ impl Flow {
         }
         Self {
             protocol,
+            quic: Quic::None,
             client_port,
             server_port,
             opened,
@@ -190,6 +234,20 @@ impl Flow {
             windows,
             waits: Waits::of(protocol, beginning, packets),
         }
+    }
+}
+
+impl Flow {
+    /// With what the frames of its packets tell. `again`: of each host, datagrams with bytes that had been sent before.
+    fn opened(mut self, again: [u64; 2]) -> Self {
+        self.quic = Quic::Opened;
+        for (sent, again) in self.sent.iter_mut().zip(again) {
+            sent.again = again;
+        }
+        if self.sent.iter().all(|sent| sent.packets > 0) {
+            self.beginning = Beginning::Handshake;
+        }
+        self
     }
 }
 

@@ -13,6 +13,7 @@ mod links;
 mod part;
 mod quic;
 mod quic_half;
+mod quic_walk;
 mod round_trips;
 mod tcp;
 mod tcp_half;
@@ -21,7 +22,7 @@ mod udp;
 mod unanswered;
 mod walk;
 
-pub use flows::{Beginning, Ending, Flow, Sent, flows};
+pub use flows::{Beginning, Ending, Flow, Quic, Sent, flows};
 pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
 pub use walk::Window;
@@ -130,10 +131,17 @@ impl<'a> Attribution<'a> {
         Self { links: Links::new(packets), tcp, quic, udp, exchanges: None }
     }
 
-    /// The same, ready for [`Self::exchange`]. A client may say a time that is up to `early` before the moment.
+    /// The same, ready for [`Self::exchange`]. `quic` is what could be read of what programs of others sent and were sent over QUIC. A client may
+    /// say a time that is up to `early` before the moment.
     #[must_use]
-    pub fn with_exchanges(mut self, packets: &'a [PacketRecord], hosts: Hosts, early: Duration) -> Self {
-        self.exchanges = Some(Exchanges::new(packets, hosts, early));
+    pub fn with_exchanges(
+        mut self,
+        packets: &'a [PacketRecord],
+        quic: &'a [QuicLog; 2],
+        hosts: Hosts,
+        early: Duration,
+    ) -> Self {
+        self.exchanges = Some(Exchanges::new(packets, quic, hosts, early));
         self
     }
 

@@ -5,7 +5,7 @@
 
 use crate::bytes::{Awaited, ByteStream};
 use crate::links::Links;
-use crate::quic_half::{Datagram, Declared, Half};
+use crate::quic_half::{Datagram, Declared, HANDSHAKE, Half};
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
 use crosswind_ledger::{PacketRecord, Position, QuicFrame, QuicLog, QuicPacket, QuicSpace};
@@ -80,7 +80,39 @@ pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hos
             connection.push(Datagram { packet, arrived: arrived(packet), packets: range, new: 0 });
         }
     }
-    connections.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts)).collect()
+    connections.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts, false)).collect()
+}
+
+/// The connections of two programs' ports, each with its packets, in the order of entering; none of ports of which no QUIC packets are
+/// known. What comes before a known packet belongs to the first.
+pub fn connections_of_programs<'a>(
+    packets: &[&'a PacketRecord],
+    known: &[Known<'a>; 2],
+    hosts: Hosts,
+) -> Vec<(Vec<&'a PacketRecord>, QuicConnection<'a>)> {
+    let mut all: Vec<Vec<Datagram<'a>>> = vec![Vec::new()];
+    let mut number = None;
+    for &packet in packets {
+        let of_host = &known[packet.side as usize];
+        let range = of_host.packets_of(packet).unwrap_or(0..0);
+        let first = of_host.log.packets()[range.start as usize..range.end as usize].first();
+        if let Some(first) = first
+            && number.replace(first.connection).is_some_and(|before| before != first.connection)
+        {
+            all.push(Vec::new());
+        }
+        if let Some(connection) = all.last_mut() {
+            connection.push(Datagram { packet, arrived: arrived(packet), packets: range, new: 0 });
+        }
+    }
+    if number.is_none() {
+        return Vec::new();
+    }
+    let of = |datagrams: Vec<Datagram<'a>>| {
+        let packets = datagrams.iter().map(|it| it.packet).collect();
+        (packets, QuicConnection::new(datagrams, known, hosts, true))
+    };
+    all.into_iter().map(of).collect()
 }
 
 /// When a packet arrived, if the host could use it.
@@ -97,23 +129,55 @@ pub struct QuicConnection<'a> {
 }
 
 impl<'a> QuicConnection<'a> {
-    fn new(datagrams: Vec<Datagram<'a>>, known: &[Known<'a>; 2], hosts: Hosts) -> Self {
+    fn new(datagrams: Vec<Datagram<'a>>, known: &[Known<'a>; 2], hosts: Hosts, is_of_programs: bool) -> Self {
         let began = datagrams.first().map_or(Instant::from_nanos(0), |it| it.packet.entered);
         let (mut forward, mut reverse) = (Vec::new(), Vec::new());
         for datagram in datagrams {
             if datagram.packet.side == Side::Forward { &mut forward } else { &mut reverse }.push(datagram);
         }
-        let mut forward = Half::new(forward, known[0].log);
-        let mut reverse = Half::new(reverse, known[1].log);
+        let mut forward = Half::new(forward, known[0].log, is_of_programs);
+        let mut reverse = Half::new(reverse, known[1].log, is_of_programs);
         forward.hear(&reverse, hosts);
         reverse.hear(&forward, hosts);
         Self { began, hosts, forward, reverse }
     }
 
+    /// What was sent in the direction of `side`.
+    pub const fn half(&self, side: Side) -> &Half<'a> {
+        match side {
+            Side::Forward => &self.forward,
+            Side::Reverse => &self.reverse,
+        }
+    }
+
+    /// Whether packets with bytes of programs could be read in both directions; or there are none.
+    pub fn is_read(&self) -> bool {
+        Side::BOTH.iter().all(|&side| {
+            let half = self.half(side);
+            let reads = |send| half.packets(send).iter().any(|it| it.space == QuicSpace::Data);
+            (0..half.sends.len()).any(reads) || (0..half.sends.len()).all(|send| !half.packets(send).is_empty())
+        })
+    }
+
+    /// The ways back through what was sent in the direction of `side`, of programs.
+    pub fn walk_of_programs<'w>(&'w self, side: Side, links: &'w Links<'a>) -> Walk<'w, 'a> {
+        let leg = Leg {
+            side,
+            client_port: 0,
+            written: self.began,
+            received: self.began,
+            bytes: 0,
+            position: None,
+            alone: false,
+            timed: false,
+        };
+        Walk { hosts: self.hosts, half: self.half(side), back: self.back(side), leg, links, is_of_programs: true }
+    }
+
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
-        let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links };
+        let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links, is_of_programs: false };
         match leg.position {
             Some(Position::Stream { stream, start, end }) => walk.stream(stream, start, end, trail),
             Some(Position::Datagram(number)) => walk.datagram(number, trail),
@@ -146,7 +210,9 @@ fn transmissions(stream: &ByteStream, byte: u64, send: usize, has_byte: impl Fn(
 }
 
 /// The way back through one message.
-struct Walk<'w, 'a> {
+pub struct Walk<'w, 'a> {
+    /// Whether it is one through what programs of others sent.
+    is_of_programs: bool,
     hosts: Hosts,
     half: &'w Half<'a>,
     back: &'w Half<'a>,
@@ -154,7 +220,7 @@ struct Walk<'w, 'a> {
     links: &'w Links<'a>,
 }
 
-impl Walk<'_, '_> {
+impl<'w> Walk<'w, '_> {
     /// A message on a stream: from `start` to `end`, or all of it.
     fn stream(&self, number: u64, start: Option<u64>, end: Option<u64>, trail: &mut Trail) {
         let Some(stream) = self.half.streams.get(&number) else { return };
@@ -279,21 +345,25 @@ impl Walk<'_, '_> {
         let sends = transmissions(&half.handshake, completed.missing, came, has_byte);
         for pair in sends.windows(2).rev() {
             let (lost, again) = (half.sends[pair[0]].packet, half.sends[pair[1]].packet);
-            let (part, expired) = self.handshake_lost(pair[0], again.entered);
+            let (part, expired) = self.handshake_lost(QuicSpace::Handshake, pair[0], again.entered);
             trail.name(lost.entered, part, Place::sender(side), Some(lost), expired);
         }
         true
     }
 
-    /// What said that Handshake packets of a datagram were lost, which were sent again at `again`, and how often a timer had expired.
-    fn handshake_lost(&self, lost: usize, again: Instant) -> (Part, u32) {
-        let number = self.half.number_in(QuicSpace::Handshake, lost);
-        let overtakes = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { largest, .. } if Some(*largest) > number);
+    /// What said that packets of the handshake were lost with a datagram, which were sent again at `again`, and how often a timer had expired.
+    fn handshake_lost(&self, space: QuicSpace, lost: usize, again: Instant) -> (Part, u32) {
+        let Some(number) = self.half.number_in(space, lost) else { return (Part::ProbeTimer, 1) };
         let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again);
-        let mut packets = answers.flat_map(|it| self.back.packets(it.1 as usize));
-        let is_overtaken =
-            packets.any(|it| it.space == QuicSpace::Handshake && self.back.log.frames(it).iter().any(overtakes));
-        if is_overtaken { (Part::TimeThreshold, 0) } else { (Part::ProbeTimer, 1) }
+        let packets = answers.flat_map(|it| self.back.packets(it.1 as usize)).filter(|it| it.space == space);
+        let largest = packets.flat_map(|it| self.back.log.frames(it)).filter_map(|frame| match frame {
+            QuicFrame::Ack { largest, .. } => Some(*largest),
+            _ => None,
+        });
+        match largest.max() {
+            Some(largest) if largest > number => (Part::TimeThreshold, 0),
+            _ => (Part::ProbeTimer, 1),
+        }
     }
 
     /// Goes back from the arrival of `send`, which brought a byte of a stream.
@@ -328,6 +398,23 @@ impl Walk<'_, '_> {
             let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
             sent = next;
         }
+    }
+
+    /// The same as [`Self::recovery`], of the stream with a number, which may be that of what TLS says.
+    pub fn recovery_of(&self, number: u64, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
+        let space = match number.checked_sub(HANDSHAKE) {
+            Some(0) => QuicSpace::Initial,
+            Some(1) => QuicSpace::Handshake,
+            _ => return self.recovery(stream, send, byte, trail),
+        };
+        let has_byte = |it: usize| self.half.pieces(it).any(|(of, bytes)| of == number && bytes.contains(&byte));
+        let sends = transmissions(stream, byte, send, has_byte);
+        for pair in sends.windows(2).rev() {
+            let (lost, again) = (self.half.sends[pair[0]].packet, self.half.sends[pair[1]].packet);
+            let (part, expired) = self.handshake_lost(space, pair[0], again.entered);
+            trail.name(lost.entered, part, Place::sender(self.leg.side), Some(lost), expired);
+        }
+        sends[0]
     }
 
     /// Goes back from a transmission of `byte` to its first one, which is returned.
@@ -395,7 +482,9 @@ impl Walk<'_, '_> {
         let (sent, side) = (&self.half.sends[send], self.leg.side);
         let place = Place::sender(side);
         let Some(&answer) = self.answers(send).first() else {
-            trail.name(since, Part::Pacing, place, Some(sent.packet), 0);
+            // Programs may wait for longer than Crosswind's own ends do before a packet is lost.
+            let part = if self.is_of_programs { Part::Unknown } else { Part::Pacing };
+            trail.name(since, part, place, Some(sent.packet), 0);
             return;
         };
         let answer = &self.back.sends[answer];
@@ -434,7 +523,7 @@ impl Walk<'_, '_> {
                 return None;
             }
             // A timer sent it again.
-            if let Some((stream, byte)) = self.sent_again(send) {
+            if let Some((_, stream, byte)) = self.sent_again(send) {
                 let first = self.recovery(stream, send, byte, trail);
                 if first == send {
                     return None;
@@ -452,7 +541,7 @@ impl Walk<'_, '_> {
     }
 
     /// What arrived right before a datagram was sent.
-    fn answers(&self, send: usize) -> Vec<usize> {
+    pub fn answers(&self, send: usize) -> Vec<usize> {
         let at = self.half.sends[send].packet.entered;
         let all = &self.back.arrivals;
         let until = all.partition_point(|it| it.0 <= at);
@@ -462,23 +551,8 @@ impl Walk<'_, '_> {
     /// What kept a datagram from being sent until `answer` came; none where that does not tell.
     fn limit(&self, send: usize, answer: usize) -> Option<Part> {
         let half = self.half;
-        let at = self.back.sends[answer].arrived?;
-        let reached =
-            |number: u64, bytes: &Range<u64>| bytes.end > half.limit(Some(number), at, self.hosts.quic_stream_window);
-        for frame in self.back.frames(answer) {
-            match frame {
-                QuicFrame::MaxStreamData { stream, .. }
-                    if half.pieces(send).any(|(it, bytes)| it == stream && reached(it, &bytes)) =>
-                {
-                    return Some(Part::StreamWindow);
-                }
-                QuicFrame::MaxData(_)
-                    if half.sends[send].new > half.limit(None, at, self.hosts.quic_connection_window) =>
-                {
-                    return Some(Part::ConnectionWindow);
-                }
-                _ => {}
-            }
+        if let Some(told) = self.flow_control(send, answer) {
+            return Some(told);
         }
         // The window is one for all packet number spaces. On a path that takes no time what acknowledges the datagram has come as well.
         let (log, number) = (self.back.log, half.number(send));
@@ -493,11 +567,35 @@ impl Walk<'_, '_> {
         packets.any(opens).then_some(Part::CongestionWindow)
     }
 
-    /// A byte that was sent before a datagram and is sent again in it.
-    fn sent_again(&self, send: usize) -> Option<(&ByteStream, u64)> {
+    /// The flow control that kept a datagram from being sent until `answer` came; none where that does not tell.
+    pub fn flow_control(&self, send: usize, answer: usize) -> Option<Part> {
+        let half = self.half;
+        let at = self.back.sends[answer].arrived?;
+        let reached = |number: u64, bytes: &Range<u64>| {
+            bytes.end > half.limit(Some(number), at, half.first_limit(number, self.hosts.quic_stream_window))
+        };
+        let of_all = half.first_limit_of_all(self.hosts.quic_connection_window);
+        for frame in self.back.frames(answer) {
+            match frame {
+                QuicFrame::MaxStreamData { stream, .. }
+                    if half.pieces(send).any(|(it, bytes)| it == stream && reached(it, &bytes)) =>
+                {
+                    return Some(Part::StreamWindow);
+                }
+                QuicFrame::MaxData(_) if half.sends[send].new > half.limit(None, at, of_all) => {
+                    return Some(Part::ConnectionWindow);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A byte that was sent before a datagram and is sent again in it: its stream's number, its stream, its position.
+    pub fn sent_again(&self, send: usize) -> Option<(u64, &'w ByteStream, u64)> {
         self.half.pieces(send).find_map(|(number, bytes)| {
             let stream = self.half.streams.get(&number)?;
-            stream.first_with(bytes.start).filter(|&first| first < send).map(|_| (stream, bytes.start))
+            stream.first_with(bytes.start).filter(|&first| first < send).map(|_| (number, stream, bytes.start))
         })
     }
 

@@ -11,9 +11,16 @@ use std::ops::Range;
 /// The largest datagram of a probe: a larger one with a PING looks for what passes (RFC 9000, 14.1 and 14.3).
 const LARGEST_PROBE: u32 = 1200;
 
+/// Of programs, what TLS says counts as streams as well: their numbers are this and the packet number space. No other stream has one as high.
+pub const HANDSHAKE: u64 = 1 << 62;
+/// A round trip, as long as none is known (RFC 9002, section 6.2.2).
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+
 /// What one host sent to the other.
 pub struct Half<'a> {
     pub log: &'a QuicLog,
+    /// Whether both ends are others' programs.
+    is_of_programs: bool,
     /// In the order of entering the path.
     pub sends: Vec<Datagram<'a>>,
     /// In the order of arriving.
@@ -27,6 +34,15 @@ pub struct Half<'a> {
     pub acks: Vec<Ack>,
     /// How many bytes its receiver takes, likewise.
     pub limits: Vec<Limit>,
+    /// How many bytes its receiver takes of a stream at first, as far as that has said so.
+    first_limits: Option<FirstLimits>,
+}
+
+struct FirstLimits {
+    is_client: bool,
+    own: u64,
+    others: u64,
+    one_way: u64,
 }
 
 pub struct Datagram<'a> {
@@ -63,13 +79,14 @@ pub struct Limit {
 }
 
 impl<'a> Half<'a> {
-    pub fn new(sends: Vec<Datagram<'a>>, log: &'a QuicLog) -> Self {
+    pub fn new(sends: Vec<Datagram<'a>>, log: &'a QuicLog, is_of_programs: bool) -> Self {
         let (mut copies, mut originals) = (Vec::new(), Vec::with_capacity(sends.len()));
         for datagram in sends {
             if datagram.packet.copy > 0 { &mut copies } else { &mut originals }.push(datagram);
         }
         let mut half = Self {
             log,
+            is_of_programs,
             sends: originals,
             arrivals: Vec::new(),
             streams: HashMap::new(),
@@ -77,6 +94,7 @@ impl<'a> Half<'a> {
             datagrams: Vec::new(),
             acks: Vec::new(),
             limits: Vec::new(),
+            first_limits: None,
         };
         // A copy is another chance to arrive.
         for copy in copies {
@@ -107,14 +125,17 @@ impl<'a> Half<'a> {
                 let stream = streams.entry(number).or_default();
                 let before = stream.sent();
                 stream.add(send, bytes);
-                all += stream.sent() - before;
+                all += if number < HANDSHAKE { stream.sent() - before } else { 0 };
             }
             self.sends[send].new = all;
         }
         let mut arrived: HashMap<u64, Vec<(Instant, usize, Range<u64>)>> = HashMap::new();
-        for &(at, send) in self.arrivals.iter().filter(|it| !self.came_early(it.1 as usize)) {
+        for &(at, send) in &self.arrivals {
+            let came_early = self.came_early(send as usize);
             for (number, bytes) in self.pieces(send as usize) {
-                arrived.entry(number).or_default().push((at, send as usize, bytes));
+                if number >= HANDSHAKE || !came_early {
+                    arrived.entry(number).or_default().push((at, send as usize, bytes));
+                }
             }
         }
         for (number, arrivals) in arrived {
@@ -156,6 +177,13 @@ impl<'a> Half<'a> {
             for packet in other.packets(send as usize).iter().filter(|it| it.space != QuicSpace::Data) {
                 for frame in other.log.frames(packet) {
                     round_trips.add(frame, packet.space, sent, at);
+                    match *frame {
+                        QuicFrame::MaxData(bytes) => self.limits.push(Limit { at, stream: None, bytes }),
+                        QuicFrame::StreamLimits { is_client, own, others, one_way } => {
+                            self.first_limits = Some(FirstLimits { is_client, own, others, one_way });
+                        }
+                        _ => {}
+                    }
                 }
             }
             for frame in other.frames(send as usize) {
@@ -190,11 +218,18 @@ impl<'a> Half<'a> {
 
     /// The streams whose bytes a datagram has, and which bytes.
     pub fn pieces(&self, send: usize) -> impl Iterator<Item = (u64, Range<u64>)> + use<'a> {
-        self.frames(send).filter_map(|frame| match frame {
-            QuicFrame::Stream { stream, offset, length, .. } if length > 0 => {
-                Some((stream, offset..offset + u64::from(length)))
-            }
-            _ => None,
+        let (log, is_of_programs) = (self.log, self.is_of_programs);
+        self.packets(send).iter().flat_map(move |packet| {
+            let handshake = HANDSHAKE + packet.space as u64;
+            log.frames(packet).iter().filter_map(move |frame| match *frame {
+                QuicFrame::Stream { stream, offset, length, .. } if length > 0 => {
+                    Some((stream, offset..offset + u64::from(length)))
+                }
+                QuicFrame::Crypto { offset, length } if is_of_programs && length > 0 => {
+                    Some((handshake, offset..offset + u64::from(length)))
+                }
+                _ => None,
+            })
         })
     }
 
@@ -269,6 +304,34 @@ impl<'a> Half<'a> {
         let largest = self.acks[..until].last().map(|ack| ack.largest);
         let previous = (0..send).rev().find_map(|it| self.number(it));
         previous.is_some_and(|previous| largest.is_none_or(|largest| largest < previous))
+    }
+
+    /// About a round trip at `at`, rather more than less.
+    pub fn round_trip(&self, at: Instant) -> Duration {
+        let until = self.acks.partition_point(|ack| ack.at <= at);
+        self.acks[..until].last().map_or(INITIAL_RTT, |ack| ack.patience)
+    }
+
+    /// How many bytes a stream might have at first: what its receiver says, or what Crosswind's own ends are set to. Of programs that
+    /// have not said so nothing is known, so that no limit is reached.
+    pub fn first_limit(&self, stream: u64, of_hosts: u64) -> u64 {
+        let opened_by_client = stream & 1 == 0;
+        match &self.first_limits {
+            Some(limits) if stream & 2 != 0 => limits.one_way,
+            Some(limits) if opened_by_client == limits.is_client => limits.own,
+            Some(limits) => limits.others,
+            None if self.is_of_programs => u64::MAX,
+            None => of_hosts,
+        }
+    }
+
+    /// The same of all streams together, which is a limit that was told.
+    pub const fn first_limit_of_all(&self, of_hosts: u64) -> u64 {
+        match &self.first_limits {
+            Some(_) => 0,
+            None if self.is_of_programs => u64::MAX,
+            None => of_hosts,
+        }
     }
 
     /// How many bytes a stream, or all together, might have before `at`.

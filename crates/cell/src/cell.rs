@@ -131,6 +131,8 @@ pub struct Output {
     pub packets: bool,
     /// Write spent.arrow, what the time of each exchange was spent on, and pieces.arrow, that of the slowest in the order of time; of the connections of programs and pages the same, in tables of their own.
     pub spent: bool,
+    /// With spent, have programs and peers write the secrets of their connections (SSLKEYLOGFILE) where only the cell reads them, to see what is in their packets of QUIC.
+    pub keys: bool,
     /// Write client.pcapng and server.pcapng, and keys.log with which they can be read.
     pub capture: bool,
     /// Write client.qlog and server.qlog, of QUIC.

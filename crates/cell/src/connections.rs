@@ -4,9 +4,9 @@ use crate::CellError;
 use crate::pieces::ConnectionPiece;
 use crate::spent::ns;
 use crate::table::write_table;
-use crosswind_attribution::{Flow, Hosts, Part, flows};
+use crosswind_attribution::{Flow, Hosts, Part, Quic, flows};
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
-use crosswind_ledger::{Column, PacketRecord, Row, TCP};
+use crosswind_ledger::{Column, PacketRecord, QuicLog, Row, TCP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::path::Path;
@@ -25,6 +25,14 @@ const fn sent(row: &ConnectionRow, side: Side) -> crosswind_attribution::Sent {
     row.flow.sent[side as usize]
 }
 
+fn protocol(flow: &Flow) -> &'static str {
+    match (flow.protocol, flow.quic) {
+        (TCP, _) => "tcp",
+        (_, Quic::Opened) => "quic",
+        (_, Quic::Sealed | Quic::None) => "udp",
+    }
+}
+
 /// The host that sends in the direction of `side`.
 fn host(side: Side) -> &'static str {
     crosswind_attribution::Place::sender(side).name()
@@ -37,8 +45,8 @@ impl Row for ConnectionRow {
         Column::required("connection", U64(|row| Some(row.connection)), "Its number, in the order of beginning."),
         Column::required(
             "protocol",
-            Text(|row| Some(if row.flow.protocol == TCP { "tcp" } else { "udp" })),
-            "tcp; or udp: the datagrams between two ports.",
+            Text(|row| Some(protocol(&row.flow))),
+            "tcp; quic, whose keys are known; or udp: the datagrams between two ports.",
         ),
         Column::required("client_port", U16(|row| Some(row.flow.client_port)), "Its port at the client's host."),
         Column::required("server_port", U16(|row| Some(row.flow.server_port)), "Its port at the server's host."),
@@ -88,7 +96,7 @@ impl Row for ConnectionRow {
         Column::required(
             "again_forward",
             U64(|row| Some(sent(row, Side::Forward).again)),
-            "TCP segments of the client with nothing that it had not sent before.",
+            "TCP segments of the client with nothing that it had not sent before; datagrams of QUIC with bytes that it had.",
         ),
         Column::required("again_reverse", U64(|row| Some(sent(row, Side::Reverse).again)), "The same of the server."),
         Column::required(
@@ -139,11 +147,12 @@ impl Row for ConnectionPart {
 pub fn write_connections(
     directory: &Path,
     packets: &[PacketRecord],
+    quic: &[QuicLog; 2],
     hosts: Hosts,
     zero: Instant,
     end: Instant,
 ) -> Result<(), CellError> {
-    let flows = flows(packets, hosts, MOST_PIECES, end);
+    let flows = flows(packets, quic, hosts, MOST_PIECES, end);
     let mut rows: Vec<_> = (0..).zip(flows).map(|(connection, flow)| ConnectionRow { connection, flow }).collect();
     let parts: Vec<_> = rows.iter().flat_map(parts).collect();
     let pieces = |row: &mut ConnectionRow| {

@@ -3,7 +3,7 @@
 use crate::between::Between;
 use crate::result::SampleCounts;
 use crate::{Cell, CellError};
-use crosswind_host::{Dscp, HostConfig, HostError, Pair, Testbed, Threads};
+use crosswind_host::{Dscp, HostConfig, HostError, KeyLogs, Pair, Testbed, Threads};
 use crosswind_path::{DirectionConfig, Hop};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::{Settings, SocketReadback};
@@ -363,6 +363,7 @@ pub struct Ground<'a> {
     pub between: &'a dyn Between,
     pub virtual_time: bool,
     pub deadline: std::time::Instant,
+    pub key_logs: Option<&'a KeyLogs>,
 }
 
 /// Flows that are running.
@@ -441,6 +442,7 @@ impl Ground<'_> {
                 let context = Context::new(self.testbed, settings, &progress, self.threads)
                     .between(hosts)
                     .with_output(output.as_deref())
+                    .with_key_logs(self.key_logs)
                     .with_peers(
                         flow.workload.peers().clone(),
                         flow.workload.settings_for_peers(),

@@ -13,24 +13,28 @@ use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
 use crosswind_host::netem::QdiscChange;
-use crosswind_host::{Clock, Dscp, EmulatorReport, Sampler, Testbed, TestbedReport, Threads, realtime};
+use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
-    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HostStarvation, Observed, Recorder, SinkReport,
+    Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, QuicLog, Recorder, SinkReport,
+    Wanted,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
 };
 use crosswind_units::Instant;
+use crosswind_unseal::{KeptDatagrams, KeyLog, Opener};
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Packets of each host whose frames are recorded: more than a cell may have whose time is attributed, for a datagram may be several.
 const MOST_PACKETS: usize = 1_200_000;
+/// Bytes of datagrams of QUIC that are kept until the keys are known.
+const MOST_SEALED: usize = 128 << 20;
 /// Packets that are kept of programs, which may send any number.
 const MOST_OF_PROGRAMS: usize = 1_000_000;
 
@@ -42,7 +46,14 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let mut between = between(cell)?;
     let machine = Machine::prepare(&*between)?;
     let (keeps_packets, has_flows) = (packets_to_keep(cell), !cell.flows.is_empty());
-    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, cell.output.capture);
+    let sealed = Sealed::of(cell)?;
+    let wanted = match &sealed {
+        _ if cell.output.capture => Wanted::Captures,
+        Some(_) => Wanted::SentDatagrams,
+        None => Wanted::Nothing,
+    };
+    let (recorder, sink) = Recorder::new(cell.output.packets || keeps_packets > 0 || has_flows, wanted);
+    let sink = sink.telling_of_sent(sealed.as_ref().map(Sealed::keeper));
     let started = std::time::Instant::now();
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
@@ -64,6 +75,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         deadline,
         virtual_time,
         records: &records,
+        key_logs: sealed.as_ref().map(|sealed| &sealed.keys),
     };
     let (mut measured, mut flows, exchange_delay) = run.measure(on_event)?;
     let programs_ended = measured.samples.iter().filter_map(|it| it.received).max().unwrap_or(testbed.clock.now());
@@ -92,7 +104,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         let in_kernel = ended.report.as_ref().is_some_and(|report| report.in_kernel);
         let hosts = hosts(cell, &measured, virtual_time, in_kernel, &readback);
         on_event(&Event::Measured {})?;
-        records.write_spent(cell, &measured, &written, hosts, [zero, programs_ended])?;
+        let opened = sealed.map(Sealed::open).unwrap_or_default();
+        records.write_spent(cell, &measured, &written, &opened, hosts, [zero, programs_ended])?;
     }
     if let Some(server) = known.server {
         readback[1] = server;
@@ -165,6 +178,7 @@ impl Records {
         cell: &Cell,
         measured: &Measured,
         written: &SinkReport,
+        opened: &[QuicLog; 2],
         hosts: Hosts,
         [zero, programs_ended]: [Instant; 2],
     ) -> Result<(), CellError> {
@@ -173,13 +187,53 @@ impl Records {
         let http = self.http.as_ref().map(|ends| ends.take()).unwrap_or_default();
         let packets = written.kept.as_slice();
         if is_of_programs(cell) {
-            write_connections(directory, packets, hosts, zero, programs_ended)?;
+            write_connections(directory, packets, opened, hosts, zero, programs_ended)?;
         }
         if cell.workload.connections().is_some() {
             let until = packets.iter().filter(|_| written.left_out > 0).map(|it| it.left.unwrap_or(it.entered)).max();
-            write_spent(cell, measured, directory, Known { packets, quic: &quic, http: &http, hosts, until }, zero)?;
+            write_spent(
+                cell,
+                measured,
+                directory,
+                Known { packets, quic: &quic, opened, http: &http, hosts, until },
+                zero,
+            )?;
         }
         Ok(())
+    }
+}
+
+/// The QUIC packets of programs, and where they write the keys.
+struct Sealed {
+    keys: KeyLogs,
+    datagrams: Arc<Mutex<KeptDatagrams>>,
+}
+
+impl Sealed {
+    /// Nothing, where they are not to be read.
+    fn of(cell: &Cell) -> Result<Option<Self>, CellError> {
+        let output = &cell.output;
+        let is_wanted = output.keys && output.spent && is_of_programs(cell) && cell.path.backend.is_emulated();
+        if !is_wanted {
+            return Ok(None);
+        }
+        Ok(Some(Self { keys: KeyLogs::new()?, datagrams: Arc::new(Mutex::new(KeptDatagrams::new(MOST_SEALED))) }))
+    }
+
+    /// What keeps datagrams as they are sent.
+    fn keeper(&self) -> HearSent {
+        let datagrams = Arc::clone(&self.datagrams);
+        Box::new(move |side, packet| datagrams.lock().unwrap_or_else(PoisonError::into_inner).add(side, packet))
+    }
+
+    /// What client and server have sent, as far as the keys are known. Of these nothing is left.
+    fn open(self) -> [QuicLog; 2] {
+        let mut keys = KeyLog::default();
+        self.keys.read().iter().for_each(|text| keys.add(text));
+        let datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opener = Opener::new(&keys, MOST_PACKETS);
+        datagrams.iter().for_each(|datagram| opener.add(datagram));
+        opener.finish().logs
     }
 }
 
@@ -243,7 +297,7 @@ fn warnings(
     let full = ["client", "server"].into_iter().zip(ended.dropped_datagrams);
     full.filter(|&(_, datagrams)| datagrams > 0)
         .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
-        .chain(missing(written.capture_missed))
+        .chain(missing(if cell.output.capture { written.capture_missed } else { 0 }))
         .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
         .chain(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)))
         .chain(ended.report.as_ref().and_then(|report| held_back(report, elapsed)))
@@ -303,6 +357,7 @@ struct Run<'a> {
     deadline: std::time::Instant,
     virtual_time: bool,
     records: &'a Records,
+    key_logs: Option<&'a KeyLogs>,
 }
 
 impl Run<'_> {
@@ -313,12 +368,13 @@ impl Run<'_> {
         let workload = &self.cell.workload;
         let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let settings = self.settings()?;
-        let Self { cell, between, testbed, threads, zero, virtual_time, deadline, .. } = *self;
-        let ground = Ground { cell, testbed, threads, zero, between, virtual_time, deadline };
+        let Self { cell, between, testbed, threads, zero, virtual_time, deadline, key_logs, .. } = *self;
+        let ground = Ground { cell, testbed, threads, zero, between, virtual_time, deadline, key_logs };
         let endings = ground.endings();
         let context = Context::new(self.testbed, settings.clone(), &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
             .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
+            .with_key_logs(self.key_logs)
             .with_peers(peers, told, self.virtual_time, self.deadline);
         let context = self.between.complete(context);
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
@@ -348,6 +404,9 @@ impl Run<'_> {
                 let fault = fault.and_then(|()| self.between.check());
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the end of the process ends them.
+                    if let Some(key_logs) = self.key_logs {
+                        key_logs.remove();
+                    }
                     write_last_event(&Event::from(&error));
                     std::process::exit(error.exit_status().into());
                 }
@@ -402,10 +461,15 @@ impl Run<'_> {
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
-        let (true, Some(directory)) = (self.cell.output.capture, &self.cell.output.directory) else {
-            return Ok(security);
+        let own = self.key_logs.map(KeyLogs::add).transpose()?.flatten();
+        let failed = |e| CellError::disk("keys.log", &e);
+        let log = match (&self.cell.output.directory, own) {
+            (Some(directory), own) if self.cell.output.capture => {
+                KeyLogFile::create(&directory.join("keys.log"), own.as_deref()).map_err(failed)?
+            }
+            (_, Some(own)) => KeyLogFile::private(&own).map_err(failed)?,
+            _ => return Ok(security),
         };
-        let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
         Ok(security.with_key_log(Arc::new(log)))
     }
 

@@ -57,6 +57,8 @@ pub struct Known<'a> {
     pub packets: &'a [PacketRecord],
     /// What client and server have sent over QUIC.
     pub quic: &'a [QuicLog; 2],
+    /// The same where either is a program of others, as far as its keys are known.
+    pub opened: &'a [QuicLog; 2],
     /// What they have written over HTTP/1.1 and HTTP/2.
     pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
@@ -76,7 +78,7 @@ pub fn write_spent(
     if cell.workload.peers().any() {
         let clock = measured.peers.as_ref().and_then(|peers| peers.client.clock.as_ref());
         let early = Duration::from_nanos(clock.map_or(0, |clock| clock.resolution_ns));
-        attribution = attribution.with_exchanges(known.packets, known.hosts, early);
+        attribution = attribution.with_exchanges(known.packets, known.opened, known.hosts, early);
     }
     let traffic = Traffic::of(cell);
     let mut objects: HashMap<u64, Vec<&PageObject>> = HashMap::new();

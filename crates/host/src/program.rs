@@ -14,6 +14,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
@@ -120,12 +121,13 @@ impl Programs {
         Ok(Self { starter, init, started: Vec::new(), unnamed })
     }
 
-    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty).
+    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with some variables beside those of this process.
     pub fn start(
         &mut self,
         namespace: &Namespace,
         cpus: &[usize],
         arguments: &[String],
+        environment: Vec<(&'static str, OsString)>,
         streams: Streams,
     ) -> Result<ProgramId> {
         let Some((program, rest)) = arguments.split_first() else {
@@ -138,7 +140,7 @@ impl Programs {
         let pinned = !cpus.is_empty();
         let (network, foreground, largest_file) = (namespace.as_raw_fd(), streams.foreground, streams.largest_file);
         let mut command = Command::new(program);
-        command.args(rest).stdin(streams.input).stdout(streams.output).stderr(streams.errors);
+        command.args(rest).envs(environment).stdin(streams.input).stdout(streams.output).stderr(streams.errors);
         // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
         // spawn has returned.
         unsafe {

@@ -4,7 +4,7 @@
 
 use crosswind_ledger::{
     Capture, CaptureOptions, DropCause, Headers, PacketRecord, PacketTable, PayloadClock, Recorder, TimeHistogram,
-    Verdict,
+    Verdict, Wanted,
 };
 use crosswind_path::loss::LOSS;
 use crosswind_path::{Side, TimeSpent};
@@ -67,7 +67,7 @@ fn stream(packets: u64, capture: bool) {
             Capture::new(File::create(directory.join(host)).unwrap(), options).unwrap()
         })
     });
-    let (mut recorder, sink) = Recorder::new(true, capture);
+    let (mut recorder, sink) = Recorder::new(true, if capture { Wanted::Captures } else { Wanted::Nothing });
     let sink =
         std::thread::spawn(move || sink.run(Some(table), captures.map(|[client, server]| (client, server))).unwrap());
     let packet = [0x45; 1500];

@@ -40,7 +40,7 @@ pub use payload::PayloadClock;
 pub use position::Position;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 pub use record::{DropCause, PacketRecord, Verdict};
-pub use stream::{Recorder, Sink, SinkReport};
+pub use stream::{HearSent, Recorder, Sink, SinkReport, Wanted};
 pub use table::{Column, Row, Table, Values, ns_between};
 
 /// `packets.arrow`.

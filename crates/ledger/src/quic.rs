@@ -54,6 +54,36 @@ impl QuicLog {
         &self.frames[start..end]
     }
 
+    /// Adds a packet as it was sent, whose frames, without header and tag, are `payload`.
+    pub fn add_sent(&mut self, connection: u32, space: QuicSpace, number: u64, packet: &[u8], payload: &[u8]) {
+        if let Some(added) = self.add(connection, space, number, packet.len(), payload) {
+            added.tail = tail(packet);
+        }
+    }
+
+    /// Adds a packet as it was sent of which no more is known.
+    pub fn add_unread(&mut self, connection: u32, space: QuicSpace, packet: &[u8]) {
+        self.add_sent(connection, space, 0, packet, &[]);
+        if let Some(last) = self.packets.last_mut().filter(|_| !self.is_full) {
+            last.is_whole = false;
+        }
+    }
+
+    /// Adds a frame to the last packet.
+    pub fn add_frame(&mut self, frame: QuicFrame) {
+        if let Some(last) = self.packets.last_mut().filter(|_| !self.is_full) {
+            self.frames.push(frame);
+            last.frames += 1;
+        }
+    }
+
+    /// The last packet is followed by so many bytes that are none of any, which end its `datagram`.
+    pub fn extend_last(&mut self, bytes: usize, datagram: &[u8]) {
+        if let Some(last) = self.packets.last_mut().filter(|_| !self.is_full) {
+            (last.size, last.tail) = (last.size.saturating_add(bytes as u16), tail(datagram));
+        }
+    }
+
     /// Adds a packet whose frames, without header and tag, are `payload`. Returns where it is, to have its tail set once it is
     /// encrypted; nothing where the log is full.
     pub fn add(
@@ -83,6 +113,11 @@ impl QuicLog {
         });
         self.packets.last_mut()
     }
+}
+
+/// The last eight bytes.
+fn tail(bytes: &[u8]) -> u64 {
+    bytes.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
 }
 
 impl QuicPacket {
@@ -160,6 +195,25 @@ pub enum QuicFrame {
     },
     /// So many streams are open, and more are wanted.
     StreamsBlocked(u64),
+    /// How many bytes a stream may have at first, as transport parameters say: one that their end opens, one that the other opens, and
+    /// one that the other opens and that end sends nothing on. It stands in the packet that completes them.
+    StreamLimits {
+        /// Whether that end is the client.
+        is_client: bool,
+        /// Of a stream in both directions that it opens.
+        own: u64,
+        /// Of one that the other opens.
+        others: u64,
+        /// Of one in one direction.
+        one_way: u64,
+    },
+    /// A connection ID to send packets to, of so many bytes.
+    NewConnectionId {
+        /// How many.
+        length: u8,
+    },
+    /// Not a frame but a packet of its own: the server asks for another first packet.
+    Retry,
     /// The server has confirmed the handshake.
     HandshakeDone,
     /// The connection ends.
@@ -172,13 +226,19 @@ pub enum QuicFrame {
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     rest: &'a [u8],
+    size: usize,
     is_whole: bool,
 }
 
 impl<'a> Frames<'a> {
     /// Of a packet without its header and tag.
     pub const fn new(payload: &'a [u8]) -> Self {
-        Self { rest: payload, is_whole: true }
+        Self { rest: payload, size: payload.len(), is_whole: true }
+    }
+
+    /// How many bytes were read: where the last frame ended.
+    pub const fn position(&self) -> usize {
+        self.size - self.rest.len()
     }
 
     /// Whether all frames so far could be read. What follows one that could not is skipped.
@@ -207,6 +267,12 @@ impl<'a> Frames<'a> {
                 self.numbers(if kind == 0x1c { 2 } else { 1 })?;
                 self.skip_counted()?;
                 QuicFrame::Close
+            }
+            0x18 => {
+                self.numbers(2)?;
+                let length = *self.rest.first()?;
+                self.skip(1 + u64::from(length) + 16)?;
+                QuicFrame::NewConnectionId { length }
             }
             0x1e => QuicFrame::HandshakeDone,
             0x30 | 0x31 => {
@@ -242,15 +308,10 @@ impl<'a> Frames<'a> {
 
     fn other(&mut self, kind: u64) -> Option<()> {
         match kind {
-            // RESET_STREAM; STOP_SENDING; RETIRE_CONNECTION_ID; ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
+            // RESET_STREAM; STOP_SENDING; NEW_TOKEN; RETIRE_CONNECTION_ID; ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
             0x04 => self.numbers(3),
             0x05 => self.numbers(2),
             0x07 => self.skip_counted(),
-            0x18 => {
-                self.numbers(2)?;
-                let length = *self.rest.first()?;
-                self.skip(1 + u64::from(length) + 16).map(drop)
-            }
             0x19 => self.numbers(1),
             // PATH_CHALLENGE and PATH_RESPONSE.
             0x1a | 0x1b => self.skip(8).map(drop),

@@ -26,11 +26,26 @@ const SPARE_BATCHES: usize = 4;
 pub struct Recorder {
     packets: Option<BatchWriter<PacketBatch>>,
     capture: Option<BatchWriter<CaptureBatch>>,
+    /// Whether the bytes of datagrams alone are wanted, as they are sent.
+    sent_datagrams_only: bool,
     shared: Arc<Shared>,
 }
 
+/// Whose bytes are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nobody's.
+    Nothing,
+    /// Those of datagrams, as they are sent.
+    SentDatagrams,
+    /// Those of all packets, as they are sent and as they are received.
+    Captures,
+}
+
+/// Hears the packets that hosts send, where their bytes are wanted.
+pub type HearSent = Box<dyn FnMut(Side, &[u8]) + Send>;
+
 /// The disk's end, to be run on a thread of its own.
-#[derive(Debug)]
 pub struct Sink {
     batches: Receiver<Batch>,
     spare_packets: SyncSender<PacketBatch>,
@@ -38,6 +53,7 @@ pub struct Sink {
     shared: Arc<Shared>,
     keeps_packets: usize,
     flows: Option<FlowCounter>,
+    hears_sent: Option<HearSent>,
 }
 
 /// What went into the files.
@@ -47,7 +63,7 @@ pub struct SinkReport {
     pub packets: u64,
     /// Packets in both captures together.
     pub captured: u64,
-    /// Packets that should be in a capture and are not, because the disk was too slow.
+    /// Packets whose bytes were wanted and are not there, because the disk was too slow.
     pub capture_missed: u64,
     /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,
@@ -58,19 +74,26 @@ pub struct SinkReport {
 }
 
 impl Recorder {
-    /// A recorder of packet records, of captures, of both or of neither, and the sink that writes them.
-    pub fn new(packets: bool, capture: bool) -> (Self, Sink) {
+    /// A recorder of packet records, of bytes, of both or of neither, and the sink that writes them.
+    pub fn new(packets: bool, wanted: Wanted) -> (Self, Sink) {
         let (full, batches) = channel();
         let shared = Arc::new(Shared::default());
         let (spare_packets, packet_writer) = BatchWriter::new(packets, &full);
-        let (spare_captures, capture_writer) = BatchWriter::new(capture, &full);
-        let recorder = Self { packets: packet_writer, capture: capture_writer, shared: Arc::clone(&shared) };
-        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: 0, flows: None })
+        let (spare_captures, capture_writer) = BatchWriter::new(wanted != Wanted::Nothing, &full);
+        let recorder = Self {
+            packets: packet_writer,
+            capture: capture_writer,
+            sent_datagrams_only: wanted == Wanted::SentDatagrams,
+            shared: Arc::clone(&shared),
+        };
+        let sink =
+            Sink { batches, spare_packets, spare_captures, shared, keeps_packets: 0, flows: None, hears_sent: None };
+        (recorder, sink)
     }
 
     /// A recorder that records nothing.
     pub fn off() -> Self {
-        Self { packets: None, capture: None, shared: Arc::default() }
+        Self { packets: None, capture: None, sent_datagrams_only: false, shared: Arc::default() }
     }
 
     /// Whether packet records are wanted.
@@ -78,8 +101,8 @@ impl Recorder {
         self.packets.is_some()
     }
 
-    /// Whether captures are wanted.
-    pub fn wants_captures(&self) -> bool {
+    /// Whether bytes of packets are wanted.
+    pub fn wants_bytes(&self) -> bool {
         self.capture.is_some()
     }
 
@@ -103,12 +126,18 @@ impl Recorder {
 
     /// Records that `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it on entry.
     pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
+        if self.sent_datagrams_only && !is_datagram(packet) {
+            return;
+        }
         let sender = side.pick(Host::Client, Host::Server);
         self.capture(sender, at, packet, CaptureEventKind::Sent(dropped));
     }
 
     /// Records that `side`'s receiver received `packet` at `at`.
     pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
+        if self.sent_datagrams_only {
+            return;
+        }
         let receiver = side.pick(Host::Server, Host::Client);
         self.capture(receiver, at, packet, CaptureEventKind::Received);
     }
@@ -161,6 +190,13 @@ impl Sink {
         self
     }
 
+    /// Makes the sink tell of every packet that hosts send, where the recorder was made to take its bytes.
+    #[must_use]
+    pub fn telling_of_sent(mut self, hears: Option<HearSent>) -> Self {
+        self.hears_sent = hears;
+        self
+    }
+
     const fn room(&self, report: &SinkReport) -> usize {
         self.keeps_packets.saturating_sub(report.kept.len())
     }
@@ -197,6 +233,9 @@ impl Sink {
                     let _ = self.spare_packets.try_send(batch);
                 }
                 Batch::Capture(mut batch) => {
+                    if let Some(hears) = &mut self.hears_sent {
+                        batch.tell_of_sent(hears);
+                    }
                     if let Some((client, server)) = &mut captures {
                         batch.write(client, server)?;
                         report.captured += batch.events.len() as u64;
@@ -341,6 +380,19 @@ impl CaptureBatch {
         self.events.push(CaptureEvent { host, at, kind, length: packet.len() });
     }
 
+    fn tell_of_sent(&self, hears: &mut HearSent) {
+        let mut bytes = self.bytes.as_slice();
+        for event in &self.events {
+            let (packet, rest) = bytes.split_at(event.length);
+            bytes = rest;
+            match (event.kind, event.host) {
+                (CaptureEventKind::Sent(_), Host::Client) => hears(Side::Forward, packet),
+                (CaptureEventKind::Sent(_), Host::Server) => hears(Side::Reverse, packet),
+                (CaptureEventKind::Received, _) => {}
+            }
+        }
+    }
+
     fn write<C: Write>(&self, client: &mut Capture<C>, server: &mut Capture<C>) -> Result<(), LedgerError> {
         let mut bytes = self.bytes.as_slice();
         for event in &self.events {
@@ -357,4 +409,10 @@ impl CaptureBatch {
         }
         Ok(())
     }
+}
+
+/// Whether an IP packet is one of UDP; none with extension headers, which nobody sends.
+const fn is_datagram(packet: &[u8]) -> bool {
+    const UDP: u8 = 17;
+    matches!(packet, [0x40..=0x4f, _, _, _, _, _, _, _, _, UDP, ..] | [0x60..=0x6f, _, _, _, _, _, UDP, ..])
 }

@@ -40,9 +40,13 @@ fn encode(frame: QuicFrame) -> Vec<u8> {
         QuicFrame::DataBlocked(limit) => numbers(&[0x14, limit]),
         QuicFrame::StreamDataBlocked { stream, limit } => numbers(&[0x15, stream, limit]),
         QuicFrame::StreamsBlocked(limit) => numbers(&[0x16, limit]),
+        QuicFrame::NewConnectionId { length } => {
+            with_bytes([numbers(&[0x18, 5, 3]), vec![length]].concat(), u32::from(length) + 16)
+        }
         QuicFrame::HandshakeDone => vec![0x1e],
         QuicFrame::Close => numbers(&[0x1c, 7, 0, 0]),
         QuicFrame::Other => numbers(&[0x19, 3]),
+        QuicFrame::StreamLimits { .. } | QuicFrame::Retry => unreachable!("none that is sent as a frame"),
     }
 }
 
@@ -90,6 +94,7 @@ fn frame() -> impl Strategy<Value = QuicFrame> {
         Just(QuicFrame::HandshakeDone),
         Just(QuicFrame::Close),
         Just(QuicFrame::Other),
+        (0_u8..21).prop_map(|length| QuicFrame::NewConnectionId { length }),
         (position.clone(), length.clone())
             .prop_map(|(smallest, more)| QuicFrame::Ack { smallest, largest: smallest + u64::from(more) }),
         (position.clone(), length.clone()).prop_map(|(offset, length)| QuicFrame::Crypto { offset, length }),

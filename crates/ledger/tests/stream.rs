@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{
-    Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Verdict,
+    Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Verdict, Wanted,
 };
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Instant};
@@ -44,7 +44,7 @@ fn every_record_arrives_once_and_in_order() {
     let count = 4096 * 11 + 5;
     let file = Memory::default();
     let table = PacketTable::new(file.clone(), Instant::ZERO).unwrap();
-    let (mut recorder, sink) = Recorder::new(true, false);
+    let (mut recorder, sink) = Recorder::new(true, Wanted::Nothing);
     let report = std::thread::scope(|scope| {
         let sink = scope.spawn(move || sink.run(Some(table), NoCaptures::None));
         (0..count).for_each(|index| recorder.packet(record(index)));
@@ -66,7 +66,7 @@ fn a_capture_through_the_recorder_equals_one_that_is_written_directly() {
     let (client, server) = (Memory::default(), Memory::default());
     let captures = (capture(client.clone(), "client"), capture(server.clone(), "server"));
     let (mut expected_client, mut expected_server) = (capture(Vec::new(), "client"), capture(Vec::new(), "server"));
-    let (mut recorder, sink) = Recorder::new(false, true);
+    let (mut recorder, sink) = Recorder::new(false, Wanted::Captures);
     let sink = std::thread::spawn(move || sink.run(None::<PacketTable<Vec<u8>>>, Some(captures)));
     for i in 0..2_000u64 {
         let (at, packet) = (Instant::from_nanos(i), datagram_v4(&vec![i as u8; (i % 1_400) as usize]));
@@ -95,7 +95,7 @@ fn a_recorder_that_is_off_records_nothing() {
 
 #[test]
 fn a_recorder_that_is_dropped_unfinished_still_sends_its_last_batches() {
-    let (mut recorder, sink) = Recorder::new(true, true);
+    let (mut recorder, sink) = Recorder::new(true, Wanted::Captures);
     recorder.packet(record(0));
     recorder.received(Side::Forward, Instant::ZERO, &datagram_v4(b"x"));
     drop(recorder);
@@ -107,7 +107,7 @@ fn a_recorder_that_is_dropped_unfinished_still_sends_its_last_batches() {
 
 #[test]
 fn while_the_disk_stands_still_captures_have_gaps_and_all_records_wait() {
-    let (mut recorder, sink) = Recorder::new(true, true);
+    let (mut recorder, sink) = Recorder::new(true, Wanted::Captures);
     let packet = [0x45; 1_500];
     let sent = 100_000; // 150 MB
     for index in 0..sent {
@@ -126,7 +126,7 @@ fn while_the_disk_stands_still_captures_have_gaps_and_all_records_wait() {
 
 #[test]
 fn after_a_full_disk_the_recorder_goes_on_and_the_sink_says_why() {
-    let (mut recorder, sink) = Recorder::new(true, false);
+    let (mut recorder, sink) = Recorder::new(true, Wanted::Nothing);
     let table = PacketTable::new(SmallDisk(100_000), Instant::ZERO).unwrap();
     let sink = std::thread::spawn(move || sink.run(Some(table), NoCaptures::None));
     (0..50_000).for_each(|index| recorder.packet(record(index)));
@@ -135,7 +135,7 @@ fn after_a_full_disk_the_recorder_goes_on_and_the_sink_says_why() {
     recorder.finish();
     assert!(matches!(error, LedgerError::Write { file: "the packet table", .. }), "{error}");
 
-    let (mut recorder, sink) = Recorder::new(false, true);
+    let (mut recorder, sink) = Recorder::new(false, Wanted::Captures);
     let captures = (capture(SmallDisk(10_000), "client"), capture(SmallDisk(10_000), "server"));
     (0..100).for_each(|_| recorder.sent(Side::Reverse, Instant::ZERO, &[0; 1_500], None));
     recorder.finish();

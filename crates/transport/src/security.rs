@@ -269,28 +269,47 @@ impl Security {
 /// Writes session keys into a file (NSS key log format), for Wireshark, and also where `SSLKEYLOGFILE` says, as browsers do.
 #[derive(Debug)]
 pub struct KeyLogFile {
-    file: Mutex<File>,
-    environment: rustls::KeyLogFile,
+    files: Mutex<Vec<File>>,
+    environment: Option<rustls::KeyLogFile>,
 }
 
 impl KeyLogFile {
-    /// Creates the file.
+    /// Creates the file; `also`: one that is there, which gets the same.
     ///
     /// # Errors
     /// When it cannot be created.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: Mutex::new(File::create(path)?), environment: rustls::KeyLogFile::new() })
+    pub fn create(path: &Path, also: Option<&Path>) -> io::Result<Self> {
+        let own = File::create(path)?;
+        let also = also.map(append).transpose()?;
+        let files = Mutex::new(also.into_iter().chain([own]).collect());
+        Ok(Self { files, environment: Some(rustls::KeyLogFile::new()) })
+    }
+
+    /// Writes into a file that is there, and nowhere else.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn private(path: &Path) -> io::Result<Self> {
+        Ok(Self { files: Mutex::new(vec![append(path)?]), environment: None })
     }
 }
 
 impl KeyLog for KeyLogFile {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        if let Ok(mut file) = self.file.lock() {
-            // Without its key a connection cannot be decrypted; the measurement itself is not affected.
-            let _ = writeln!(file, "{label} {} {}", hex(client_random), hex(secret));
+        if let Ok(mut files) = self.files.lock() {
+            for file in files.iter_mut() {
+                // Without its key a connection cannot be decrypted; the measurement itself is not affected.
+                let _ = writeln!(file, "{label} {} {}", hex(client_random), hex(secret));
+            }
         }
-        self.environment.log(label, client_random, secret);
+        if let Some(environment) = &self.environment {
+            environment.log(label, client_random, secret);
+        }
     }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    File::options().append(true).open(path)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -7,10 +7,13 @@ use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::served::FarServer;
 use crate::warning::Warning;
-use crosswind_host::{ClientStreams, Clock, HostError, Pair, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
+use crosswind_host::{
+    ClientStreams, Clock, HostError, KeyLogs, Pair, Testbed, Threads, Traffic, realtime, thread_cpu_ns,
+};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
 use serde_json::{Map, Value};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +36,8 @@ pub struct Context<'a> {
     /// Whether all that a client program prints is wanted, however much that is.
     pub(crate) client_whole: bool,
     pub(crate) peers: Peers,
+    /// Where programs write the secrets of their connections, if they are to.
+    key_logs: Option<&'a KeyLogs>,
     /// The server, where it is on another machine.
     pub(crate) far_server: Option<&'a dyn FarServer>,
     /// At that server: what it may do.
@@ -67,6 +72,7 @@ impl<'a> Context<'a> {
             client_streams: None,
             client_whole: false,
             peers: Peers::default(),
+            key_logs: None,
             far_server: None,
             allowance: None,
             port: None,
@@ -112,6 +118,13 @@ impl<'a> Context<'a> {
         self
     }
 
+    /// With files for the secrets of the connections of programs.
+    #[must_use]
+    pub const fn with_key_logs(mut self, logs: Option<&'a KeyLogs>) -> Self {
+        self.key_logs = logs;
+        self
+    }
+
     /// With a `server` on another machine, which listens on `port`.
     #[must_use]
     pub const fn with_far_server(mut self, server: Option<&'a dyn FarServer>, port: u16) -> Self {
@@ -146,6 +159,11 @@ impl<'a> Context<'a> {
     /// Where the server of a flow listens, beside another workload.
     pub(crate) fn port_of_flow(&self) -> Option<u16> {
         self.ending.and(self.port)
+    }
+
+    /// What one more program gets in its environment.
+    pub(crate) fn environment(&self) -> Result<Vec<(&'static str, OsString)>, HostError> {
+        self.key_logs.map_or_else(|| Ok(Vec::new()), KeyLogs::environment)
     }
 
     /// Whether its clients are to stop.

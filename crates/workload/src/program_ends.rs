@@ -64,7 +64,8 @@ impl<'a> ProgramEnds<'a> {
             (&context.hosts.server, testbed.cpus.server())
         };
         if let Some(given) = context.client_streams.filter(|_| is_client) {
-            return Ok(self.running()?.start(namespace, cpus, arguments, given.open()?)?);
+            let environment = context.environment()?;
+            return Ok(self.running()?.start(namespace, cpus, arguments, environment, given.open()?)?);
         }
         let is_whole = is_client && context.client_whole;
         let is_piped = !context.virtual_time && !is_whole;
@@ -89,7 +90,7 @@ impl<'a> ProgramEnds<'a> {
             foreground: false,
             largest_file: context.virtual_time.then_some(LARGEST_FILE),
         };
-        let program = self.running()?.start(namespace, cpus, arguments, streams)?;
+        let program = self.running()?.start(namespace, cpus, arguments, context.environment()?, streams)?;
         let (_, output, errors) = self.running()?.pipes(program);
         let Some([out, err]) = paths else { return Ok(program) };
         if let (Some(output), Some(errors)) = (output, errors) {

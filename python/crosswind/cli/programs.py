@@ -44,6 +44,9 @@ _OF_PROGRAMS = (
     click.option(
         "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets as pcapng."
     ),
+    click.option(
+        "--no-keys", is_flag=True, help="Do not have the programs log the keys of their connections (SSLKEYLOGFILE)."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON on standard error."),
     click.option("--output", type=RUN_PATH, metavar="DIR|s3://...", help="Keep the run, for `crosswind report DIR`."),
 )
@@ -70,6 +73,7 @@ class ProgramOptions:
     further: FurtherTables
     seed: int | None
     capture: Path | None
+    no_keys: bool
     as_json: bool
     output: Path | None
 
@@ -123,7 +127,10 @@ def run_programs(
             place = output or opened.enter_context(_temporary())
             streams = None if is_virtual else opened.enter_context(own_streams(has_jobs=bool(greeting)))
             options = RunOptions(
-                output=place, files=Options(capture=capture is not None), jobs=1, command=["crosswind", *sys.argv[1:]]
+                output=place,
+                files=Options(capture=capture is not None, keys=not asked.no_keys),
+                jobs=1,
+                command=["crosswind", *sys.argv[1:]],
             )
             run = run_in_turn(study, options, streams, look=_pass_on if is_virtual else lambda _part: None)
             if run.interrupted:

@@ -53,6 +53,9 @@ threshold is inconclusive, 130 interrupted (finished repetitions are kept).
 )
 @click.option("--packets", is_flag=True, help="Keep one record per packet.")
 @click.option("--no-parts", is_flag=True, help="Do not keep what time was spent on, and leave it out of reports.")
+@click.option(
+    "--no-keys", is_flag=True, help="Do not have programs and peers log the keys of their connections for the parts."
+)
 @click.option("--capture", "--pcapng", is_flag=True, help="Capture the packets of each host as pcapng.")
 @click.option("--qlog", is_flag=True, help="Log QUIC events at both ends as qlog.")
 @click.option("--cpu-profile", is_flag=True, help="Profile the processor time of client and server.")
@@ -108,6 +111,7 @@ def command(
         files=Options(
             packets=files.packets,
             spent=not files.no_parts,
+            keys=not files.no_keys,
             capture=files.capture,
             qlog=files.qlog,
             profile=files.cpu_profile,
@@ -143,6 +147,7 @@ class _Files:
 
     packets: bool
     no_parts: bool
+    no_keys: bool
     capture: bool
     qlog: bool
     cpu_profile: bool
@@ -181,7 +186,7 @@ def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path
         )
     if any(astuple(files)):
         raise UsageError(
-            "--resume takes no --packets, --no-parts, --capture, --qlog or --cpu-profile",
+            "--resume takes no --packets, --no-parts, --no-keys, --capture, --qlog or --cpu-profile",
             hint="a run keeps what it was started with",
         )
     return place_of(place) if place else output

@@ -37,11 +37,13 @@ class Status(StrEnum):
 class Options:
     """What is asked of every cell beside the study: files to keep, and a profile of processor time.
 
-    `spent`: what the time of exchanges was spent on, where the cell's packets tell.
+    `spent`: what the time of exchanges was spent on, where the cell's packets tell. `keys`: with the secrets of
+    programs' connections, which no file keeps.
     """
 
     packets: bool = False
     spent: bool = True
+    keys: bool = True
     capture: bool = False
     qlog: bool = False
     profile: bool = False

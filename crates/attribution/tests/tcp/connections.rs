@@ -10,7 +10,7 @@ fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(Part, u64)>> {
     let of = |pieces: &[Piece]| {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
     };
-    flows(packets, HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
+    flows(packets, &Default::default(), HOSTS, usize::MAX, at(end)).iter().map(|flow| of(&flow.pieces)).collect()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn captured_from(first: usize) -> Vec<Flow> {
     wire.data(220_001, 3000, 1000, false);
     wire.data(630_001, 3000, 1000, true);
     wire.ack(631_001, 4000, 60_000, false);
-    flows(&wire.packets[first..], HOSTS, usize::MAX, at(632_001))
+    flows(&wire.packets[first..], &Default::default(), HOSTS, usize::MAX, at(632_001))
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl KernelPath {
         };
         let settings = Settings {
             origin_ns: setup.clock.origin_ns(),
-            keeps_bytes: setup.recorder.wants_captures(),
+            keeps_bytes: setup.recorder.wants_bytes(),
             stages: [stages(Side::Forward)?, stages(Side::Reverse)?],
         };
         let text = settings.to_text().map_err(|error| HostError::unsupported("cannot write the path down", error))?;

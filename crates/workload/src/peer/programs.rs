@@ -113,7 +113,7 @@ impl<'a> PeerPrograms<'a> {
             foreground: false,
             largest_file: None,
         };
-        let id = self.running()?.start(namespace, cpus, &command, streams)?;
+        let id = self.running()?.start(namespace, cpus, &command, context.environment()?, streams)?;
         let (input, output, errors) = self.running()?.pipes(id);
         if let Some(errors) = errors {
             let log = Log::start(errors, self.file(role, ".err")).map_err(cannot_log)?;

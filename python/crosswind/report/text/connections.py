@@ -14,6 +14,7 @@ _SMALL = 0.01
 
 _WENT = {
     "tcp_handshake": "was TCP's handshake",
+    "security_handshake": "was QUIC's handshake",
     "closing": "was closing",
     "client_host": "was spent by the client's program",
     "server_host": "was spent by the server's program",
@@ -28,12 +29,18 @@ _WENT = {
     "fast_recovery": "waited for fast recovery of what was lost",
     "tail_loss_probe": "waited for tail loss probes",
     "retransmission_timer": "waited for the retransmission timer",
+    "packet_threshold": "waited until enough later packets were acknowledged to know a loss (packet threshold)",
+    "time_threshold": "waited until a loss was known by its time (time threshold)",
+    "probe_timer": "waited for the probe timeout",
+    "head_of_line": "waited for what was lost before",
     "syn_timer": "waited for an answer to a SYN",
     "datagram_loss": "waited after a lost datagram until the program sent the next",
     "congestion_window": "waited for the congestion window",
     "slow_start_after_idle": "waited for the congestion window, which an idle time had shrunk",
     "receive_window": "waited for the receiver's window",
     "zero_window": "waited until the receiver's program had read, for its window was closed",
+    "stream_window": "waited for the flow control of a stream",
+    "connection_window": "waited for the flow control of the connection",
     "send_buffer": "waited for room in the send buffer",
     "nagle": "waited until what was sent before was acknowledged (Nagle's algorithm)",
     "delayed_acknowledgement": "waited for delayed acknowledgements",
@@ -41,7 +48,14 @@ _WENT = {
     "unknown": "is not told by packets",
 }
 """What a share of time did, by part. Both directions in flight are one."""
-_OF_BYTES = ("congestion_window", "slow_start_after_idle", "receive_window", "send_buffer")
+_OF_BYTES = (
+    "congestion_window",
+    "slow_start_after_idle",
+    "receive_window",
+    "stream_window",
+    "connection_window",
+    "send_buffer",
+)
 
 
 def connection_sentence(connection: Connection) -> str:
@@ -118,7 +132,7 @@ def _notes(connection: Connection) -> Iterator[str]:
     if lost:
         yield f"{count_of(lost, 'packet')} lost"
     if again:
-        yield f"{count_of(again, 'segment')} sent again"
+        yield f"{count_of(again, 'packet' if connection.protocol == 'quic' else 'segment')} sent again"
 
 
 def _packets(connection: Connection) -> int:

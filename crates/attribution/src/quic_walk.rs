@@ -1,0 +1,524 @@
+//! A QUIC connection of two programs whose frames are known, from its last packet back to its first.
+//!
+//! It goes the way that `walk` goes through a TCP connection: at a host, the last thing that happened before it sent something is taken
+//! to be why. What that can be is told by frames: a limit of flow control that was raised, an acknowledgement, bytes for the program.
+//! A datagram whose frames are not known ends the way; the time before it is unknown.
+
+use crate::links::Links;
+use crate::quic::{QuicConnection, Walk};
+use crate::quic_half::{HANDSHAKE, Half};
+use crate::trail::{Piece, Place, Trail};
+use crate::walk::{Walked, Window, span};
+use crate::{Hosts, Part};
+use crosswind_ledger::{PacketRecord, QuicFrame, QuicSpace};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+
+/// Datagrams of the initial window (RFC 9002, section 7.2). One that is larger shows, since as much is in flight.
+const INITIAL_WINDOW: u64 = 10;
+/// What every datagram may have (RFC 9000, section 14). One that is smaller has all that there was to be sent.
+const LEAST_FULL: u32 = 1200;
+/// By so many bytes full datagrams differ: frames end where numbers of other lengths begin.
+const SLACK: u32 = 32;
+/// The longest that a receiver delays an acknowledgement, but for timers that are late.
+const MAX_ACK_DELAY: Duration = Duration::from_millis(30);
+/// Stands for the stream of a message without one.
+const MESSAGE: u64 = u64::MAX;
+
+/// A connection, and what is to be known of it to go its way.
+pub struct QuicConversation<'a> {
+    packets: Vec<&'a PacketRecord>,
+    connection: QuicConnection<'a>,
+    ways: [Way; 2],
+    hosts: Hosts,
+}
+
+/// What is to be known of one direction.
+struct Way {
+    /// In the order of time.
+    deliveries: Vec<Delivery>,
+    /// Datagrams with bytes or messages.
+    data: Vec<u32>,
+    /// Of each datagram, the bytes that had been sent with it in datagrams that are to be acknowledged.
+    sent: Vec<u64>,
+    /// In the order of time: each tells of more than the one before it.
+    acks: Vec<Acked>,
+    /// The initial window, bytes.
+    initial: u64,
+    /// Of each datagram that was sent since the first loss, the most that was in flight since the last one; of those before nothing.
+    reach: Vec<Option<u64>>,
+    /// Datagrams of which bytes had been sent before.
+    again: u64,
+}
+
+/// A program, or TLS, had more.
+struct Delivery {
+    at: Instant,
+    send: usize,
+    stream: u64,
+    /// The byte that was missing until then.
+    missing: u64,
+}
+
+struct Acked {
+    at: Instant,
+    /// What brought it.
+    answer: usize,
+    /// What had been sent with the last datagram of which it tells: bytes of datagrams, and of streams.
+    bytes: u64,
+    new: u64,
+}
+
+impl<'a> QuicConversation<'a> {
+    /// Of its packets, in the order of entering.
+    pub fn new(packets: Vec<&'a PacketRecord>, connection: QuicConnection<'a>, hosts: Hosts) -> Self {
+        let ways = Side::BOTH.map(|side| Way::new(connection.half(side), connection.half(side.opposite())));
+        Self { packets, connection, ways, hosts }
+    }
+
+    /// Its packets.
+    pub fn into_packets(self) -> Vec<&'a PacketRecord> {
+        self.packets
+    }
+
+    /// How many datagrams of a direction had bytes that had been sent before.
+    pub const fn again(&self, side: Side) -> u64 {
+        self.ways[side as usize].again
+    }
+
+    /// Goes all of its way.
+    pub fn walk(&self, links: &Links<'a>) -> Walked {
+        let (from, to) = span(&self.packets);
+        let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
+        let mut going = self.start(Trail::new(from, to, opener).merging(), links);
+        let first = going.begin();
+        going.go(first)
+    }
+
+    /// When the last bytes came that a client had at `at`.
+    pub fn last_answer(&self, at: Instant) -> Option<Instant> {
+        self.ways[Side::Reverse as usize].last_delivery(at).map(|it| it.at)
+    }
+
+    /// Goes its way from `to`, when the client said that it had what came by `answered`, back to `from`.
+    pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
+        let mut going = self.start(Trail::new(from, to, Side::Reverse), links);
+        let first = self.last_answer(answered).map(|at| {
+            going.at_sender(at, Part::ClientHost, Side::Forward, None);
+            Step::Arrived(Side::Reverse, at)
+        });
+        going.go(first).pieces
+    }
+
+    const fn start<'w>(&'w self, trail: Trail, links: &'w Links<'a>) -> Going<'w, 'a> {
+        Going { of: self, links, trail, turns: 0, data: None, windows: Vec::new() }
+    }
+}
+
+impl Way {
+    fn new(half: &Half<'_>, back: &Half<'_>) -> Self {
+        let mut way = Self {
+            deliveries: deliveries(half),
+            data: (0..half.sends.len() as u32).filter(|&send| has_data(half, send as usize)).collect(),
+            sent: Vec::with_capacity(half.sends.len()),
+            acks: Vec::new(),
+            initial: half.sends.first().map_or(0, |it| INITIAL_WINDOW * u64::from(it.packet.headers.payload_bytes)),
+            reach: Vec::with_capacity(half.sends.len()),
+            again: 0,
+        };
+        let mut all = 0;
+        for (send, datagram) in half.sends.iter().enumerate() {
+            if is_to_be_acknowledged(half, send) {
+                all += u64::from(datagram.packet.headers.payload_bytes);
+            }
+            way.sent.push(all);
+        }
+        way.hear(half, back);
+        way.find_reach(half);
+        way
+    }
+
+    fn hear(&mut self, half: &Half<'_>, back: &Half<'_>) {
+        let numbered: Vec<(u64, usize)> =
+            (0..half.sends.len()).filter_map(|send| Some((half.number(send)?, send))).collect();
+        for &(at, answer) in &back.arrivals {
+            let answer = answer as usize;
+            let largest = back.frames(answer).filter_map(|frame| match frame {
+                QuicFrame::Ack { largest, .. } => Some(largest),
+                _ => None,
+            });
+            let Some(largest) = largest.max() else { continue };
+            let Some(last) = numbered.partition_point(|it| it.0 <= largest).checked_sub(1) else { continue };
+            let send = numbered[last].1;
+            let acked = Acked { at, answer, bytes: self.sent[send], new: half.sends[send].new };
+            if self.acks.last().is_none_or(|before| before.bytes < acked.bytes) {
+                self.acks.push(acked);
+            }
+        }
+    }
+
+    fn find_reach(&mut self, half: &Half<'_>) {
+        let (mut most, mut recovered, mut acked, mut acks) = (0, None, 0, self.acks.iter().peekable());
+        for (send, datagram) in half.sends.iter().enumerate() {
+            while let Some(ack) = acks.next_if(|ack| ack.at <= datagram.packet.entered) {
+                acked = ack.bytes;
+            }
+            let is_recovering = recovered.is_some_and(|recovered| acked < recovered);
+            self.reach.push(recovered.map(|_| if is_recovering { 0 } else { most }));
+            if sends_again(half, send) {
+                self.again += 1;
+                (recovered, most) = (Some(self.sent[send]), 0);
+            } else if !is_recovering {
+                most = most.max(self.sent[send].saturating_sub(acked));
+            }
+        }
+    }
+
+    /// What the congestion window is when `acked` bytes have been acknowledged: before the first loss it grows by as much (RFC 9002, section
+    /// 7.3.1), and after it nothing is told but what was in flight.
+    fn window(&self, send: usize, acked: u64) -> u64 {
+        self.reach[send].unwrap_or(self.initial + acked)
+    }
+
+    fn last_delivery(&self, at: Instant) -> Option<&Delivery> {
+        self.deliveries[..self.deliveries.partition_point(|it| it.at <= at)].last()
+    }
+
+    /// The last one of what had been sent before `at`: on a path that takes no time, what was sent at that moment is no cause.
+    fn last_delivery_of_earlier(&self, half: &Half<'_>, at: Instant) -> Option<&Delivery> {
+        let all = &self.deliveries[..self.deliveries.partition_point(|it| it.at <= at)];
+        all.iter().rev().find(|it| half.sends[it.send].packet.entered < at)
+    }
+}
+
+fn deliveries(half: &Half<'_>) -> Vec<Delivery> {
+    let mut all = Vec::new();
+    for (&stream, bytes) in &half.streams {
+        all.extend(bytes.advances().iter().map(|it| Delivery {
+            at: it.at,
+            send: it.send,
+            stream,
+            missing: it.missing,
+        }));
+    }
+    let mut ended = Vec::new();
+    for &(at, send) in &half.arrivals {
+        let send = send as usize;
+        for frame in half.frames(send) {
+            match frame {
+                QuicFrame::Datagram { .. } => all.push(Delivery { at, send, stream: MESSAGE, missing: 0 }),
+                // Its end is something to a program, too.
+                QuicFrame::Stream { stream, offset, length, is_last: true } if !ended.contains(&stream) => {
+                    ended.push(stream);
+                    all.push(Delivery { at, send, stream, missing: offset + u64::from(length) });
+                }
+                _ => {}
+            }
+        }
+    }
+    all.sort_by_key(|it| (it.at, it.send, it.stream));
+    all
+}
+
+fn has_data(half: &Half<'_>, send: usize) -> bool {
+    let is_data = |frame| matches!(frame, QuicFrame::Datagram { .. } | QuicFrame::Stream { is_last: true, .. });
+    half.pieces(send).next().is_some() || half.frames(send).any(is_data)
+}
+
+fn sends_again(half: &Half<'_>, send: usize) -> bool {
+    half.pieces(send).any(|(stream, bytes)| {
+        half.streams.get(&stream).and_then(|it| it.first_with(bytes.start)).is_some_and(|first| first < send)
+    })
+}
+
+fn is_to_be_acknowledged(half: &Half<'_>, send: usize) -> bool {
+    let is_silent = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { .. } | QuicFrame::Close);
+    half.packets(send).iter().any(|packet| !half.log.frames(packet).iter().all(is_silent))
+}
+
+/// Where the way is: the trail says when.
+#[derive(Clone, Copy)]
+enum Step {
+    /// A host did something of its own accord, and the time since what happened there last has a name.
+    Did(Side, Part),
+    /// A host sent a datagram.
+    Sent(Side, usize),
+    /// Something for the program arrived in the direction of a side.
+    Arrived(Side, Instant),
+}
+
+struct Going<'w, 'a> {
+    of: &'w QuicConversation<'a>,
+    links: &'w Links<'a>,
+    trail: Trail,
+    turns: u32,
+    /// The direction of what arrived last on the way.
+    data: Option<Side>,
+    windows: Vec<Window>,
+}
+
+impl<'w, 'a> Going<'w, 'a> {
+    /// Goes from `next` back to where the trail begins.
+    fn go(mut self, mut next: Option<Step>) -> Walked {
+        // On a path that takes no time, packets might be each other's cause.
+        for _ in 0..4 * self.of.packets.len() + 8 {
+            let Some(step) = next.filter(|_| !self.trail.is_done()) else { break };
+            next = match step {
+                Step::Did(side, why) => self.did(side, why),
+                Step::Sent(side, send) => self.sent(side, send),
+                Step::Arrived(side, at) => self.arrived(side, at),
+            };
+        }
+        Walked { pieces: self.trail.finish(), turns: self.turns, windows: self.windows }
+    }
+
+    const fn half(&self, side: Side) -> &'w Half<'a> {
+        self.of.connection.half(side)
+    }
+
+    const fn way(&self, side: Side) -> &'w Way {
+        &self.of.ways[side as usize]
+    }
+
+    fn walk(&self, side: Side) -> Walk<'w, 'a> {
+        self.of.connection.walk_of_programs(side, self.links)
+    }
+
+    fn is_prompt(&self, earlier: Instant, later: Instant) -> bool {
+        later.saturating_since(earlier) <= self.of.hosts.promptness
+    }
+
+    fn at_sender(&mut self, from: Instant, part: Part, side: Side, packet: Option<&PacketRecord>) {
+        self.trail.name(from, part, Place::sender(side), packet, 0);
+    }
+
+    /// From the connection's end back to what arrived last, or to its close.
+    fn begin(&mut self) -> Option<Step> {
+        let at = self.trail.at();
+        let last_data = Side::BOTH.map(|side| self.way(side).last_delivery(at).map(|it| (it.at, side)));
+        let last_data = last_data.into_iter().flatten().max_by_key(|it| it.0);
+        let closes = |side: Side| {
+            let half = self.half(side);
+            let is_close = |frame: &QuicFrame| *frame == QuicFrame::Close;
+            let has_close =
+                |send: &usize| half.packets(*send).iter().any(|it| half.log.frames(it).iter().any(is_close));
+            (0..half.sends.len()).find(has_close).map(|send| half.sends[send].packet)
+        };
+        let close = Side::BOTH.into_iter().filter_map(closes).min_by_key(|it| it.entered);
+        if let Some(close) = close {
+            let from = last_data.map_or(close.entered, |(at, _)| at.max(close.entered));
+            self.at_sender(from, Part::Closing, close.side, Some(close));
+            return match last_data {
+                Some((at, side)) if at >= close.entered => Some(Step::Arrived(side, at)),
+                _ => Some(Step::Did(close.side, Part::sender(close.side))),
+            };
+        }
+        let last = self.of.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered))?;
+        if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
+            // What followed was sent for it.
+            self.trail.name(at, Part::propagation(last.side), Place::Path, Some(last), 0);
+            return Some(Step::Arrived(side, at));
+        }
+        let sent = if last.left.is_some() { self.links.follow(last, None, &mut self.trail) } else { last };
+        let send = self.half(sent.side).send_of(sent)?;
+        Some(Step::Sent(sent.side, send))
+    }
+
+    /// Back to what happened at a host last.
+    fn did(&mut self, side: Side, why: Part) -> Option<Step> {
+        let at = self.trail.at();
+        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
+        let (half, way) = (self.half(side), self.way(side));
+        let until = way.data.partition_point(|&send| half.sends[send as usize].packet.entered <= at);
+        let sent = until.checked_sub(1).map(|data| way.data[data] as usize);
+        let sent = sent.map(|send| (half.sends[send].packet.entered, send));
+        match (sent, arrived) {
+            (Some((entered, send)), arrived) if arrived.is_none_or(|at| entered >= at) => {
+                self.at_sender(entered, Part::sender(side), side, None);
+                Some(Step::Sent(side, send))
+            }
+            (_, Some(arrived)) => {
+                let is_delay = at.saturating_since(arrived) <= MAX_ACK_DELAY && !self.is_prompt(arrived, at);
+                self.at_sender(arrived, if is_delay { why } else { Part::sender(side) }, side, None);
+                Some(Step::Arrived(side.opposite(), arrived))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the host that sends in the direction of `side` was given last, before `at`.
+    fn last_delivery_before(&self, side: Side, at: Instant) -> Option<&'w Delivery> {
+        let other = side.opposite();
+        self.way(other).last_delivery_of_earlier(self.half(other), at)
+    }
+
+    /// Back from the arrival of something to when it was sent.
+    fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
+        let delivery = self.way(side).last_delivery(at)?;
+        let is_handshake = (HANDSHAKE..HANDSHAKE + 2).contains(&delivery.stream);
+        if !is_handshake && self.data.replace(side).is_some_and(|before| before != side) {
+            self.turns += 1;
+        }
+        self.trail.turn(side);
+        let half = self.half(side);
+        let wait = is_handshake.then_some(Part::SecurityHandshake);
+        let begun_with = self.links.follow(half.sends[delivery.send].packet, wait, &mut self.trail);
+        let Some(send) = half.send_of(begun_with) else { return Some(Step::Did(side, Part::sender(side))) };
+        if send != delivery.send {
+            return Some(Step::Sent(side, send));
+        }
+        let first = half.streams.get(&delivery.stream).map_or(send, |stream| {
+            self.walk(side).recovery_of(delivery.stream, stream, send, delivery.missing, &mut self.trail)
+        });
+        Some(Step::Sent(side, first))
+    }
+
+    /// Why a datagram was sent when it was.
+    fn sent(&mut self, side: Side, send: usize) -> Option<Step> {
+        let (half, back) = (self.half(side), self.half(side.opposite()));
+        let packet = half.sends[send].packet;
+        let at = packet.entered;
+        self.at_sender(at, Part::sender(side), side, None);
+        if half.packets(send).is_empty() {
+            return None;
+        }
+        if !has_data(half, send) {
+            return Some(Step::Did(side, Part::DelayedAcknowledgement));
+        }
+        let walk = self.walk(side);
+        if let Some((number, stream, byte)) = walk.sent_again(send) {
+            let first = walk.recovery_of(number, stream, send, byte, &mut self.trail);
+            return (first < send).then_some(Step::Sent(side, first));
+        }
+        let answers = walk.answers(send);
+        if answers.iter().any(|&it| back.packets(it).is_empty()) {
+            return None;
+        }
+        if half.packets(send).iter().any(|it| it.space != QuicSpace::Data) {
+            return self.handshake(side, send, answers.first().copied());
+        }
+        let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
+        if let Some((why, answer)) = limit.or_else(|| Some((Part::CongestionWindow, self.opened(side, send)?))) {
+            return self.window(side, send, answer, why);
+        }
+        let before = self.way(side).data.partition_point(|&it| (it as usize) < send).checked_sub(1);
+        let before = before.map(|data| self.way(side).data[data] as usize);
+        let wrote = before.map(|it| half.sends[it].packet.entered);
+        // A full datagram may have left something to be sent; one with which its stream goes on has.
+        let is_full = before.is_some_and(|it| is_full(half, it, send));
+        let continues = is_full && before.is_some_and(|it| is_continued(half, it, send));
+        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
+        if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.is_prompt(it, at))) {
+            self.at_sender(arrived, Part::sender(side), side, Some(packet));
+            return Some(Step::Arrived(side.opposite(), arrived));
+        }
+        let (before, wrote) = (before?, wrote?);
+        let waited = at.saturating_since(wrote);
+        let waits_for_streams = answers.iter().any(|&it| opens_streams(half, send, back, it));
+        let part = if self.is_prompt(wrote, at) || !is_full && !waits_for_streams {
+            Part::sender(side)
+        } else if continues && answers.is_empty() && waited <= half.round_trip(at) {
+            Part::Pacing
+        } else {
+            Part::Unknown
+        };
+        self.at_sender(wrote, part, side, Some(packet));
+        Some(Step::Sent(side, before))
+    }
+
+    /// Back from a datagram of the handshake to what brought it about: whatever came last, or what was sent before.
+    fn handshake(&mut self, side: Side, send: usize, answer: Option<usize>) -> Option<Step> {
+        let (half, other) = (self.half(side), side.opposite());
+        let back = self.half(other);
+        let packet = half.sends[send].packet;
+        let came = answer.or_else(|| {
+            let until = back.arrivals.partition_point(|it| it.0 <= packet.entered);
+            back.arrivals[..until].last().map(|it| it.1 as usize)
+        });
+        let arrived = came.and_then(|it| Some((back.sends[it].arrived?, it)));
+        let before = send.checked_sub(1).map(|it| (half.sends[it].packet.entered, it));
+        match (before, arrived) {
+            (Some((entered, before)), arrived) if arrived.is_none_or(|(at, _)| entered >= at) => {
+                self.at_sender(entered, Part::sender(side), side, Some(packet));
+                Some(Step::Sent(side, before))
+            }
+            (_, Some((at, came))) => {
+                self.at_sender(at, Part::sender(side), side, Some(packet));
+                self.trail.turn(other);
+                let wait = Some(Part::SecurityHandshake);
+                let begun_with = self.links.follow(back.sends[came].packet, wait, &mut self.trail);
+                Some(Step::Sent(other, back.send_of(begun_with)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer that let a datagram be sent, if the congestion window kept it until then.
+    fn opened(&self, side: Side, send: usize) -> Option<usize> {
+        let way = self.way(side);
+        let packet = self.half(side).sends[send].packet;
+        let last = way.acks.partition_point(|ack| ack.at <= packet.entered).checked_sub(1)?;
+        // A sender may stop one datagram before its window is full, or one after.
+        let end = way.sent[send] + u64::from(packet.headers.payload_bytes);
+        let fits = way.acks.partition_point(|ack| ack.bytes + way.window(send, ack.bytes) < end);
+        let is_held = fits > 0 || end > way.window(send, 0);
+        let ack = &way.acks[fits.min(last)];
+        let told = is_held && self.is_prompt(ack.at, packet.entered);
+        told.then_some(ack.answer)
+    }
+
+    /// Back from a datagram that a window held back to what the answer was about that opened it.
+    fn window(&mut self, side: Side, send: usize, answer: usize, why: Part) -> Option<Step> {
+        let (half, back) = (self.half(side), self.half(side.opposite()));
+        let at = back.sends[answer].arrived?;
+        self.count_window(side, send, at, why);
+        self.trail.turn(side);
+        self.at_sender(at, Part::sender(side), side, None);
+        let answer = self.links.follow(back.sends[answer].packet, Some(why), &mut self.trail);
+        let (came, cause) = half.arrival_before(send, answer.entered)?;
+        let is_limit = matches!(why, Part::StreamWindow | Part::ConnectionWindow);
+        let is_delayed = !is_limit && !self.is_prompt(came, answer.entered);
+        let part = if is_delayed { Part::DelayedAcknowledgement } else { Part::receiver(side) };
+        self.trail.name(came, part, Place::receiver(side), Some(answer), 0);
+        let begun_with = self.links.follow(half.sends[cause].packet, Some(why), &mut self.trail);
+        let next = half.send_of(begun_with).filter(|&next| next < send)?;
+        Some(Step::Sent(side, next))
+    }
+
+    /// Counts a wait for a window, which `at` opened; what was in flight until then is counted as the window counts it.
+    fn count_window(&mut self, side: Side, send: usize, at: Instant, why: Part) {
+        let (way, half) = (self.way(side), self.half(side));
+        let before = way.acks.partition_point(|ack| ack.at < at).checked_sub(1).map(|it| &way.acks[it]);
+        let last = send.saturating_sub(1);
+        let bytes = if why == Part::CongestionWindow {
+            way.sent[last].saturating_sub(before.map_or(0, |it| it.bytes))
+        } else {
+            half.sends[last].new.saturating_sub(before.map_or(0, |it| it.new))
+        };
+        match self.windows.iter_mut().find(|it| it.data == side && it.part == why) {
+            Some(window) => (window.times, window.bytes) = (window.times + 1, window.bytes.max(bytes)),
+            None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
+        }
+    }
+}
+
+/// Whether a datagram had no room for more.
+fn is_full(half: &Half<'_>, before: usize, send: usize) -> bool {
+    let size = |send: usize| half.sends[send].packet.headers.payload_bytes;
+    size(before) + SLACK >= size(send).max(LEAST_FULL)
+}
+
+/// Whether a datagram goes on with a stream where another one ended.
+fn is_continued(half: &Half<'_>, before: usize, send: usize) -> bool {
+    half.pieces(send).any(|(number, bytes)| {
+        let stream = half.streams.get(&number);
+        let last = bytes.start.checked_sub(1).zip(stream).and_then(|(last, stream)| stream.first_with(last));
+        last == Some(before)
+    })
+}
+
+/// Whether an answer allows more streams, and the datagram opens one.
+fn opens_streams(half: &Half<'_>, send: usize, back: &Half<'_>, answer: usize) -> bool {
+    let allows = back.frames(answer).any(|frame| matches!(frame, QuicFrame::MaxStreams(_)));
+    allows && half.pieces(send).any(|(number, bytes)| number < HANDSHAKE && bytes.start == 0)
+}

@@ -1,0 +1,178 @@
+//! Files to which programs write the secrets of their TLS connections, as `SSLKEYLOGFILE` asks them to (RFC 9850).
+//!
+//! Each program has one of its own, which nobody else may read, in a directory that goes with the cell. Whatever ends this process, the
+//! next `crosswind` of the same user removes a directory that is left: it has the name and the lock of such (`crosswind/temporary.py`).
+//! Where the caller has set the variable, programs inherit it, and what they add to that file is read there.
+
+use crate::error::{HostError, Result};
+use nix::fcntl::{Flock, FlockArg};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The environment variable.
+pub const VARIABLE: &str = "SSLKEYLOGFILE";
+
+const PREFIX: &str = "crosswind-tmp-";
+const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+const NAME_LENGTH: usize = 8;
+const LOCK: &str = ".crosswind-lock";
+const ATTEMPTS: usize = 100;
+/// What is read of a file: the secrets of 100,000 connections.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// Where the programs of a cell write their secrets.
+#[derive(Debug)]
+pub struct KeyLogs(Place);
+
+#[derive(Debug)]
+enum Place {
+    /// The caller's file, and what was in it before.
+    Given {
+        path: PathBuf,
+        from: u64,
+    },
+    Own {
+        directory: PathBuf,
+        files: Mutex<u32>,
+        _held: Option<Flock<File>>,
+    },
+}
+
+impl KeyLogs {
+    /// The caller's file where there is one, else a new directory.
+    pub fn new() -> Result<Self> {
+        let given = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        if let Some(path) = given {
+            let from = fs::metadata(&path).map_or(0, |about| about.len());
+            return Ok(Self(Place::Given { path, from }));
+        }
+        let failed =
+            |cause| HostError::new("cannot make a directory for the keys of programs", cause).hint("set TMPDIR");
+        let (directory, held) = new_directory().map_err(failed)?;
+        Ok(Self(Place::Own { directory, files: Mutex::new(0), _held: held }))
+    }
+
+    /// A file of its own for one more writer; none where it is to use the caller's.
+    pub fn add(&self) -> Result<Option<PathBuf>> {
+        let Place::Own { directory, files, .. } = &self.0 else { return Ok(None) };
+        let mut number = files.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = directory.join(format!("{number}.keys"));
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        made.map_err(|cause| HostError::new("cannot make a file for the keys of a program", cause))?;
+        *number += 1;
+        Ok(Some(path))
+    }
+
+    /// What one more program gets in its environment.
+    pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>> {
+        Ok(self.add()?.map(|path| (VARIABLE, path.into_os_string())).into_iter().collect())
+    }
+
+    /// What has been written. A file that cannot be read is as one without anything in it.
+    pub fn read(&self) -> Vec<Vec<u8>> {
+        match &self.0 {
+            Place::Given { path, from } => read(path, *from).into_iter().collect(),
+            Place::Own { directory, files, .. } => {
+                let count = *files.lock().unwrap_or_else(PoisonError::into_inner);
+                (0..count).filter_map(|number| read(&directory.join(format!("{number}.keys")), 0).ok()).collect()
+            }
+        }
+    }
+
+    /// Removes what is not the caller's.
+    pub fn remove(&self) {
+        if let Place::Own { directory, .. } = &self.0 {
+            // What cannot be removed now is removed by the next run.
+            let _ = fs::remove_dir_all(directory);
+        }
+    }
+}
+
+impl Drop for KeyLogs {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn read(path: &PathBuf, from: u64) -> io::Result<Vec<u8>> {
+    // A FIFO would not end.
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A directory that is nobody else's, and the lock that says that it is in use; none where there are no locks.
+fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
+    for _ in 0..ATTEMPTS {
+        let mut random = RandomState::new().hash_one(std::process::id());
+        let letter = |_| {
+            let letter = LETTERS[(random % LETTERS.len() as u64) as usize];
+            random /= LETTERS.len() as u64;
+            char::from(letter)
+        };
+        let name: String = PREFIX.chars().chain((0..NAME_LENGTH).map(letter)).collect();
+        let directory = std::env::temp_dir().join(name);
+        match DirBuilder::new().mode(0o700).create(&directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        }
+        // Another process may take it for one that was left behind, as long as it is not locked.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(LOCK)) {
+            Ok(lock) => return Ok((directory, Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn each_writer_has_a_file_that_only_its_owner_reads_and_all_go_in_the_end() {
+        let directory;
+        {
+            let (path, held) = new_directory().unwrap();
+            let logs = KeyLogs(Place::Own { directory: path.clone(), files: Mutex::new(0), _held: held });
+            let [first, second] = [logs.add().unwrap().unwrap(), logs.add().unwrap().unwrap()];
+            assert_ne!(first, second);
+            let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!([mode(&path), mode(&first), mode(&second)], [0o700, 0o600, 0o600]);
+            fs::write(&second, "a secret\n").unwrap();
+            fs::remove_file(&first).unwrap();
+            assert_eq!(logs.read(), [b"a secret\n".to_vec()]);
+            directory = path;
+        }
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn of_the_callers_file_only_what_is_new_is_read_and_it_stays() {
+        let (place, _held) = new_directory().unwrap();
+        let path = place.join("given");
+        fs::write(&path, "before\n").unwrap();
+        {
+            let logs = KeyLogs(Place::Given { path: path.clone(), from: 7 });
+            assert_eq!(logs.add().unwrap(), None);
+            fs::write(&path, "before\nafter\n").unwrap();
+            assert_eq!(logs.read(), [b"after\n".to_vec()]);
+        }
+        assert!(path.exists());
+        fs::remove_dir_all(&place).unwrap();
+    }
+}
