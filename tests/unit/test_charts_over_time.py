@@ -6,7 +6,7 @@ from crosswind.analysis import collect
 from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
 from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, over_time, thinned
-from crosswind.report.run_page import sections_of
+from crosswind.report.run_page import Drawn, sections_of
 from records import MS, echoes, path, record, runs
 
 S = 1000 * MS
@@ -72,5 +72,5 @@ def test_of_many_exchanges_the_slowest_and_the_lost_are_drawn() -> None:
 def test_a_page_has_it_where_the_path_changes_alone() -> None:
     for changes, expected in (([OUTAGE], True), ([], False)):
         made = changing(*changes, rtts_ns=[40 * MS, None, S])
-        titles = [section.title for section in sections_of(made, analyse(made), collect(made))]
+        titles = [section.title for section in sections_of(analyse(made), Drawn(made, collect(made)))]
         assert ("Exchanges over time" in titles) is expected

@@ -10,9 +10,9 @@ from crosswind.execution.planning import presentation
 from crosswind.findings.check.arithmetic import FormulaError, Number, value_of
 from crosswind.findings.pipeline import analyse
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.terminal import render
 from crosswind.study.design import Study
 from records import MS, echoes, record, run
+from screens import render
 
 TABLE = """
 [path]

@@ -4,8 +4,8 @@ from crosswind.analysis.result import SettingValues
 from crosswind.findings.pipeline import analyse
 from crosswind.report.run_page import render
 from crosswind.report.text.conditions import condition_lines, values_text
-from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, path, record, runs
+from screens import render as render_text
 
 ECHO = {"kind": "echo", "transport": "tcp", "size_bytes": 1, "messages": 100, "connection": "kept"}
 HOST = {"profile": "linux", "congestion_control": "cubic", "nodelay": True, "clock": "real"}

@@ -19,11 +19,11 @@ from crosswind.findings.question.show import answer_table
 from crosswind.report import estimates_frame
 from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.metrics import metric_table
-from crosswind.report.text.terminal import render
 from crosswind.stats import TooFewSamples, clopper_pearson
 from crosswind.stats.share import OF_SHARES
 from crosswind.study.design import Study
 from records import MS, echoes, finished, path, record, run, runs
+from screens import render
 
 CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
 SAME: dict[str, Any] = {

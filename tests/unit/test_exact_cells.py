@@ -21,9 +21,9 @@ from crosswind.report.tables.metrics import metric_table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval
 from crosswind.report.text.headline import headline_sentences
-from crosswind.report.text.terminal import render
 from crosswind.stats import EXACT, Repetitions, Side, TooFewSamples, difference, estimate_of, ratio
 from records import MS, echoes, finished, parted, record, run, runs, timed
+from screens import render
 
 VIRTUAL_END: dict[str, Any] = {
     **finished(),

@@ -14,8 +14,8 @@ from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import scale_of_metric
 from crosswind.report.text.headline import headline_sentences, verdict
-from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, record, run, table, texts
+from screens import render as render_text
 
 EXPIRED = "cannot connect: the certificate has expired"
 ALL_FAILED = f"no exchange succeeded: 30 x certificate ({EXPIRED})"

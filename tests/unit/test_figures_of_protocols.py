@@ -17,8 +17,8 @@ from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
 from crosswind.report.page import Panels
 from crosswind.report.run_page import render
 from crosswind.report.tables.profiles import profile_tables
-from crosswind.report.text.terminal import render as render_text
 from records import MS, finished, record, run, table
+from screens import render as render_text
 
 
 def rows_of(panels: Panels) -> list[list[dict[str, Any]]]:

@@ -67,7 +67,7 @@ def test_the_rung_on_which_exchanges_fail_is_named_with_its_numbers() -> None:
     assert quic.breaks == []
     assert quic.sentence.startswith("On the ladder with transport quic: no exchange fails up to bad; mean ")
     assert " on good, " in quic.sentence
-    assert [each.tone for each in SHOWING.answers(result)] == [Tone.BAD, Tone.GOOD]
+    assert [each.tone for each in SHOWING.banners(result)] == [Tone.BAD, Tone.GOOD]
     rows = [(row[0], row[1], row[2], row[-1]) for row in ladder_table(ladder).rows]
     assert rows[2] == ("transport tcp", "bad", "56 of 800 (7 %)", "exchanges fail")
     assert rows[3] == ("transport quic", "good", "0 of 800", "")

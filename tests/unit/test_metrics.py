@@ -20,9 +20,9 @@ from crosswind.report import estimates_frame
 from crosswind.report.reference import with_tables
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.metrics import metric_tables
-from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.quantile import WOODRUFF
 from records import MS, echoes, finished, parted, processor_time, record, run, runs
+from screens import render as render_text
 
 ADDED_BY_ANALYSIS = {"undisturbed_ns", "setup_ns", "extra_ns", "blocked"}
 

@@ -13,7 +13,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.metrics import METRICS
 from crosswind.path_effect import NO_EFFECT
 from crosswind.record import RunRecord
-from crosswind.report.run_page import render, tables_of
+from crosswind.report.run_page import render, sections_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import inferred_sentences, verdict
 from crosswind.stats import Tail
@@ -74,7 +74,7 @@ def test_no_ledger_and_no_fidelity_are_no_doubt() -> None:
     assert verdict(result).text == (
         "Every cell is valid. The network is real: nothing is emulated, and packets are not counted."
     )
-    assert "Ledger and fidelity" not in [table.title for table in tables_of(result)]
+    assert "Ledger and fidelity" not in [section.title for section in sections_of(result)]
 
 
 def test_loss_is_inferred_from_retransmissions_in_each_direction() -> None:
@@ -99,7 +99,7 @@ def test_models_predict_from_what_is_inferred() -> None:
     assert pftk.value is not None
     assert pftk.value < mathis.value
     assert any("inferred" in note for note in mathis.notes)
-    assert "Models, of inferred loss and round-trip time" in [table.title for table in tables_of(result)]
+    assert "Models, of inferred loss and round-trip time" in [section.title for section in sections_of(result)]
 
 
 def test_what_a_real_network_delays_is_taken_to_be_skewed() -> None:

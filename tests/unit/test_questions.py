@@ -19,11 +19,12 @@ from crosswind.findings.question.show import answer_table
 from crosswind.findings.question.statement import OF_QUESTION, rounded
 from crosswind.findings.question.words import what_of
 from crosswind.findings.statement import range_of
-from crosswind.report import answers_frame, last_lines
+from crosswind.report import answers_frame
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.terminal import render
+from crosswind.report.text.fastest import last_lines
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, finished, path, record, runs, transfers
+from screens import render
 
 FACTOR = "workload.transport"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015, -0.015, 0.0)

@@ -21,7 +21,6 @@ from crosswind.findings.pipeline import analyse
 from crosswind.record import RunRecord
 from crosswind.report import (
     estimates_frame,
-    print_result,
     samples_frame,
     write_csv,
     write_html,
@@ -33,7 +32,7 @@ from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
 from crosswind.report.files import whole_file
 from crosswind.report.page import Sentence, Tone
-from crosswind.report.run_page import render
+from crosswind.report.run_page import page_of, render
 from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
 from crosswind.report.tables.reasons import merged_reasons
@@ -41,9 +40,10 @@ from crosswind.report.tables.table import Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of, with_unit
 from crosswind.report.text.headline import headline_sentences, verdict
-from crosswind.report.text.terminal import render as render_text
+from crosswind.report.text.terminal import print_screen
 from crosswind.stats.design import quantile_shortage
 from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
+from screens import render as render_text
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
 
@@ -105,7 +105,7 @@ def test_no_number_is_broken_across_lines(width: int) -> None:
 def test_colour_on_a_terminal_only_and_never_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     def printed(**options) -> str:
         out = io.StringIO()
-        print_result(analyse(two_cells()), Console(file=out, width=80, **options))
+        print_screen(page_of(analyse(two_cells())), Console(file=out, width=80, **options))
         return out.getvalue()
 
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -184,7 +184,9 @@ def test_the_page_says_once_that_a_run_is_incomplete() -> None:
     assert "run is incomplete" not in text.lower()
     failed = record(run(0, None), planned=3)
     text = render(failed, analyse(failed))
-    assert "The run is incomplete: 1 of 3 repetitions were executed (hint: `crosswind run --resume RUN`" in text
+    assert (
+        "the run is incomplete: 1 of 3 repetitions were executed (hint: <code>crosswind run --resume RUN</code>" in text
+    )
 
 
 def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:
@@ -324,7 +326,8 @@ def test_an_estimate_without_a_number_is_a_dash() -> None:
 def test_verdict_and_sentences() -> None:
     result = analyse(two_cells(planned=12))
     sentence = "Incomplete: 10 of 12 repetitions were executed; those are valid."
-    assert verdict(result) == Sentence(sentence, Tone.DOUBTFUL)
+    rest = "`crosswind run --resume RUN` executes the rest."
+    assert verdict(result) == Sentence(f"{sentence} {rest}", Tone.DOUBTFUL)
     assert verdict(analyse(record())).tone is Tone.BAD
     assert verdict(analyse(record(run(0, echoes([MS] * 20))))).tone is Tone.GOOD
     assert headline_sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
@@ -536,10 +539,3 @@ def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> 
     (table,) = trust_tables(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
     assert table.headings == [*plain, "attempts", "hosts waited", "exchanges longer by", "kernel drops"]
     assert table.rows[0][-4:] == ["2", "2 %", "7 µs", "7"]
-
-
-def test_a_warning_of_many_cells_is_printed_once() -> None:
-    end = finished() | {"warnings": ["the clock was set"]}
-    runs = [run(index, echoes(RTTS), {"path.loss": f"{index}%"}, end=end) for index in range(8)]
-    notes = [note for note in trust_tables(analyse(record(*runs)))[0].footnotes if "clock" in note]
-    assert notes == ["0%, 1%, 2%, 3%, 4%, 5% and 2 more: the clock was set"]

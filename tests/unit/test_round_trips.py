@@ -7,8 +7,8 @@ import pytest
 from crosswind.findings.pipeline import analyse
 from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.record import CellRun
-from crosswind.report.text.terminal import render
 from records import MS, echoes, record, run
+from screens import render
 
 KEPT = {"workload": {"kind": "echo", "transport": "tcp"}}
 DELAYS = {"5ms": 5, "20ms": 20, "50ms": 50}

@@ -19,13 +19,13 @@ from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import statement_tables
 from crosswind.findings.threshold.result import ThresholdResult
 from crosswind.metrics import METRICS
+from crosswind.report.run_page import page_of
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.headline import headline_sentences
-from crosswind.report.text.terminal import render
 from crosswind.stats.design import mean_shortage
 from crosswind.study.design import Study
 from effects import effect_of
 from records import MS, context_of, echoes, path, record, runs, timed, transfers
+from screens import render
 
 FACTOR = "path.loss"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
@@ -264,7 +264,7 @@ def test_medians_are_compared_as_medians() -> None:
 def test_a_statement_is_a_sentence_everywhere() -> None:
     made = record(*(run for one in of_times(10, 40) for run in one), questions=[says(2, low=2.0, high=3.0)])
     result = analyse(made)
-    assert "The document's statement does not hold." in headline_sentences(result)
+    assert "The document's statement does not hold." in [line.text for line in page_of(result).lines]
     said = result.of(Answer)[0].sentence
     assert said.startswith("Does not hold: “It is so”: mean round-trip time with loss 1% is 4.0")
     assert said.endswith("] times that with 0%; the statement needs 2 to 3.")

@@ -18,9 +18,9 @@ from crosswind.findings.threshold.show import SHOWING, threshold_table
 from crosswind.report.junit import junit_text
 from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.terminal import render
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, record, run, runs
+from screens import render
 from study_texts import PARTS, study
 
 GRID = '[path]\nloss = ["0%", "2%"]\n[workload]\nkind = "echo"\ntransport = ["tcp", "udp"]\n'
@@ -232,7 +232,7 @@ def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
 
 def test_many_thresholds_that_are_kept_have_one_sentence() -> None:
     result = analyse(result_of("mean(rtt) > 20ms", *(f"mean(rtt) > {bound}ms" for bound in range(31, 36))))
-    said = list(SHOWING.answers(result))
+    said = list(SHOWING.banners(result))
     assert [each.tone for each in said] == [Tone.BAD, Tone.GOOD]
     assert said[1].text == "Pass: 5 thresholds, each listed in the table of thresholds."
 

@@ -465,9 +465,9 @@ def test_a_page_has_conditions_charts_tables_and_what_differs() -> None:
     a = repetitions(BASE_MS, levels={"path.delay": "10ms"})
     b = repetitions(SHIFTED, levels={"path.delay": "10ms"}, delay_ns=9 * MS)
     found = compared(a, b, "mean(rtt) worse by 10%", "mean(rtt) better by 1%")
-    page = render(page_of(found))
+    page = render(page_of(found, has_charts=True))
     for said in (
-        "<h2>Conditions</h2>", "<h2>Round-trip time, ms</h2>", "<h2>Differences between the runs</h2>",
+        "<h2>Conditions</h2>", "<h2>Round-trip time, ms</h2>", "<summary>Differences between the runs</summary>",
         "Failed: mean(rtt) worse by 10%.", "path.forward.delay_ns", "worse by ",
     ):  # fmt: skip
         assert said in page, said
@@ -483,7 +483,7 @@ def test_a_page_has_conditions_charts_tables_and_what_differs() -> None:
 
 def test_a_page_of_nothing_but_failures_has_no_chart() -> None:
     failed = [run(0, echoes([None] * 5), repetition=at, parameters=parameters(at)) for at in range(3)]
-    page = render(page_of(compared(failed, failed)))
+    page = render(page_of(compared(failed, failed), has_charts=True))
     assert "1 of 1 common cell is invalid." in page
     assert "vegaEmbed" not in page
 

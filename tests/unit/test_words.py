@@ -5,8 +5,8 @@ import pytest
 from crosswind.findings.pipeline import analyse
 from crosswind.report.text.format import NOTHING, about, levels, outcome_text, ratio_in_words, with_unit
 from crosswind.report.text.headline import headline_sentences
-from crosswind.report.text.terminal import render
 from records import MS, echoes, finished, record, run, runs
+from screens import render
 
 
 @pytest.mark.parametrize(

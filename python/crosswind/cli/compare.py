@@ -73,15 +73,15 @@ def command(
     if require_answer and not fail_if:
         raise UsageError("--require-answer without a condition", hint='add one: --fail-if "p95(rtt) worse by 10%"')
     # Statistics take more than a second to import, for which neither --help nor a mistake should wait.
-    from crosswind.report.text.two_runs import print_comparison
+    from crosswind.report.text.terminal import print_summary
+    from crosswind.report.two_runs import page_of
 
     comparison = _compared(run_a, run_b, metrics, fail_if, why=why)
     if html:
         # Drawing takes more than a second to import.
         from crosswind.report.html import write_html
-        from crosswind.report.two_runs import page_of
 
-        write_html(page_of(comparison), html)
+        write_html(page_of(comparison, has_charts=True), html)
         click.echo(f"wrote {html}", err=True)
     if junit:
         from crosswind.report.junit import write_comparison_junit
@@ -91,7 +91,7 @@ def command(
     if as_json:
         click.echo(comparison.to_json())
     else:
-        print_comparison(comparison, plain_console())
+        print_summary(page_of(comparison), plain_console())
     answers = [condition.answer for condition in comparison.conditions]
     damaged = comparison.a.damaged or comparison.b.damaged
     valid = not damaged and not any(cell.invalid_a or cell.invalid_b for cell in comparison.common)

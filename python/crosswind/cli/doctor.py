@@ -26,7 +26,7 @@ def command(as_json: bool) -> int:
 def _print(diagnosis: Diagnosis) -> None:
     from crosswind.report.page import Page, Section, Sentence, Tone
     from crosswind.report.tables.table import Table, names, sentences, words
-    from crosswind.report.text.page import print_page
+    from crosswind.report.text.terminal import print_summary
 
     table = Table(
         "Checks",
@@ -41,7 +41,7 @@ def _print(diagnosis: Diagnosis) -> None:
     page = Page(
         "What this machine allows", "crosswind doctor", verdict, sections=[Section(table.title, tables=[table])]
     )
-    print_page(page, plain_console())
+    print_summary(page, plain_console())
 
 
 def _verdict(diagnosis: Diagnosis) -> str:

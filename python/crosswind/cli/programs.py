@@ -103,7 +103,7 @@ def run_programs(
     from crosswind.execution.options import RunOptions
     from crosswind.programs_summary import TIMED_OUT, summary_of
     from crosswind.report.exec_page import page_of
-    from crosswind.report.text.page import page_lines
+    from crosswind.report.text.terminal import summary_lines
     from crosswind.store.manifest import Options
 
     server, capture, output = _split(asked.server), asked.capture, asked.output
@@ -150,7 +150,7 @@ def run_programs(
     if asked.as_json:
         click.echo(json.dumps(_plain(summary)), err=True)
     else:
-        head, *lines = page_lines(page_of(summary))
+        head, *lines = summary_lines(page_of(summary))
         click.echo("\n  ".join([f"crosswind: {head}", *map(str, lines)]), err=True)
     return int(summary["exit_status"])
 

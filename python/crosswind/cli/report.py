@@ -101,14 +101,15 @@ def command(
         if as_json:
             click.echo(result.to_json())
         elif not files:
-            report.print_result(result, everything=everything)
-            for line in report.last_lines(result):
+            page = report.page_of(result)
+            report.print_screen(page, everything=everything)
+            for line in page.conclusion:
                 click.echo(line)
     for path in files:
         click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
     if open_page:
-        page = html if html and html not in printed else results.write_page(loaded, made)
-        click.launch(str(page))
+        path = html if html and html not in printed else results.write_page(loaded, made)
+        click.launch(str(path))
     from crosswind.findings.threshold.result import ThresholdResult
 
     verdicts = [threshold.verdict for threshold in result.of(ThresholdResult)]
@@ -148,7 +149,7 @@ def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Pa
         results.write_page(run, made, html)
     if data:
         page = (
-            report.page_of(made.record, made.result, data=made.data)
+            report.drawn_page(made.record, made.result, data=made.data)
             if made.overview is None
             else report.overview_page_of(made.result)
         )

@@ -213,23 +213,24 @@ def _report(run: "StoredRun", asked: _Reporting) -> int:
     from crosswind.store.objects import send_pages
 
     made = results.analysed(run)
-    result, page = made.result, results.write_page(run, made)
+    result, file = made.result, results.write_page(run, made)
     send_pages(run.directory)
     if asked.junit:
         report.write_junit(result, asked.junit, require_answer=asked.require_answer)
+    page = report.page_of(result)
     with readers_may_leave():
         if asked.as_json:
             click.echo(result.to_json())
         else:
-            report.print_result(result, everything=asked.everything)
+            report.print_screen(page, everything=asked.everything)
     click.echo(f"run:    {shown(run.directory)}", err=True)
     click.echo(f"kept:   {_kept(run)}", err=True)
-    click.echo(f"report: {page}", err=True)
+    click.echo(f"report: {file}", err=True)
     if any(result.planned.runs_programs for result in run.iter_results()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
     if not asked.as_json:
         with readers_may_leave():
-            for line in report.last_lines(result):
+            for line in page.conclusion:
                 click.echo(line)
     from crosswind.findings.threshold.result import ThresholdResult
 

@@ -36,7 +36,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
 
     Exit status: 0 when nothing was found, 1 when more differences are shown than chance explains, 130 interrupted.
     """
-    from crosswind.report.text.page import print_page
+    from crosswind.report.text.terminal import print_summary
 
     clocks = ["real", "virtual"] if clock == "both" else [clock]
     tests: list[SelfTest] = []
@@ -51,7 +51,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
     if as_json:
         click.echo(json.dumps({"tests": [asdict(test) for test in tests]}, indent=2))
     else:
-        print_page(_page(tests), plain_console())
+        print_summary(_page(tests), plain_console())
     return 1 if any(test.is_finding for test in tests) else 0
 
 

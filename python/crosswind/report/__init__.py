@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from crosswind.report.files import write_text
     from crosswind.report.junit import write_junit
     from crosswind.report.overview_page import overview_page_of, write_overview
-    from crosswind.report.run_page import page_of, write_html
-    from crosswind.report.text.fastest import last_lines
-    from crosswind.report.text.terminal import print_result
+    from crosswind.report.run_page import drawn_page, page_of, write_html
+    from crosswind.report.text.terminal import print_screen
 
 __all__ = [
     "answers_frame",
     "comparisons_frame",
+    "drawn_page",
     "estimates_frame",
-    "last_lines",
     "overview_page_of",
     "page_of",
-    "print_result",
+    "print_screen",
     "samples_frame",
     "statements_frame",
     "write_csv",
@@ -44,11 +43,11 @@ __all__ = [
 ]
 
 _MODULES = dict.fromkeys(__all__, "export") | {
-    "last_lines": "text.fastest",
-    "print_result": "text.terminal",
+    "print_screen": "text.terminal",
     "write_junit": "junit",
     "overview_page_of": "overview_page",
     "write_overview": "overview_page",
+    "drawn_page": "run_page",
     "page_of": "run_page",
     "write_html": "run_page",
     "write_text": "files",

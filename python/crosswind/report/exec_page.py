@@ -36,9 +36,12 @@ def page_of(summary: dict[str, Any]) -> Page:
             for warning in repetition["warnings"]
         ],
         lines=[
-            *(map(_one_line, names, repetitions) if several else _lines(repetitions[0])),
-            *_round_trips(summary),
-            *_places(summary),
+            Sentence(text)
+            for text in (
+                *(map(_one_line, names, repetitions) if several else _lines(repetitions[0])),
+                *_round_trips(summary),
+                *_places(summary),
+            )
         ],
         sections=[Section("Flows", tables=_flow_tables(repetitions))],
     )

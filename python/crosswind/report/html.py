@@ -66,7 +66,8 @@ def description_in(path: Path) -> str:
 def _description(page: Page) -> str:
     """What the page says first: that it cannot be trusted, else its answers, else what stands out."""
     answers = [sentence.short or sentence.text for section in page.answers for sentence in section.sentences[:1]]
-    said = [page.verdict.text] if page.verdict.tone is Tone.BAD else answers or page.lines[:1] or [page.verdict.text]
+    lines = [line.text for line in page.lines[:1]]
+    said = [page.verdict.text] if page.verdict.tone is Tone.BAD else answers or lines or [page.verdict.text]
     return " ".join(said)[:_LONGEST]
 
 

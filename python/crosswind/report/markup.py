@@ -14,6 +14,8 @@ from crosswind.visible import visible
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _FEWEST_CONTENTS = 4  # sections of a page that lists them at its top
+_OPEN_DOUBTS = 8  # that are shown at once; the rest is folded away
+_MOST_DOUBTS = 100
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
 _LONG_NAME = 24  # characters of a name that may be broken into lines
@@ -60,22 +62,24 @@ class Markup:
 
     def _head(self, page: Page) -> str:
         first = "".join([*map(_banner, page.banners), *map(self.section, page.answers)])
-        lines = "".join(f"<li>{escaped(line)}</li>" for line in page.lines)
+        lines = "".join(f"<li>{escaped(line.text)}</li>" for line in page.lines if line.shown.in_html)
+        summary = "".join(self._table(table) for table in page.summary if table.shown.in_html)
         return (
             f"<header><h1>{escaped(page.title)}</h1><p>{escaped(page.about)}</p></header>\n"
-            f'{_banner(page.verdict)}{first}<ul class="headline">{lines}</ul>'
+            f'{_banner(page.verdict)}{first}<ul class="headline">{lines}</ul>{_doubts(page.doubts)}{summary}'
         )
 
     def section(self, section: Section) -> str:
         """A section: its heading, what it says and what its numbers are, its charts, how to read them, its tables."""
-        said = "".join(_said(sentence) for sentence in section.sentences)
+        said = "".join(_said(sentence) for sentence in section.sentences if sentence.shown.in_html)
+        tables = [table for table in section.tables if table.shown.in_html]
         note = f'<p class="help">{_with_code(escaped(section.note))}</p>' if section.note else ""
         parts = [
             said + note,
-            *(f'<p class="help">{escaped(table.help)}</p>' for table in section.tables if table.help),
+            *(f'<p class="help">{escaped(table.help)}</p>' for table in tables if table.help),
             *(self._panels(panels, section) for panels in section.charts),
             f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
-            *(self._table_or_fold(table, section) for table in section.tables),
+            *(self._table_or_fold(table, section) for table in tables),
         ]
         kind = ""
         if section.sentences:
@@ -151,7 +155,8 @@ class Markup:
         head = "".join(_head_cell(column) for column in table.columns) + (_LINKS if table.links else "")
         rows = []
         for number, row in enumerate(table.rows):
-            mark = ' class="marked"' if number in table.marked else ""
+            kind = "marked" if number in table.marked else "better" if number in table.better else ""
+            mark = f' class="{kind}"' if kind else ""
             data = "".join(_cell(column, text) for column, text in zip(table.columns, row, strict=True))
             links = ", ".join(
                 f'<a href="{escaped(to)}">{escaped(text)}</a>' for text, to in table.links.get(number, ())
@@ -169,13 +174,28 @@ class Markup:
 
 def _banner(said: Sentence) -> str:
     """A sentence that stands out by its tone."""
-    return f'<div class="banner {said.tone.value}">{escaped(said.text)}</div>\n'
+    return f'<div class="banner {said.tone.value}">{_with_code(escaped(said.text))}</div>\n'
+
+
+def _doubts(doubts: Sequence[Sentence]) -> str:
+    """Why cells are not valid, and warnings: the first, and the others folded away."""
+    if not doubts:
+        return ""
+    first, others, left = doubts[:_OPEN_DOUBTS], doubts[_OPEN_DOUBTS:_MOST_DOUBTS], len(doubts) - _MOST_DOUBTS
+    more = f"<p>And {left} more, which the JSON of the page has.</p>" if left > 0 else ""
+    fold = _fold(f"{len(doubts) - len(first)} more", f"{_doubt_list(others)}{more}") if others else ""
+    return _doubt_list(first) + fold
+
+
+def _doubt_list(doubts: Sequence[Sentence]) -> str:
+    items = "".join(f'<li class="{doubt.tone.value}">{_with_code(escaped(doubt.text))}</li>' for doubt in doubts)
+    return f'<ul class="doubts">{items}</ul>'
 
 
 def _said(sentence_of: Sentence) -> str:
     """A sentence whose verdict, before its colon, is set apart; one without a verdict as it is."""
     verdict_text, colon, why = sentence_of.text.partition(":")
-    if not colon and not sentence_of.about:
+    if not colon and not sentence_of.short:
         return f"<p>{escaped(sentence_of.text)}</p>"
     why = _OPTION.sub(r'<span class="option">\g<0></span>', escaped(why))
     return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{why}</p>"
@@ -190,7 +210,8 @@ def _terms(pairs: Iterable[tuple[str, str]]) -> str:
 def _conditions(page: Page) -> str:
     """The picture of the path, and below it what it does not show, as a list of terms."""
     picture = "" if page.picture is None else _picture(page.picture)
-    return f'<div class="conditions">{picture}{_terms(page.terms)}</div>' if picture or page.terms else ""
+    terms = [(term.name, term.text) for term in page.terms if term.shown.in_html]
+    return f'<div class="conditions">{picture}{_terms(terms)}</div>' if picture or terms else ""
 
 
 def _picture(picture: Picture) -> str:

@@ -1,6 +1,6 @@
 """The page of a large run: its answers, maps of its cells, the worst and best of them. A second page has all cells."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from crosswind.analysis.overview import Overview
@@ -11,14 +11,12 @@ from crosswind.report.cells_page import render_cells
 from crosswind.report.files import is_stream, write_text
 from crosswind.report.page import Page, Section, SectionPlace
 from crosswind.report.run_page import finding_sections, page_with
-from crosswind.report.tables.summary import summary_tables
-from crosswind.report.tables.table import Table, names, sentences
+from crosswind.report.tables.cut import cut_to
+from crosswind.report.tables.summary import MOST_ROWS, summary_tables
+from crosswind.report.tables.table import Shown
 from crosswind.report.text.exploration import main_metrics, statistic_of
-from crosswind.report.text.terminal import doubts_of
 
 MOST_MAPS = 4
-_ROWS = 40
-_DOUBTS = 100
 _SAID = "Colour: the {statistic} of each cell. Cross: a cell that is not valid."
 _LEADS = " A cell leads to its repetitions, in the page {beside}."
 
@@ -43,7 +41,8 @@ def _sections(result: Result, beside: str) -> list[Section]:
 
     of_findings = finding_sections(result, has_charts=True)
     leads = _LEADS.format(beside=beside) if beside else ""
-    tables = {table.title.partition(", ")[0]: table for table in summary_tables(result, most=_ROWS)}
+    summary = cut_to(summary_tables(result), MOST_ROWS)
+    tables = {table.title.partition(", ")[0]: replace(table, shown=Shown.EVERYWHERE) for table in summary}
     sections = [
         section for place in SectionPlace for section in of_findings[place] if place is not SectionPlace.AFTER_METRICS
     ]
@@ -61,15 +60,4 @@ def _sections(result: Result, beside: str) -> list[Section]:
         caption = _SAID.format(statistic="share") + leads
         sections.append(Section("Exchanges lost", charts=[map_of_losses(result.cells, beside)], caption=caption))
     sections += of_findings[SectionPlace.AFTER_METRICS]
-    sections.append(Section("Doubts", tables=_doubts(result)))
     return [section for section in sections if not section.is_empty]
-
-
-def _doubts(result: Result) -> Sequence[Table]:
-    """Why cells are invalid, and their warnings. Those of the run stand at the top of the page."""
-    doubts = doubts_of(result.model_copy(update={"warnings": []}))
-    if not doubts:
-        return []
-    notes = [f"{len(doubts) - _DOUBTS} more."] if len(doubts) > _DOUBTS else []
-    rows = [[kind, text] for kind, text in doubts[:_DOUBTS]]
-    return [Table("Doubts", [*names("what"), *sentences("why")], rows, footnotes=notes)]

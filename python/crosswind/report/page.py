@@ -1,8 +1,10 @@
 """A page as data: sentences, sections, charts and tables, as HTML, JSON (crosswind.page/1) and a terminal show them.
 
-Page -> Sentence
+Page -> Sentence, Term, Table
      -> Picture -> Element
      -> Section -> Sentence, Table, Panels -> Chart
+
+`Shown` says what one of the renderers leaves out. A terminal has no charts.
 """
 
 import json
@@ -11,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from crosswind.report.tables.table import Table
+from crosswind.report.tables.table import Shown, Table
 
 Specification = dict[str, Any]
 """A chart in the language of Vega-Lite, with its data."""
@@ -28,20 +30,23 @@ class Tone(Enum):
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence. Attributes: about: the question that it answers. short: what stands in its place without room."""
+    """A sentence. Attributes: short: what stands in its place without room. shown: where."""
 
     text: str
     tone: Tone = Tone.PLAIN
-    about: str = ""
     short: str = ""
+    shown: Shown = Shown.EVERYWHERE
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below."""
+    """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below.
+
+    The specification is empty on a page that is made for a terminal.
+    """
 
     caption: str
-    specification: Specification
+    specification: Specification = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -107,12 +112,24 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A condition of a measurement: its name, its value in words, and where it is shown."""
+
+    name: str
+    text: str
+    shown: Shown = Shown.EVERYWHERE
+
+
+@dataclass(frozen=True)
 class Page:
     """A page.
 
     Attributes:
         about: what it is the page of. verdict: whether to trust what it shows. banners: what stands out by its tone.
-        answers: sections that stand first. lines: further sentences. picture, terms: the conditions of the measurement.
+        answers: sections that stand first: a question each, its answer, and the figure that shows it.
+        lines: further sentences. picture, terms: the conditions of the measurement.
+        doubts: why cells are not valid, and warnings.
+        summary: the main numbers, which the sections have in full. conclusion: what the whole comes to, said last.
         notes: the study's own. provenance: where the numbers come from; design: the study as it was run.
         of_machine: the title of the machine's own network settings among the provenance.
     """
@@ -122,10 +139,13 @@ class Page:
     verdict: Sentence
     banners: Sequence[Sentence] = ()
     answers: Sequence[Section] = ()
-    lines: Sequence[str] = ()
+    lines: Sequence[Sentence] = ()
     picture: Picture | None = None
-    terms: Sequence[tuple[str, str]] = ()
+    terms: Sequence[Term] = ()
+    doubts: Sequence[Sentence] = ()
+    summary: Sequence[Table] = ()
     sections: Sequence[Section] = ()
+    conclusion: Sequence[str] = ()
     notes: Sequence[str] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     design: Mapping[str, Any] | None = None

@@ -9,7 +9,7 @@ from crosswind.analysis.result import Conditions, NetworkConditions, PathConditi
 from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
-from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Tone
+from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -24,11 +24,13 @@ from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.quantiles import quantile_table
 from crosswind.report.tables.round_trips import round_trip_tables
 from crosswind.report.tables.spent import spent_tables
+from crosswind.report.tables.summary import summary_tables
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
-from crosswind.report.text.format import count, sentence
-from crosswind.report.text.headline import headline_sentences, verdict
+from crosswind.report.text.fastest import last_lines
+from crosswind.report.text.format import count
+from crosswind.report.text.headline import doubts_of, headline_sentences, verdict
 from crosswind.report.text.spent import spent_sentences
 
 _HOW_TO_READ = (
@@ -46,45 +48,58 @@ _NOT_KEPT = "The run kept nothing that tells: it was started with `--no-parts`."
 _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have their own, named above"
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What charts draw: a run, and the samples of its cells."""
+
+    record: RunRecord
+    data: Sequence[CellData]
+
+
 def write_html(record: RunRecord, result: Result, path: Path, *, data: Sequence[CellData] | None = None) -> None:
-    """Write the page as HTML, whole or not at all. Args: as of `page_of`. Raises: DiskError."""
+    """Write the page as HTML, whole or not at all. Args: as of `drawn_page`. Raises: DiskError."""
     write_text(path, render(record, result, data=data))
 
 
 def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> str:
-    """The page as one HTML document. Args: as of `page_of`."""
+    """The page as one HTML document. Args: as of `drawn_page`."""
     # What draws takes a while to import, and a terminal needs the tables alone.
     from crosswind.report import html
 
-    return html.render(page_of(record, result, data=data))
+    return html.render(drawn_page(record, result, data=data))
 
 
-def page_of(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> Page:
-    """The page of a run.
+def drawn_page(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> Page:
+    """The page of a run, with its charts.
 
     Args: record: the run. result: its analysis. data: its cells, whose samples are drawn, if they are known.
     """
-    return page_with(result, sections_of(record, result, collect(record) if data is None else data))
+    return page_of(result, Drawn(record, collect(record) if data is None else data))
+
+
+def page_of(result: Result, drawn: Drawn | None = None) -> Page:
+    """The page of a run. Args: drawn: None: without charts, as a terminal shows it."""
+    return page_with(result, sections_of(result, drawn))
 
 
 def page_with(result: Result, sections: Sequence[Section]) -> Page:
     """The page of a run with some sections."""
-    answer = verdict(result)
-    # That a run is incomplete is the verdict's, unless that says something worse.
-    said_above = answer.tone is Tone.DOUBTFUL and not result.complete and not result.damaged
     return Page(
         title=result.title,
         about=f"Crosswind study {result.study}",
-        verdict=answer,
-        banners=[sentence for showing in showings() for sentence in showing.answers(result) if not sentence.about],
+        verdict=verdict(result),
+        banners=[sentence for showing in showings() for sentence in showing.banners(result)],
         answers=[section for section in sections if section.place is SectionPlace.ANSWERS],
         lines=[
-            *headline_sentences(result),
-            *([] if said_above else (sentence(warning.sentence) for warning in result.warnings)),
+            *map(Sentence, headline_sentences(result)),
+            *(sentence for showing in showings() for sentence in showing.remarks(result)),
         ],
         picture=_picture_of(result.conditions) if result.conditions else None,
         terms=_terms_of(result.conditions) if result.conditions else [],
+        doubts=doubts_of(result),
+        summary=summary_tables(result),
         sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],
+        conclusion=last_lines(result),
         notes=result.notes,
         provenance=result.provenance,
         design=result.design,
@@ -92,51 +107,47 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
     )
 
 
-def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Section]:
-    """The sections of a page that have something to show, in order."""
-    # Altair takes a while to import, and a terminal has no charts.
-    from crosswind.report.charts.over_time import over_time
-    from crosswind.report.charts.stacked import phase_charts, spent_charts
-    from crosswind.report.charts.waterfall import waterfalls
-
-    of_findings = finding_sections(result, has_charts=True)
-    metrics = metric_tables(result)
-    ordered = sorted(metrics, key=lambda name: metrics[name].shown is Shown.FOLDED)
+def sections_of(result: Result, drawn: Drawn | None = None) -> list[Section]:
+    """The sections of a page that have something to show, in order. Args: as of `page_of`."""
+    of_findings = finding_sections(result, has_charts=drawn is not None)
     sections = [
         *of_findings[SectionPlace.ANSWERS],
         *of_findings[SectionPlace.FIGURES],
         *of_findings[SectionPlace.BEFORE_METRICS],
-        *_of_parts(_BEFORE_METRICS, record, result, data),
-        Section(
-            "Where the time went",
-            sentences=spent_sentences(result) or ([] if record.keeps_parts else [Sentence(_NOT_KEPT)]),
-            charts=[spent_charts(result, data)],
-            tables=spent_tables(result),
-        ),
-        Section("Exchanges over time", charts=[over_time(data)], caption=_HOW_TO_READ_OVER_TIME),
-        Section("Setting connections up, by phase", charts=[phase_charts(result, data)]),
-        Section("The page of median load time", charts=[waterfalls(data)]),
-        *(_of_metric(name, metrics[name], result, data) for name in ordered),
+        *_of_parts(_BEFORE_METRICS, result, drawn),
+        _time_section(result, drawn),
+        *([] if drawn is None else _over_time(result, drawn)),
+        *_of_metrics(result, drawn),
         *of_findings[SectionPlace.AFTER_METRICS],
-        *_of_parts(_AFTER_METRICS, record, result, data),
+        *_of_parts(_AFTER_METRICS, result, drawn),
     ]
     return [section for section in sections if not section.is_empty]
 
 
-def tables_of(result: Result) -> list[Table]:
-    """Every table of a report, as a terminal shows them."""
-    of_findings = finding_sections(result, has_charts=False)
-    first = [
-        section for place in SectionPlace if place is not SectionPlace.AFTER_METRICS for section in of_findings[place]
-    ]
-    return [
-        *(table for section in first for table in section.tables),
-        *(table for part in _BEFORE_METRICS for table in part.tables(result)),
-        *spent_tables(result),
-        *metric_tables(result).values(),
-        *(table for section in of_findings[SectionPlace.AFTER_METRICS] for table in section.tables),
-        *(table for part in _AFTER_METRICS for table in part.tables(result)),
-    ]
+def _time_section(result: Result, drawn: Drawn | None) -> Section:
+    title = "Where the time went"
+    if drawn is None:
+        return Section(title, sentences=spent_sentences(result), tables=spent_tables(result))
+    # Altair takes a while to import.
+    from crosswind.report.charts.stacked import spent_charts
+
+    return Section(
+        title,
+        sentences=spent_sentences(result) or ([] if drawn.record.keeps_parts else [Sentence(_NOT_KEPT)]),
+        charts=[spent_charts(result, drawn.data)],
+        tables=spent_tables(result),
+    )
+
+
+def _over_time(result: Result, drawn: Drawn) -> Iterator[Section]:
+    """Charts of single exchanges and connections."""
+    from crosswind.report.charts.over_time import over_time
+    from crosswind.report.charts.stacked import phase_charts
+    from crosswind.report.charts.waterfall import waterfalls
+
+    yield Section("Exchanges over time", charts=[over_time(drawn.data)], caption=_HOW_TO_READ_OVER_TIME)
+    yield Section("Setting connections up, by phase", charts=[phase_charts(result, drawn.data)])
+    yield Section("The page of median load time", charts=[waterfalls(drawn.data)])
 
 
 def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, list[Section]]:
@@ -147,40 +158,38 @@ def finding_sections(result: Result, *, has_charts: bool) -> dict[SectionPlace, 
     return sections
 
 
-Charts = Callable[[RunRecord, Result, Sequence[CellData]], list[Panels]]
+Charts = Callable[[Result, Drawn], list[Panels]]
 
 
-def _no_charts(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
-    del record, result, data
+def _no_charts(result: Result, drawn: Drawn) -> list[Panels]:
+    del result, drawn
     return []
 
 
-def _of_profiles(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+def _of_profiles(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.profiles import profile_charts
 
-    del record
-    return [profile_charts(result, data)]
+    return [profile_charts(result, drawn.data)]
 
 
-def _of_flows(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+def _of_flows(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.flows import flow_charts
 
-    del record, data
+    del drawn
     return [flow_charts(result)]
 
 
-def _of_models(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+def _of_models(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.models import goodput_by_loss
 
-    return [goodput_by_loss(result, data, record.models)]
+    return [goodput_by_loss(result, drawn.data, drawn.record.models)]
 
 
-def _of_comparisons(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Panels]:
+def _of_comparisons(result: Result, drawn: Drawn) -> list[Panels]:
     from crosswind.report.charts.forest import comparison_forests
     from crosswind.report.charts.shifts import quantile_shifts
 
-    del record
-    return [comparison_forests(result), quantile_shifts(result, data)]
+    return [comparison_forests(result), quantile_shifts(result, drawn.data)]
 
 
 @dataclass(frozen=True)
@@ -215,10 +224,10 @@ _AFTER_METRICS = (
 )
 
 
-def _of_parts(parts: Sequence[_Part], record: RunRecord, result: Result, data: Sequence[CellData]) -> Iterator[Section]:
+def _of_parts(parts: Sequence[_Part], result: Result, drawn: Drawn | None) -> Iterator[Section]:
     for part in parts:
         if tables := part.tables(result):
-            yield from _with_folds(tables, part.charts(record, result, data))
+            yield from _with_folds(tables, [] if drawn is None else part.charts(result, drawn))
 
 
 def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[Section]:
@@ -232,10 +241,19 @@ def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[S
     yield from (Section(group[0].title, charts=charts, tables=group) for group in groups)
 
 
+def _of_metrics(result: Result, drawn: Drawn | None) -> Iterator[Section]:
+    """A section for each metric, those that are folded away last."""
+    tables = metric_tables(result)
+    for name in sorted(tables, key=lambda name: tables[name].shown is Shown.FOLDED):
+        table = tables[name]
+        if drawn is None or table.shown is Shown.FOLDED:
+            yield Section(table.title, tables=[table], folded=table.shown is Shown.FOLDED)
+        else:
+            yield _of_metric(name, table, result, drawn.data)
+
+
 def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:
-    """A metric's charts and table; of a metric that is a detail the table alone, folded away."""
-    if table.shown is Shown.FOLDED:
-        return Section(table.title, tables=[table], folded=True)
+    """A metric's charts and table."""
     from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
     from crosswind.report.charts.intervals import intervals
 
@@ -250,10 +268,15 @@ def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]
     return Section(table.title, charts=[intervals(name, result, data), distributions], tables=tables, caption=caption)
 
 
-def _terms_of(conditions: Conditions) -> list[tuple[str, str]]:
-    """What the picture does not show: terms and what each is."""
-    lines = condition_lines(conditions)
-    return [(line.about, line.text) for line in lines if not line.about.startswith(("Path", "Network"))]
+def _terms_of(conditions: Conditions) -> list[Term]:
+    """The conditions. HTML leaves out what the picture shows, a terminal what stands in a sentence or in a table."""
+    return [Term(line.about, line.text, _shown(line.about)) for line in condition_lines(conditions)]
+
+
+def _shown(about: str) -> Shown:
+    if about.startswith(("Path", "Network")):
+        return Shown.TERMINAL
+    return Shown.HTML if about in ("Clock", "Workload") else Shown.EVERYWHERE
 
 
 def _picture_of(conditions: Conditions) -> Picture:

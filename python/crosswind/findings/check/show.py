@@ -30,7 +30,7 @@ def check_table(result: Result) -> Table | None:
         for check in checks
     ]
     columns = [*names("verdict"), *sentences("statement, and what the numbers come to", "formula", "source")]
-    return Table("The documents by their own numbers", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.PAGE)
+    return Table("The documents by their own numbers", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML)
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -39,8 +39,8 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         yield Section(table.title, tables=[table])
 
 
-def _listed(result: Result) -> Iterator[Sentence]:
-    yield from (Sentence(check.sentence) for check in result.of(CheckResult))
+def _remarks(result: Result) -> Iterator[Sentence]:
+    yield from (Sentence(check.sentence, shown=Shown.TERMINAL) for check in result.of(CheckResult))
 
 
-SHOWING = Showing(_sections, listed=_listed)
+SHOWING = Showing(_sections, remarks=_remarks)

@@ -6,18 +6,22 @@ from crosswind.analysis.result import Result
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.question.result import Answer
 from crosswind.findings.showing import Showing
-from crosswind.report.page import Panels, Section, SectionPlace
+from crosswind.report.page import Chart, Panels, Section, SectionPlace
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
-    if not has_charts:
-        return
+    beside = {answer.figure for answer in result.of(Answer) if answer.cases and not answer.source}
+    charts = [_chart(figure, result, has_charts) for figure in result.of(Figure) if figure.title not in beside]
+    yield Section("Figures", charts=[Panels(charts, len(charts))], place=SectionPlace.FIGURES)
+
+
+def _chart(figure: Figure, result: Result, is_drawn: bool) -> Chart:
+    if not is_drawn:
+        return Chart(figure.title)
     # Altair takes a while to import.
     from crosswind.findings.figure.chart import figure_chart
 
-    beside = {answer.figure for answer in result.of(Answer) if answer.cases and not answer.source}
-    charts = [figure_chart(figure, result) for figure in result.of(Figure) if figure.title not in beside]
-    yield Section("Figures", charts=[Panels(charts, len(charts))], place=SectionPlace.FIGURES)
+    return figure_chart(figure, result)
 
 
 def _metrics(result: Result) -> Iterable[str]:

@@ -54,7 +54,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         yield Section(title, sentences=sentences, tables=[ladder_table(ladder)], note=ladder.note or "")
 
 
-def _answers(result: Result) -> Iterator[Sentence]:
+def _banners(result: Result) -> Iterator[Sentence]:
     """A sentence for each combination of levels and each answer that turns; of many, those that break first."""
     for ladder in result.of(Ladder):
         order = {rung: number for number, rung in enumerate(ladder.rungs)}
@@ -76,4 +76,4 @@ def _tone(breaks: bool) -> Tone:
     return Tone.BAD if breaks else Tone.GOOD
 
 
-SHOWING = Showing(_sections, _answers)
+SHOWING = Showing(_sections, _banners)

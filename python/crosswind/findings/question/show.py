@@ -17,7 +17,7 @@ from crosswind.findings.question.statement import (
 )
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.findings.showing import Showing
-from crosswind.report.page import Panels, Section, SectionPlace, Sentence, Tone
+from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 
@@ -115,7 +115,7 @@ def statement_tables(result: Result) -> list[Table]:
         for statement in statements
     ]
     columns = [*names("verdict"), *sentences("statement, and what was measured", "source")]
-    verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.PAGE)
+    verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML)
     comparisons = [row for statement in statements for row in _comparisons(statement)]
     if not comparisons:
         return [verdicts]
@@ -145,10 +145,11 @@ def _statements(result: Result) -> list[Answer]:
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     for answer in answered(result):
         table = answer_table(answer)
+        said = str(answer.sentence)
         yield Section(
             answer.asks,
-            sentences=[Sentence(str(answer.sentence), TONES[answer.verdict])],
-            charts=_charts(answer, result) if has_charts else [],
+            sentences=[Sentence(said, TONES[answer.verdict], short=f"{said.partition(':')[0]}.")],
+            charts=_charts(answer, result, has_charts),
             tables=[table] if table else [],
             note=answer.note or "",
             place=SectionPlace.ANSWERS,
@@ -157,18 +158,14 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         yield Section(tables[0].title, tables=tables)
 
 
-def _charts(answer: Answer, result: Result) -> list[Panels]:
+def _charts(answer: Answer, result: Result, is_drawn: bool) -> list[Panels]:
+    if not is_drawn:
+        return [Panels([Chart(answer.figure)], 1)] if answer.figure else []
     # Altair takes a while to import.
     from crosswind.findings.question.chart import answer_chart
 
     chart = answer_chart(answer, result)
     return [Panels([chart], 1)] if chart else []
-
-
-def _answers(result: Result) -> Iterator[Sentence]:
-    for answer in answered(result):
-        said = str(answer.sentence)
-        yield Sentence(said, about=answer.asks, short=f"{said.partition(':')[0]}.")
 
 
 def _remarks(result: Result) -> Iterator[Sentence]:
@@ -178,6 +175,8 @@ def _remarks(result: Result) -> Iterator[Sentence]:
     statements = _statements(result)
     if statements:
         yield Sentence(_tally(statements))
+        # HTML has them as a table.
+        yield from (Sentence(str(statement.sentence), shown=Shown.TERMINAL) for statement in statements)
 
 
 def _tally(statements: Sequence[Answer]) -> str:
@@ -210,13 +209,9 @@ def _all(total: int, *, holding: bool, failing: bool) -> str:
     return f"All {count(total)} statements of documents are inconclusive."
 
 
-def _listed(result: Result) -> Iterator[Sentence]:
-    yield from (Sentence(str(statement.sentence)) for statement in _statements(result))
-
-
 def _metrics(result: Result) -> Iterable[str]:
     asked = result.of(Answer)
     return [answer.metric for answer in sorted(asked, key=lambda answer: bool(answer.source))]
 
 
-SHOWING = Showing(_sections, _answers, _remarks, _listed, _metrics)
+SHOWING = Showing(_sections, remarks=_remarks, metrics=_metrics)

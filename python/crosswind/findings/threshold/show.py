@@ -35,7 +35,7 @@ def threshold_table(result: Result) -> Table | None:
         for cell in threshold.cells
     ]
     columns = [*names("verdict", "fail if", "at"), *numbers("measured [95 %]", "repetitions", "more needed")]
-    return Table("Thresholds", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.PAGE) if rows else None
+    return Table("Thresholds", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML) if rows else None
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -44,7 +44,7 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         yield Section(table.title, tables=[table])
 
 
-def _answers(result: Result) -> Iterator[Sentence]:
+def _banners(result: Result) -> Iterator[Sentence]:
     """A sentence for each threshold; of many, those that are kept have one together."""
     thresholds = result.of(ThresholdResult)
     kept = [threshold for threshold in thresholds if threshold.verdict == "pass"]
@@ -57,4 +57,4 @@ def _answers(result: Result) -> Iterator[Sentence]:
         yield Sentence(f"Pass: {number}, each listed in the table of thresholds.", Tone.GOOD)
 
 
-SHOWING = Showing(_sections, _answers)
+SHOWING = Showing(_sections, _banners)

@@ -29,7 +29,7 @@ from crosswind.live.report.tables import (
     thresholds_table,
     windows_table,
 )
-from crosswind.report.page import Page, Panels, Section, Sentence, Tone
+from crosswind.report.page import Page, Panels, Section, Sentence, Term, Tone
 from crosswind.report.text.format import count, count_of
 from crosswind.store.provenance import command_line, surroundings
 from crosswind.units import format_duration
@@ -48,8 +48,8 @@ def page_of(account: Account) -> Page:
         about=f"Crosswind live, {subject.probe}, {account.time_ns / 1e9:.1f} s",
         verdict=_verdict(account),
         banners=[Sentence(judged.sentence, TONES[judged.verdict]) for judged in account.judged],
-        lines=list(_lines(account)),
-        terms=list(condition_terms(account)),
+        lines=[*map(Sentence, _lines(account))],
+        terms=[Term(name, text) for name, text in condition_terms(account)],
         sections=list(_sections(account)),
         provenance=account.origin,
     )

@@ -7,13 +7,12 @@ from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Res
 from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
 from crosswind.report.tables.reasons import merged_reasons, together
-from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
+from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
 from crosswind.stats import EXACT
 
 _CONNECTION = "connect"
 _FEW = ("median", "p95")
-_OF_INTERVAL = " [95 %]"
 _IN_PARENTHESES = (
     "In parentheses, without an interval: its single limit, or the smallest and largest value of the repetitions."
 )
@@ -80,7 +79,7 @@ def metric_table(name: str, result: Result) -> Table:
             for cell, of_cell, own in zip(cells, estimates, texts, strict=True)
         ]
         heads = [
-            heading if one in with_interval else heading.removesuffix(_OF_INTERVAL)
+            heading if one in with_interval else heading.removesuffix(OF_INTERVAL)
             for one, heading in zip(few, _headings(few, failed=failed), strict=True)
         ]
         narrow = Table(title, [*naming.joined, *numbers("n", "lost", *heads)], lines, marked, notes, narrow)
@@ -169,6 +168,6 @@ def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divi
 def _headings(statistics: Sequence[Statistic], *, failed: bool) -> list[str]:
     """Args: failed: whether there are exchanges that a mean leaves out."""
     return [
-        f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''}{_OF_INTERVAL}"
+        f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''}{OF_INTERVAL}"
         for statistic in statistics
     ]

@@ -7,20 +7,31 @@ from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.findings.question.result import Answer
 from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
 from crosswind.quantities import RATE
+from crosswind.report.tables.cut import worst_and_best
 from crosswind.report.tables.metrics import asked_metrics, statistic_text
-from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
+from crosswind.report.tables.table import (
+    OF_INTERVAL,
+    CellNames,
+    Column,
+    Ranking,
+    Shown,
+    Table,
+    invalid_rows,
+    numbers,
+    words,
+)
 from crosswind.report.text.format import NOTHING, count, levels, scale_of_metric
 
 _STATISTICS = ("median", "mean", "p95")
-_FEWEST_ROWS = 3
-"""Of a table: the worst cell, a line that says that there are others, and the best."""
+MOST_ROWS = 40
+"""Of a table: more than a screen has lines."""
 
 
-def summary_tables(result: Result, *, most: int) -> list[Table]:
-    """A table for each workload's main metric, of `most` rows together: all cells, or the worst and the best.
+def summary_tables(result: Result) -> list[Table]:
+    """A table for each workload's main metric: all cells, or of many the worst and the best.
 
-    Which is the main one, the study's questions and claims say, in their order. The forms of a table are ever narrower;
-    all of them have the statistic that the first question about the metric asks for.
+    Which is the main one, the study's questions say, in their order. The forms of a table are ever narrower; all of
+    them have the statistic that the first question about the metric asks for. `cut_to` cuts them to a screen.
     """
     measured: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
@@ -39,14 +50,10 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
     if measured:
         metric, cells = measured[0]
         measured[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
-    rooms = _rooms([len(cells) for _, cells in measured], most)
     kept = {
         answer.metric: answer.statistic for answer in reversed(result.of(Answer)) if answer.statistic in _STATISTICS
     }
-    return [
-        _table(metric, cells, room, kept=kept.get(metric.name, "median"))
-        for (metric, cells), room in zip(measured, rooms, strict=True)
-    ]
+    return [_table(metric, cells, kept=kept.get(metric.name, "median")) for metric, cells in measured]
 
 
 def _without(cells: Sequence[CellResult], others: Sequence[CellResult]) -> list[CellResult]:
@@ -59,28 +66,19 @@ def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:
     return place, metric.per is not Per.REPORTED
 
 
-def _rooms(sizes: Sequence[int], most: int) -> list[int]:
-    """How many rows each of some tables gets of `most`: all that it has, or an equal share of what the others leave."""
-    rooms = [0] * len(sizes)
-    smallest_first = sorted(range(len(sizes)), key=lambda table: sizes[table])
-    for place, table in enumerate(smallest_first):
-        share = max(_FEWEST_ROWS, (most - sum(rooms)) // (len(sizes) - place))
-        rooms[table] = min(sizes[table], share)
-    return rooms
-
-
-def _table(metric: Metric, cells: Sequence[CellResult], most: int, *, kept: str) -> Table:
-    # One row says that there are others.
-    chosen = cells if len(cells) <= most else _extremes(metric, cells, most - 1)
+def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
+    ordered = sorted(range(len(cells)), key=lambda cell: _badness(metric, cells[cell]), reverse=True)
+    chosen = cells
+    if len(cells) > MOST_ROWS:
+        worst, best = worst_and_best(MOST_ROWS)
+        chosen = [cells[number] for number in (*ordered[:worst], *ordered[len(ordered) - best :])]
+        ordered = list(range(MOST_ROWS))
     scale = scale_of_metric(metric.name, cells)
     title = f"{metric.title}, {scale[1]}"
-    if len(chosen) < len(cells):
-        worst, best = _ends(len(chosen))
-        title += f": the {_how_many(worst)}worst and the {_how_many(best)}best of {count(len(cells))} cells"
     naming = CellNames.of(cells)
     pair = [name for name in _STATISTICS if name in (kept, "median" if kept == "p95" else "p95")]
     widest = _form(metric, chosen, scale, title, _STATISTICS, intervals=_STATISTICS)
-    forms = [_with_gap(form, len(cells) - len(chosen)) for form in (
+    forms = [
         replace(widest, columns=[*naming.columns, *widest.columns[1:]], rows=[
             [*naming.row(cell), *row[1:]] for cell, row in zip(chosen, widest.rows, strict=True)
         ]),
@@ -89,45 +87,20 @@ def _table(metric: Metric, cells: Sequence[CellResult], most: int, *, kept: str)
         _form(metric, chosen, scale, title, pair, intervals=[kept]),
         _form(metric, chosen, scale, title, [kept], intervals=[kept]),
         _form(metric, chosen, scale, title, pair, intervals=()),
-    )]  # fmt: skip
+    ]  # fmt: skip
     narrower: Table | None = None
     for form in reversed(forms):
         narrower = replace(form, narrow=narrower)
     assert narrower is not None
-    return narrower
+    return replace(narrower, ranking=Ranking(ordered, len(cells)), shown=Shown.TERMINAL)
 
 
-def _with_gap(table: Table, between: int) -> Table:
-    """The table with a row that says that there are cells between the worst and the best, where there are."""
-    if not between:
-        return table
-    worst, _ = _ends(len(table.rows))
-    gap = ["…", *[""] * (len(table.columns) - 1)]
-    marked = frozenset(row + (row >= worst) for row in table.marked)
-    return replace(table, rows=[*table.rows[:worst], gap, *table.rows[worst:]], marked=marked)
-
-
-def _extremes(metric: Metric, cells: Sequence[CellResult], most: int) -> list[CellResult]:
-    """The worst cells and the best ones, the worst first: those without a success, then the slowest."""
-
-    def badness(cell: CellResult) -> float:
-        estimates = cell.estimates.get(metric.name)
-        if estimates is None or not cell.valid:
-            return float("inf")
-        return -_middle(estimates) if metric.unit is RATE else _middle(estimates)
-
-    ordered = sorted(cells, key=badness, reverse=True)
-    worst, best = _ends(most)
-    return [*ordered[:worst], *ordered[len(ordered) - best :]]
-
-
-def _ends(rows: int) -> tuple[int, int]:
-    """Of so many rows those for the worst cells, and those for the best."""
-    return rows - rows // 2, rows // 2
-
-
-def _how_many(number_of: int) -> str:
-    return "" if number_of == 1 else f"{number_of} "
+def _badness(metric: Metric, cell: CellResult) -> float:
+    """The larger the worse: a cell without a success, then the slowest."""
+    estimates = cell.estimates.get(metric.name)
+    if estimates is None or not cell.valid:
+        return float("inf")
+    return -_middle(estimates) if metric.unit is RATE else _middle(estimates)
 
 
 def _form(
@@ -156,7 +129,7 @@ def _form(
             for cell in cells if (estimates := cell.estimates.get(metric.name)) is not None
         )
     }  # fmt: skip
-    headings = [f"{name} [95 %]" if name in with_interval else name for name in statistics]
+    headings = [f"{name}{OF_INTERVAL}" if name in with_interval else name for name in statistics]
     columns: list[Column] = [
         *CellNames.of(cells).joined, *numbers("n", "lost", *headings), *words("verdict"),
     ]  # fmt: skip

@@ -12,6 +12,10 @@ _COUNT = re.compile(r"(?<![\w.])(\d+)(?= (?!(?:to|and) \d)[a-z])")
 """A number of things: "31 stacks", not "repetitions 3 to 5", nor "status 1: ..."."""
 
 
+OF_INTERVAL = " [95 %]"
+"""Behind the heading of a column in which numbers have intervals."""
+
+
 class ColumnKind(Enum):
     """What a column holds."""
 
@@ -51,15 +55,38 @@ def sentences(*headings: str) -> list[Column]:
 
 
 class Shown(Enum):
-    """Where a table is shown."""
+    """Which renderer shows a table, a sentence or a term: HTML, a terminal, or both. JSON has all of them."""
 
     EVERYWHERE = "everywhere"
     ASIDE = "aside"
-    """On a terminal, and on the page folded away."""
+    """On a terminal, and in HTML folded away."""
     FOLDED = "folded"
-    """On the page alone, folded away."""
-    PAGE = "page"
-    """On the page alone."""
+    """In HTML alone, folded away."""
+    HTML = "html"
+    """In HTML alone."""
+    TERMINAL = "terminal"
+    """On a terminal alone."""
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether a terminal shows it."""
+        return self in (Shown.EVERYWHERE, Shown.ASIDE, Shown.TERMINAL)
+
+    @property
+    def in_html(self) -> bool:
+        """Whether HTML shows it."""
+        return self is not Shown.TERMINAL
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The rows of a table from the worst to the best, and how many there would be if no row were left out.
+
+    Those that are left out stand in the middle, behind the first half of `worst_first`.
+    """
+
+    worst_first: Sequence[int]
+    total: int
 
 
 @dataclass(frozen=True)
@@ -67,10 +94,12 @@ class Table:
     """A table of text.
 
     Attributes:
-        marked: rows of cells that are not valid. footnotes: sentences below it: methods, and why numbers are absent.
+        marked: rows of cells that are not valid, or worse than they were. better: rows that are better than they were.
+        footnotes: sentences below it: methods, and why numbers are absent.
         narrow: the same with fewer columns, or with shorter ones, which may have a narrower form itself.
-        help: what its numbers are, which the page says above it. shown: where. links: by row, what it leads to: texts
-            and addresses, which the page has in a column of their own.
+        help: what its numbers are, which HTML says above it. shown: where. links: by row, what it leads to: texts and
+            addresses, which HTML has in a column of their own. ranking: of a table that may be cut to its worst and its
+            best rows.
     """
 
     title: str
@@ -82,6 +111,8 @@ class Table:
     help: str = ""
     shown: Shown = Shown.EVERYWHERE
     links: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    ranking: Ranking | None = None
+    better: frozenset[int] = frozenset()
 
     @property
     def headings(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Whether to trust each cell: its ledger and its fidelity."""
 
 from crosswind.analysis.result import CellResult, DirectionPackets, Fidelity, Ledger, Result
-from crosswind.report.tables.table import Shown, Table, grouped_by_wording, invalid_rows, names, numbers, words
-from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
+from crosswind.report.tables.table import Shown, Table, invalid_rows, names, numbers, words
+from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, percent, quantity
 
 _LEDGER_NOTE = "Each direction: packets in{copies} = delivered + dropped by {causes} + still queued."
 _DELAY_NOTE = (
@@ -45,18 +45,8 @@ def trust_tables(result: Result) -> list[Table]:
         *([_PROBE_NOTE] if "hosts waited" in extra else []),
     ]
     notes += [_DELAY_NOTE] if "exchanges longer by" in extra else []
-    notes += [f"{listed(cells)}: {text}" for text, cells in grouped_by_wording(_remarks(result)).items()]
     marked = invalid_rows(result.cells)
-    return [Table("Ledger and fidelity", [*columns, *numbers(*extra)], rows, marked, notes, shown=Shown.PAGE)]
-
-
-def _remarks(result: Result) -> list[tuple[str, str]]:
-    """What makes a cell invalid, and its warnings, with the cell."""
-    return [
-        (text, levels(cell.levels))
-        for cell in result.cells
-        for text in (*([cell.reason] if cell.reason else []), *(warning.sentence for warning in cell.warnings))
-    ]
+    return [Table("Ledger and fidelity", [*columns, *numbers(*extra)], rows, marked, notes, shown=Shown.HTML)]
 
 
 def _ledger(ledger: Ledger | None) -> list[str]:

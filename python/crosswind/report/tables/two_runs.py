@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.two_runs.result import CommonCell, MetricChange, RunComparison
 from crosswind.metrics import metric_named
-from crosswind.report.tables.table import Table, names, numbers, sentences
+from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
 from crosswind.report.text.format import levels, number, p_value, scale_of
 from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_text, verdict_text
 from crosswind.report.text.two_runs_why import part_rows
@@ -44,7 +44,7 @@ def condition_table(comparison: RunComparison) -> Table | None:
         for cell in asked.cells
     ]
     columns = [*names("condition", "cell"), *numbers("change [95 %]", "p (Holm)"), *sentences("answer")]
-    return Table("Conditions", columns, rows) if rows else None
+    return Table("Conditions", columns, rows, shown=Shown.HTML) if rows else None
 
 
 def surroundings_table(comparison: RunComparison) -> Table | None:
@@ -62,22 +62,33 @@ def _rows(name: str, cells: Sequence[CommonCell]) -> list[tuple[CommonCell, Metr
 def _table(name: str, rows: Sequence[tuple[CommonCell, MetricChange]]) -> Table:
     metric = metric_named(name)
     divisor, unit = scale_of([value for _, change in rows for value in (change.a, change.b)], rows[0][1].unit)
+    names_cells = any(cell.levels for cell, _ in rows)
     texts = []
     for cell, change in rows:
         shown, is_ratio = scaled(change)
         ends = [number(value, divisor) for value in (change.a, change.b)]
         text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
-        texts.append([levels(cell.levels), change.statistic, *ends, text, p_value(change.p_holm),
-                      units_text(change), verdict_text(change)])  # fmt: skip
+        texts.append([*([levels(cell.levels)] if names_cells else []), change.statistic, *ends, text,
+                      units_text(change), p_value(change.p_holm), verdict_text(change)])  # fmt: skip
     methods = dict.fromkeys(change.method for _, change in rows if change.method != "none")
+    title = f"{metric.title if metric else name}, {unit}"
+    columns = [
+        *names(*(["cell"] if names_cells else []), "statistic"),
+        *numbers("A", "B", "change [95 %]", "n", "p (Holm)"),
+        *sentences("verdict"),
+    ]
+    worse, better = (
+        frozenset(row for row, (_, change) in enumerate(rows) if change.verdict == verdict)
+        for verdict in ("worse", "better")
+    )
+    without_p = [[*row[:-2], row[-1]] for row in texts]
     return Table(
-        f"{metric.title if metric else name}, {unit}",
-        [
-            *names("cell", "statistic"),
-            *numbers("A", "B", "change [95 %]", "p (Holm)", "n"),
-            *sentences("verdict"),
-        ],
+        title,
+        columns,
         texts,
-        footnotes=[*(f"Changes: {method}." for method in methods), *notes_on(rows)],
-        help=metric.help if metric else "",
+        worse,
+        [*(f"Changes: {method}." for method in methods), *notes_on(rows)],
+        Table(title, [*columns[:-2], columns[-1]], without_p, worse, better=better),
+        metric.help if metric else "",
+        better=better,
     )

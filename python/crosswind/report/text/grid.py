@@ -17,8 +17,12 @@ _SHORTEST_LEVEL = 4
 
 
 def form_for(table: Table, width: int) -> Table:
-    """The widest form of a table that fits, else its narrowest."""
-    while not fits(table, width) and table.narrow is not None:
+    """The widest form of a table that fits, else its narrowest. The names of factors give way before numbers do."""
+    while not fits(table, width):
+        if fits(_without_factors(table), width):
+            return _without_factors(table)
+        if table.narrow is None:
+            break
         table = table.narrow
     return table
 
@@ -35,12 +39,16 @@ def with_short_names(table: Table, width: int) -> Table:
     room = width - sum(widths[1:]) - len(GAP) * (len(widths) - 1)
     if table.name_columns != 1 or room < _SHORTEST_NAME or room >= widths[0]:
         return table
+    shorter = table if cell_len(table.headings[0]) <= room else _without_factors(table)
+    return replace(shorter, rows=[[_cut(row[0], room), *row[1:]] for row in table.rows])
+
+
+def _without_factors(table: Table) -> Table:
+    """The table with a short heading in the place of the names of all factors."""
+    if table.name_columns != 1 or _BETWEEN_LEVELS not in table.headings[0]:
+        return table
     name, *others = table.columns
-    return replace(
-        table,
-        columns=[replace(name, heading=_cut(name.heading, room)), *others],
-        rows=[[_cut(row[0], room), *row[1:]] for row in table.rows],
-    )
+    return replace(table, columns=[replace(name, heading="cell"), *others])
 
 
 def left_out(table: Table, form: Table) -> list[str]:
@@ -59,15 +67,13 @@ def left_out(table: Table, form: Table) -> list[str]:
 
 
 def grid_lines(table: Table, width: int | None = None, *, left: Collection[ColumnKind] = _LEFT) -> Iterator[Text]:
-    """The heading and the rows, aligned, what is marked in red.
+    """The heading and the rows, aligned, what is marked in red, what is better in green.
 
     Args: width: that no line exceeds; None: as wide as it takes. left: what is not aligned as numbers are.
     """
     columns = [TextColumn(column.heading, right=column.kind not in left) for column in table.columns]
-    rows = [
-        [Text(cell, style="red" if number in table.marked else "") for cell in row]
-        for number, row in enumerate(table.rows)
-    ]
+    styles = dict.fromkeys(table.better, "green") | dict.fromkeys(table.marked, "red")
+    rows = [[Text(cell, style=styles.get(number, "")) for cell in row] for number, row in enumerate(table.rows)]
     return table_lines(columns, rows, width)
 
 

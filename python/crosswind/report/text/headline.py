@@ -1,14 +1,18 @@
 """What a run says, in a few sentences: all computed from the result, none chosen by hand."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, ModelPrediction, Result
-from crosswind.findings.registry import showings
+from crosswind.findings.question.sentence import answered
 from crosswind.report.page import Sentence, Tone
+from crosswind.report.tables.table import grouped_by_wording
 from crosswind.report.text.exploration import exploration
-from crosswind.report.text.format import count, count_of, failures_text, levels, percent, quantity
+from crosswind.report.text.format import count, count_of, failures_text, levels, listed, percent, quantity
 from crosswind.report.text.spent import spent_sentence
+from crosswind.warning import WarningKind
 
+_INCOMPLETE = "Incomplete"
 _WITHOUT_RESULT = " failed: "
 """In the reason of a cell that is not valid: that one of its repetitions has no result."""
 
@@ -30,7 +34,8 @@ def verdict(result: Result) -> Sentence:
         return Sentence(f"Damaged: {left}; the others are valid.", Tone.DOUBTFUL)
     if not result.complete:
         executed = f"{result.executed} of {result.planned} repetitions were executed"
-        return Sentence(f"Incomplete: {executed}; those are valid.", Tone.DOUBTFUL)
+        rest = "`crosswind run --resume RUN` executes the rest."
+        return Sentence(f"{_INCOMPLETE}: {executed}; those are valid. {rest}", Tone.DOUBTFUL)
     return _of_valid_cells(result)
 
 
@@ -57,19 +62,48 @@ def _many_failures(result: Result) -> str:
     return f"More than half of all exchanges failed in {count(len(many))} of {count_of(len(result.cells), 'cell')}. "
 
 
+def doubts_of(result: Result) -> list[Sentence]:
+    """Why cells are not valid and what they warn of, each text once with the cells that it is about.
+
+    What the verdict of the run says already is left out.
+    """
+    return [Sentence(f"{_DOUBTS[tone]}: {text}", tone) for tone, text in _doubts(result)]
+
+
+_DOUBTS = {Tone.BAD: "invalid", Tone.DOUBTFUL: "warning"}
+
+
+def _doubts(result: Result) -> Iterator[tuple[Tone, str]]:
+    several = len(result.cells) > 1
+    reasons = grouped_by_wording((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
+    if several:
+        yield from ((Tone.BAD, _with_cells(text, cells)) for text, cells in reasons.items())
+    is_said = verdict(result).text.startswith(_INCOMPLETE)
+    for warning in result.warnings:
+        if not (is_said and warning.name == WarningKind.INCOMPLETE.value[0]):
+            yield Tone.DOUBTFUL, warning.sentence
+    warnings = grouped_by_wording(
+        (warning.sentence, levels(cell.levels)) for cell in result.cells for warning in cell.warnings
+    )
+    for text, cells in warnings.items():
+        yield Tone.DOUBTFUL, _with_cells(text, cells) if several else text
+
+
+def _with_cells(text: str, cells: Sequence[str]) -> str:
+    return f"{text} ({listed(list(cells), 3)})"
+
+
 def headline_sentences(result: Result) -> list[str]:
-    """The run in sentences: its extent and its clock, what came of what was asked.
+    """The run in sentences: what its time was spent on, its extent, and its clock.
 
     Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
     """
-    is_asked = any(said.about for showing in showings() for said in showing.answers(result))
     return [
-        *([] if is_asked else exploration(result)),
+        *([] if answered(result) else exploration(result)),
         *spent_sentence(result),
         _extent(result),
         *_clock(result),
         *inferred_sentences(result),
-        *(said.text for showing in showings() for said in showing.remarks(result)),
     ]
 
 
@@ -101,12 +135,12 @@ def _clock(result: Result) -> list[str]:
     kernels = sorted({cell.kernel for cell in virtual if cell.kernel})
     some = f" in {count(len(virtual))} of {cells}" if len(virtual) < len(result.cells) else ""
     on = f", on Linux {' and '.join(kernels)}" if kernels else ""
-    headline_sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured."]
+    sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured."]
     exact = sum(cell.exact for cell in result.cells)
     if exact:
         which = f"{count(exact)} of {cells}" if exact < len(result.cells) else cells
-        headline_sentences.append(f"Exact: {which}: without randomness, every repetition gives the same result.")
-    return headline_sentences
+        sentences.append(f"Exact: {which}: without randomness, every repetition gives the same result.")
+    return sentences
 
 
 _MOST_CELLS = 3

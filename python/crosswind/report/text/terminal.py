@@ -1,12 +1,16 @@
-"""The result on a terminal: its last screen, or every table and then that screen.
+"""A page on a terminal. Charts are left out, and what `Shown` says is for HTML alone.
+
+The page of a run is a screen, which has as many lines as a terminal shows at once, below all tables if they are asked
+for:
 
     title, verdict
-    answers            what the study asks and what came of it (crosswind.report.text.headline)
-    main numbers       the worst and the best cells, where there are many
-    doubts             why cells are not valid, and warnings, each with its cells
+    answers, banners    what the study asks and what came of it
+    lines, terms        what else there is to say, and the conditions
+    summary             the main numbers: of many cells the worst and the best
+    doubts              why cells are not valid, and warnings, each with its cells
     what is left out
 
-The screen has as many lines as a terminal shows at once.
+A summary is short enough to be shown whole, with its verdict last, where the reader of a terminal looks first.
 """
 
 import textwrap
@@ -14,48 +18,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from crosswind.analysis.result import Result
 from crosswind.console import Console
-from crosswind.findings.figure.judge import Figure
-from crosswind.findings.registry import showings
-from crosswind.report.page import Sentence, Tone
-from crosswind.report.run_page import tables_of
-from crosswind.report.tables.summary import summary_tables
-from crosswind.report.tables.table import Shown, Table, grouped_by_wording
-from crosswind.report.text.conditions import condition_lines
-from crosswind.report.text.format import count, count_of, levels, listed
+from crosswind.report.page import Page, Section, SectionPlace, Sentence, Tone
+from crosswind.report.tables.cut import cut_to
+from crosswind.report.tables.table import ColumnKind, Table
+from crosswind.report.text.format import count, count_of
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
-from crosswind.report.text.headline import headline_sentences, verdict
-from crosswind.report.text.page import TONE_STYLES
 
-
-def print_result(result: Result, console: Console | None = None, *, everything: bool = False) -> None:
-    """Print a result; rich colours it on a terminal only, and not where NO_COLOR is set.
-
-    Args: everything: every table of every cell, above the screen that sums them up.
-    """
-    out = console or Console(highlight=False)
-    if everything:
-        for table in tables_of(result):
-            if table.shown in (Shown.EVERYWHERE, Shown.ASIDE):
-                footnotes = [line for note in table.footnotes for line in wrapped(note, out.width, "dim")]
-                _print_lines(out, [*_table(table, out.width, everything=True), *footnotes, Text()])
-    _print_lines(out, screen_lines(result, out.width, everything=everything))
-
-
-def render(result: Result, *, width: int = 80, everything: bool = False) -> str:
-    """The same as plain text of a given width, without colour."""
-    console = Console(width=width, no_color=True, force_terminal=False, highlight=False, record=False)
-    with console.capture() as captured:
-        print_result(result, console, everything=everything)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
-
-
-def _print_lines(out: Console, lines: list[Text]) -> None:
-    for line in lines:
-        out.print(line, no_wrap=True, overflow="ignore", crop=False)
-
-
+TONE_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
 
@@ -66,87 +36,126 @@ _DOUBT_LINES = 8
 _CONDITION_LINES = 2
 _FEWEST_ROWS = 4
 _MARKS = {Tone.GOOD: "✓", Tone.DOUBTFUL: "!", Tone.BAD: "✗"}
+_DOUBT_STYLES = {Tone.BAD: "red", Tone.DOUBTFUL: "yellow"}
+_LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE, ColumnKind.WORD)
 
 
-def screen_lines(result: Result, width: int, *, everything: bool = False) -> list[Text]:
+def print_screen(page: Page, console: Console | None = None, *, everything: bool = False) -> None:
+    """Print the page of a run; rich colours it on a terminal only, and not where NO_COLOR is set.
+
+    Args: everything: every sentence and table of every section, above the screen that sums them up.
+    """
+    out = console or Console(highlight=False)
+    lines = screen_lines(page, out.width, everything=everything)
+    for line in [*section_lines(page, out.width), *lines] if everything else lines:
+        out.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def print_summary(page: Page, console: Console) -> None:
+    """Print a page whole, as wide as the console, or less."""
+    for line in summary_lines(page, console.width):
+        console.print(line, soft_wrap=True)
+
+
+def summary_lines(page: Page, width: int | None = None) -> Iterator[Text]:
+    """A page whole, with the verdict last. Sections have their titles where there are several.
+
+    Args: width: that no line exceeds; None: as wide as sentences and tables are.
+    """
+    yield Text(page.title, style="bold")
+    yield from _toned(page.lines, width)
+    for section in page.sections:
+        if len(page.sections) > 1:
+            yield from (Text(), Text(section.title, style="bold"))
+        yield from _toned(section.sentences, width)
+        for table in section.tables:
+            if table.shown.on_terminal:
+                if table.title != section.title and len(section.tables) > 1:
+                    yield Text(table.title, style="dim")
+                yield from grid_lines(table if width is None else form_for(table, width), width, left=_LEFT)
+                yield from _toned([Sentence(note) for note in table.footnotes], width, "dim")
+    if len(page.sections) > 1:
+        yield Text()
+    yield from _toned([*page.doubts, page.verdict, *page.banners], width)
+
+
+def section_lines(page: Page, width: int) -> Iterator[Text]:
+    """The sentences and tables of all sections. Answers are on the screen, and have their tables alone here."""
+    for section in (*page.answers, *page.sections):
+        sentences = [] if section.place is SectionPlace.ANSWERS else _on_terminal(section.sentences)
+        if sentences:
+            yield Text(section.title, style="bold")
+            yield from (line for sentence in sentences for line in _wrapped(sentence.text, width))
+            yield Text()
+        for table in section.tables:
+            if table.shown.on_terminal:
+                yield from _table(table, width, everything=True)
+                yield from (line for note in table.footnotes for line in _wrapped(note, width, "dim"))
+                yield Text()
+
+
+def screen_lines(page: Page, width: int, *, everything: bool = False) -> list[Text]:
     """The screen, of at most SCREEN_LINES lines. Args: everything: whether all tables stand above it."""
     most = None if everything else _QUESTION_LINES
-    head, answers, doubts = _head(result, width), _answers(result, width, most), _doubts(result, width)
-    conditions = _conditions(result, width)
+    head, answers, doubts = _head(page, width), _answers(page, width, most), _doubts(page.doubts, width)
+    conditions = _conditions(page, width)
     room = SCREEN_LINES - len(head) - len(answers) - len(conditions) - len(doubts) - 3
-    numbers = _numbers(result, width, max(room, _FEWEST_ROWS + 2))
-    end = [] if everything else _end(result, width)
+    numbers = _numbers(page.summary, width, max(room, _FEWEST_ROWS + 2))
+    end = [] if everything else _end(page.sections, width)
     blocks = [[*head, *answers, *conditions], numbers, doubts, end]
     lines = [line for block in blocks if block for line in (Text(), *block)]
     return lines[1:]
 
 
-def doubts_of(result: Result) -> list[tuple[str, str]]:
-    """Why cells are not valid and what they warn of, each text once with the cells that it is about: (kind, text)."""
-    reasons = grouped_by_wording((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
-    warnings = grouped_by_wording(
-        (warning.sentence, levels(cell.levels)) for cell in result.cells for warning in cell.warnings
-    )
-    several = len(result.cells) > 1
-    return [
-        *(("invalid", _with_cells(text, cells, several=several)) for text, cells in reasons.items()),
-        *(("warning", warning.sentence) for warning in result.warnings),
-        *(("warning", _with_cells(text, cells, several=several)) for text, cells in warnings.items()),
-    ]
-
-
-def doubt_lines(doubts: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
-    """Each doubt in its colour, wrapped."""
-    for kind, text in doubts:
-        for line in textwrap.wrap(f"{kind}: {text}", width, subsequent_indent="  "):
-            yield Text(line, style="red" if kind == "invalid" else "yellow")
-
-
-def wrapped(text: str, width: int, style: str = "") -> list[Text]:
-    """A sentence in lines."""
-    lines = textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="    ")
-    return [Text(line, style=style) for line in lines]
-
-
-def _head(result: Result, width: int) -> list[Text]:
-    answer = verdict(result)
-    lines = textwrap.wrap(f"{_MARKS[answer.tone]} {answer.text}", width, subsequent_indent="  ")
-    title = textwrap.wrap(result.title, width)
+def _head(page: Page, width: int) -> list[Text]:
+    lines = textwrap.wrap(f"{_MARKS[page.verdict.tone]} {page.verdict.text}", width, subsequent_indent="  ")
+    title = textwrap.wrap(page.title, width)
     return [
         *(Text(line, style="bold") for line in title[:2]),
-        *(Text(line, style=TONE_STYLES[answer.tone]) for line in lines[:4]),
+        *(Text(line, style=TONE_STYLES[page.verdict.tone]) for line in lines[:4]),
     ]
 
 
-def _answers(result: Result, width: int, most: int | None) -> list[Text]:
+def _answers(page: Page, width: int, most: int | None) -> list[Text]:
     """What the study asks and what came of it; of the sentences after that as many as have room.
 
     Args: most: lines of the questions, None for all.
     """
-    said = [sentence for showing in showings() for sentence in showing.answers(result)]
-    lines = _questions([sentence for sentence in said if sentence.about], width, most)
-    for sentence in said:
-        if not sentence.about:
-            lines += wrapped(sentence.text, width, TONE_STYLES[sentence.tone])
-    listed_below = (sentence.text for showing in showings() for sentence in showing.listed(result))
-    texts = [wrapped(text, width) for text in (*headline_sentences(result), *listed_below)]
-    for number, own in enumerate(texts):
-        if number and len(lines) + len(own) > _ANSWER_LINES:
-            return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
-        lines += own
+    lines = _questions(page.answers, width, most)
+    for banner in page.banners:
+        lines += _wrapped(banner.text, width, TONE_STYLES[banner.tone])
+    texts = [_wrapped(sentence.text, width) for sentence in _on_terminal(page.lines)]
+    for number, text_lines in enumerate(texts):
+        if number and len(lines) + len(text_lines) > _ANSWER_LINES:
+            return [*lines, *_wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
+        lines += text_lines
     return lines
 
 
-def _conditions(result: Result, width: int) -> list[Text]:
-    """Path, hosts and extent, two lines each at most. The clock is among the sentences, the workload in the tables."""
-    if result.conditions is None:
-        return []
-    lines = [line for line in condition_lines(result.conditions) if line.about not in ("Clock", "Workload")]
+def _questions(answers: Sequence[Section], width: int, most: int | None) -> list[Text]:
+    """Every question with its answer; what has no room in full is its verdict alone."""
+    lines: list[Text] = []
+    pairs = [(answer.title, sentence) for answer in answers for sentence in answer.sentences[:1]]
+    short = [_question(asks, sentence.short, width) for asks, sentence in pairs]
+    for number, (asks, sentence) in enumerate(pairs):
+        whole = _question(asks, sentence.text, width)
+        after = sum(map(len, short[number + 1 :]))
+        lines += whole if most is None or len(lines) + len(whole) + after <= most else short[number]
+    return lines
+
+
+def _question(asks: str, said: str, width: int) -> list[Text]:
+    return [*(Text(line, style="bold") for line in textwrap.wrap(asks, width)), *_wrapped(said, width)]
+
+
+def _conditions(page: Page, width: int) -> list[Text]:
+    """The conditions, two lines each at most."""
     return [
         Text(text, style="dim")
-        for line in lines
+        for term in page.terms
+        if term.shown.on_terminal
         for text in textwrap.wrap(
-            f"{line.about}: {line.text}",
+            f"{term.name}: {term.text}",
             width - 2,
             initial_indent="  ",
             subsequent_indent="    ",
@@ -156,28 +165,12 @@ def _conditions(result: Result, width: int) -> list[Text]:
     ]
 
 
-def _questions(answers: Sequence[Sentence], width: int, most: int | None) -> list[Text]:
-    """Every question with its answer; what has no room in full is its verdict alone."""
-    lines: list[Text] = []
-    short = [_question(answer.about, answer.short, width) for answer in answers]
-    for number, answer in enumerate(answers):
-        whole = _question(answer.about, answer.text, width)
-        after = sum(map(len, short[number + 1 :]))
-        lines += whole if most is None or len(lines) + len(whole) + after <= most else short[number]
-    return lines
-
-
-def _question(asks: str, said: str, width: int) -> list[Text]:
-    return [*(Text(line, style="bold") for line in textwrap.wrap(asks, width)), *wrapped(said, width)]
-
-
-def _numbers(result: Result, width: int, room: int) -> list[Text]:
+def _numbers(summary: Sequence[Table], width: int, room: int) -> list[Text]:
     """The main tables in `room` lines."""
-    several = len(summary_tables(result, most=1))
     # Of each table: a line between it and the one before, a title, a heading, and one on what is left out.
-    most = max(_FEWEST_ROWS, room - 4 * several + 1)
+    most = max(_FEWEST_ROWS, room - 4 * len(summary) + 1)
     lines: list[Text] = []
-    for table in summary_tables(result, most=most):
+    for table in cut_to(summary, most):
         lines += [*([Text()] if lines else []), *_table(table, width)]
     return lines
 
@@ -189,31 +182,45 @@ def _table(table: Table, width: int, *, everything: bool = False) -> list[Text]:
     is_grid = fits(form, width)
     form = table if everything and not is_grid else form
     missing = left_out(table, form)
-    note = wrapped(f"Left out at this width: {', '.join(missing)}.", width, "dim") if missing else []
+    note = _wrapped(f"Left out at this width: {', '.join(missing)}.", width, "dim") if missing else []
     lines = grid_lines(form) if is_grid else paragraph_lines(form, width)
     return [Text(form.title, style="bold"), *lines, *note]
 
 
-def _doubts(result: Result, width: int) -> list[Text]:
-    doubts = doubts_of(result)
+def _doubts(doubts: Sequence[Sentence], width: int) -> list[Text]:
     lines: list[Text] = []
     for number, doubt in enumerate(doubts):
-        doubt_text = list(doubt_lines([doubt], width))
-        if len(lines) + len(doubt_text) > _DOUBT_LINES:
+        style = _DOUBT_STYLES[doubt.tone]
+        doubt_lines = [Text(line, style=style) for line in textwrap.wrap(doubt.text, width, subsequent_indent="  ")]
+        if len(lines) + len(doubt_lines) > _DOUBT_LINES:
             more_doubts = len(doubts) - number - (not lines)
             more = [Text(f"… and {count(more_doubts)} more", style="dim")] if more_doubts else []
-            return [*(lines or doubt_text[: _DOUBT_LINES - 1]), *more]
-        lines += doubt_text
+            return [*(lines or doubt_lines[: _DOUBT_LINES - 1]), *more]
+        lines += doubt_lines
     return lines
 
 
-def _end(result: Result, width: int) -> list[Text]:
+def _end(sections: Sequence[Section], width: int) -> list[Text]:
     """Where the rest is."""
-    figures = "; ".join(figure.title for figure in result.of(Figure))
+    charts = [chart for section in sections for panels in section.charts for chart in panels.charts]
+    figures = "; ".join(chart.caption for chart in charts)
     text = "`crosswind report --all` has every cell and every table, the HTML report has charts too"
     more = f": {figures}" if figures else ""
     return [Text(line, style="dim") for line in textwrap.wrap(f"{text}{more}.", width, max_lines=2, placeholder=" …")]
 
 
-def _with_cells(text: str, cells: Sequence[str], *, several: bool) -> str:
-    return f"{text} ({listed(list(cells), 3)})" if several else text
+def _on_terminal(sentences: Iterable[Sentence]) -> list[Sentence]:
+    return [sentence for sentence in sentences if sentence.shown.on_terminal]
+
+
+def _toned(sentences: Iterable[Sentence], width: int | None, style: str = "") -> Iterator[Text]:
+    """Sentences in the colours of their tones. Args: width: None: each on one line."""
+    for sentence in _on_terminal(sentences):
+        lines = [sentence.text] if width is None else textwrap.wrap(sentence.text, width, subsequent_indent="   ")
+        yield from (Text(line, style=style or TONE_STYLES[sentence.tone]) for line in lines)
+
+
+def _wrapped(text: str, width: int, style: str = "") -> list[Text]:
+    """A sentence in lines."""
+    lines = textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="    ")
+    return [Text(line, style=style) for line in lines]

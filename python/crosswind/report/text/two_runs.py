@@ -1,18 +1,13 @@
-"""Two runs compared, on a terminal: what they do not share, what changed in each common cell, and conditions."""
+"""The words of two runs compared: sides, changes, verdicts, and conditions."""
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
-
-from rich.console import Console
-from rich.text import Text
 
 from crosswind.analysis.two_runs.result import (
     AskedCondition,
     Change,
     CommonCell,
     ConditionInCell,
-    Differing,
     MetricChange,
     MetricOverview,
     RunComparison,
@@ -25,41 +20,12 @@ from crosswind.report.text.format import (
     count,
     count_of,
     levels,
-    listed,
     number,
     scale_of,
     three_digits,
 )
-from crosswind.report.text.two_runs_why import part_rows, why_sentences
-from crosswind.terminal_table import TextColumn, number_columns, print_table
 
-_SHOWN_DIFFERENCES = 12
-_COLOURS = {
-    "worse": "red", "better": "green", "fail": "bold red", "pass": "green",
-    "cannot tell": "yellow", "inconclusive": "yellow",
-}  # fmt: skip
-
-
-def print_comparison(comparison: RunComparison, console: Console) -> None:
-    """Print a comparison; rich colours it on a terminal only, and not where NO_COLOR is set."""
-    for name, side in (("A", comparison.a), ("B", comparison.b)):
-        _print_wrapped(console, side_text(name, side))
-        for text in side.damaged:
-            _print_wrapped(console, f"damaged: {text}")
-    _print_wrapped(console, common_text(comparison))
-    for text in overview_sentences(comparison):
-        _print_wrapped(console, text)
-    for name, cells in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if cells:
-            _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
-    _print_differing(console, "different settings", comparison.settings)
-    _print_differing(console, "different surroundings", comparison.surroundings)
-    _print_reasons(console, comparison)
-    for metric in dict.fromkeys(change.metric for cell in comparison.common for change in cell.changes):
-        _print_metric(console, metric, comparison.common)
-    _print_doubts(console, comparison)
-    for condition in comparison.conditions:
-        _print_condition(console, condition)
+_MOST_CELLS = 12
 
 
 def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
@@ -115,61 +81,6 @@ def matched_text(cells: Sequence[CommonCell]) -> str:
     ways = [cell.matched_by for cell in cells]
     kinds = list(dict.fromkeys(ways))
     return kinds[0] if len(kinds) == 1 else ", ".join(f"{kind} ({ways.count(kind)})" for kind in kinds)
-
-
-def _print_differing(console: Console, title: str, differing: Sequence[Differing]) -> None:
-    if not differing:
-        return
-    console.print(Text(title, style="dim"))
-    for row in differing[:_SHOWN_DIFFERENCES]:
-        _print_wrapped(console, f"  {row.what}: {row.a or 'not set'} → {row.b or 'not set'}")
-    if len(differing) > _SHOWN_DIFFERENCES:
-        _print_wrapped(console, f"  and {len(differing) - _SHOWN_DIFFERENCES} more, which --json lists")
-
-
-def _print_reasons(console: Console, comparison: RunComparison) -> None:
-    said = list(why_sentences(comparison))
-    if not said:
-        return
-    console.print()
-    console.print(Text("Why", style="bold"))
-    for sentence in said:
-        _print_wrapped(console, sentence)
-    for cell in comparison.common:
-        if cell.why is not None and cell.why.differing:
-            console.print()
-            if len(comparison.common) > 1:
-                console.print(Text(levels(cell.levels), style="dim"))
-            rows = [list(row) for row in part_rows(cell.why)]
-            print_table(console, [TextColumn("spent on"), *number_columns("A", "B", "change")], rows)
-
-
-def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> None:
-    rows = [(cell, change) for cell in cells for change in cell.changes if change.metric == name]
-    if all(change.a is None for _, change in rows):
-        return
-    metric = metric_named(name)
-    values = [value for _, change in rows for value in (change.a, change.b)]
-    divisor, label = scale_of(values, rows[0][1].unit)
-    has_levels = any(cell.levels for cell, _ in rows)
-    heads = [TextColumn("cell")] if has_levels else []
-    lines: list[list[str | Text]] = []
-    for cell, change in rows:
-        named = [levels(cell.levels)] if has_levels else []
-        ends = [number(value, divisor) for value in (change.a, change.b)]
-        shown, is_ratio = scaled(change)
-        text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
-        verdict = Text(verdict_text(change), style=_COLOURS.get(change.verdict, ""))
-        lines.append([*named, change.statistic, *ends, text, units_text(change), verdict])
-    console.print()
-    console.print(Text(f"{metric.title if metric else name}, {label}", style="bold"))
-    print_table(
-        console,
-        [*heads, TextColumn("statistic"), *number_columns("A", "B", "change", "n"), TextColumn("verdict")],
-        lines,
-    )
-    for note in notes_on(rows):
-        _print_wrapped(console, note, style="dim")
 
 
 def scaled(change: MetricChange) -> tuple[Change, bool]:
@@ -249,20 +160,13 @@ def _two_quantiles(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[
         texts = [
             f"{f'{levels(cell.levels)}: ' if cell.levels else ''}A {number(change.pooled_a, divisor)}, "
             f"B {number(change.pooled_b, divisor)} {label}"
-            for cell, change in of_statistic[:_SHOWN_DIFFERENCES]
+            for cell, change in of_statistic[:_MOST_CELLS]
         ]
-        more = "; --json has all" if len(of_statistic) > _SHOWN_DIFFERENCES else ""
+        more = "; --json has all" if len(of_statistic) > _MOST_CELLS else ""
         yield (
             f"{statistic} is the mean of the repetitions' own {statistic}. Of all exchanges together, as in a report, "
             f"it is {'; '.join(texts)}{more}."
         )
-
-
-def _print_doubts(console: Console, comparison: RunComparison) -> None:
-    for cell in comparison.common:
-        for name, reason in (("A", cell.invalid_a), ("B", cell.invalid_b)):
-            if reason:
-                _print_wrapped(console, f"! not valid in {name}: {levels(cell.levels)}: {reason}", style="bold red")
 
 
 def condition_text(asked: AskedCondition) -> str:
@@ -271,16 +175,6 @@ def condition_text(asked: AskedCondition) -> str:
         return asked.condition
     what, direction, amount = re.split(r" +(worse|better|differs) ", asked.condition, maxsplit=1)
     return f"{what} {'does not differ' if direction == 'differs' else f'not {direction}'} {amount}"
-
-
-def _print_condition(console: Console, asked: AskedCondition) -> None:
-    console.print()
-    console.print(Text(f"{asked.answer.capitalize()}: {condition_text(asked)}", style=_COLOURS[asked.answer]))
-    cells = [cell for cell in asked.cells if cell.answer == asked.answer]
-    for cell in cells[:_SHOWN_DIFFERENCES]:
-        _print_wrapped(console, f"  {levels(cell.levels)}: {answer_text(cell, asked)}")
-    if len(cells) > _SHOWN_DIFFERENCES:
-        _print_wrapped(console, f"  and {len(cells) - _SHOWN_DIFFERENCES} more cells, which --json lists")
 
 
 def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
@@ -304,8 +198,3 @@ def _signed(value: float) -> str:
     size = abs(value)
     text = "0" if size < 0.001 else f"{size:.3g}" if size < 999.5 else f"{size:.0f}"
     return f"{MINUS if value < 0 and text != '0' else '+'}{text}"
-
-
-def _print_wrapped(console: Console, text: str, style: str = "") -> None:
-    for line in textwrap.wrap(text, console.width - 1, subsequent_indent="   "):
-        console.print(Text(line, style=style))
