@@ -89,6 +89,30 @@ def test_a_server_that_sends_first_waits_for_the_end_of_the_handshake() -> None:
     assert download == {"tcp_handshake": 100, "propagation_forward": 50, "propagation_reverse": 50}
 
 
+def test_a_server_that_sends_first_waits_for_its_answer_to_a_syn_to_be_sent_again() -> None:
+    # Packet 1 to the server ends the handshake. The first timeout of a SYN and of its answer is 1 s (RFC 6298, 2.1).
+    path = {"delay": "50ms", "forward": {"lose": [1]}}
+    for settings in (transfer("14480B"), {"kind": "transfer", "duration": "1500ms"}):
+        cell = tcp(path, {**settings, "direction": "download"})
+        found = spent(cell)
+        assert "unknown" not in found and found["tcp_handshake"] == 150
+        # From the answer's arrival at the client to when it is sent again, which is 50 ms after it was sent first.
+        (waited,) = cell.pieces.filter(part="syn_timer").select("from_ns", "to_ns", "place", "index", "count").rows()
+        again = cell.packets.filter(direction="reverse")["in_ns"][1]
+        assert 950 <= (waited[1] - waited[0]) / MS < 1100 and waited[1:] == (again, "server", 1, 1)
+    assert tcp(path, transfer("14480B", direction="download")).spent.select(
+        (pl.col("propagation_forward_ns", "propagation_reverse_ns") / MS).round(2)
+    ).row(0) == (50, 50)
+
+
+def test_a_syn_that_was_sent_again_in_vain_is_not_what_a_handshake_waits_for() -> None:
+    # The answer is on its way when the timer of 1 s expires.
+    assert spent(tcp({"delay": "600ms"}, {"kind": "connect", "count": 1})) == {"tcp_handshake": 1200}
+    # The answer was lost: whichever timer sent it again, what is left are the handshake's own two ways.
+    lost = spent(tcp({"delay": "300ms", "reverse": {"lose": [0]}}, {"kind": "connect", "count": 1}))
+    assert lost["tcp_handshake"] == 600 and 1000 <= lost["syn_timer"] < 1100
+
+
 def test_a_server_that_is_busy_with_another_answer_reads_late() -> None:
     # On one connection the server answers before it reads on, and the link holds its answers up.
     messages = echoes(5, size="100kB", mode="open", rate=100)

@@ -8,6 +8,7 @@ mod bytes;
 mod datagrams;
 mod exchanges;
 mod flows;
+mod handshake;
 mod http;
 mod links;
 mod part;
@@ -183,8 +184,9 @@ impl<'a> Attribution<'a> {
 
     /// How long TCP's connect waited for its timer, of the connection that was set up from `from` to `to`, and how often.
     pub fn syn_timer(&self, client_port: u16, from: Instant, to: Instant) -> (Duration, u32) {
-        let Some(connection) = self.connection(client_port, to) else { return (Duration::ZERO, 0) };
-        connection.syn_timer(from, to)
+        let handshake = self.connection(client_port, to).and_then(|it| it.handshake.as_ref());
+        let own = handshake.filter(|it| it.first().is_some_and(|first| first.entered >= from));
+        own.map_or((Duration::ZERO, 0), |it| it.waited(to))
     }
 
     fn connection(&self, port: u16, before: Instant) -> Option<&Connection<'a>> {

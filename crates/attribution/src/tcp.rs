@@ -1,6 +1,7 @@
 //! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
 
 use crate::bytes::Awaited;
+use crate::handshake::Handshake;
 use crate::http::{Http, Opened};
 use crate::links::Links;
 use crate::tcp_half::{Half, Segment};
@@ -17,8 +18,8 @@ pub const INITIAL_WINDOW: u64 = 10;
 /// One connection.
 pub struct Connection<'a> {
     pub began: Instant,
+    pub handshake: Option<Handshake<'a>>,
     hosts: Hosts,
-    syns: Vec<Instant>,
     forward: Half<'a>,
     reverse: Half<'a>,
     http: [Option<Http<'a>>; 2],
@@ -52,14 +53,9 @@ impl<'a> Connection<'a> {
                 .find(|packet| packet.side == side && packet.headers.flags & TCP_SYN != 0)
                 .map(|it| it.headers)
         };
-        let syns = packets
-            .iter()
-            .filter(|it| it.side == Side::Forward && it.copy == 0 && it.headers.flags & TCP_SYN != 0)
-            .map(|it| it.entered)
-            .collect();
         let [forward, reverse] =
             Side::BOTH.map(|side| Half::new(packets, side, of_syn(side), of_syn(side.opposite()), hosts));
-        Self { began, hosts, syns, forward, reverse, http: [None, None] }
+        Self { began, handshake: Handshake::of(packets, hosts), hosts, forward, reverse, http: [None, None] }
     }
 
     /// Adds what its client and its server wrote over HTTP, as far as that is known.
@@ -82,15 +78,6 @@ impl<'a> Connection<'a> {
         Some(http.bytes_of(stream, |end| bytes.completion_of(end).is_some_and(|done| done.at <= before)))
     }
 
-    /// How long it waited for SYNs that it sent again from `from` to `to`, and how many those are.
-    pub fn syn_timer(&self, from: Instant, to: Instant) -> (Duration, u32) {
-        let within: Vec<_> = self.syns.iter().filter(|&&at| from <= at && at <= to).collect();
-        match within[..] {
-            [first, .., last] => (last.saturating_since(*first), within.len() as u32 - 1),
-            _ => (Duration::ZERO, 0),
-        }
-    }
-
     /// What the host that sends in the direction of `side` sent.
     pub fn half(&self, side: Side) -> &Half<'a> {
         side.pick(&self.forward, &self.reverse)
@@ -98,7 +85,7 @@ impl<'a> Connection<'a> {
 
     /// Names the time of a leg.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
-        let (half, other) = (self.half(leg.side), self.half(leg.side.opposite()));
+        let half = self.half(leg.side);
         if leg.timed && !half.sends.is_empty() {
             return self.awaited(half, leg, links, trail);
         }
@@ -118,10 +105,12 @@ impl<'a> Connection<'a> {
             None => half.bytes.completion(leg.received),
         };
         // A host that sends first waits for the end of the handshake alone.
-        let acknowledged = other.acks_until(leg.received).last().filter(|ack| ack.arrived >= leg.written);
-        if let Some(ack) = acknowledged.filter(|_| half.sends.is_empty()) {
-            trail.name(ack.arrived, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
-            links.follow(ack.packet, None, trail);
+        let is_own =
+            |it: &Handshake<'_>| it.confirmation().is_some_and(|it| it.0 >= leg.written) && it.opener == leg.side;
+        if half.sends.is_empty()
+            && let Some(handshake) = self.handshake.as_ref().filter(|&it| is_own(it))
+        {
+            handshake.confirmed(links, trail);
         }
         let Some(done) = done else { return };
         let (mut send, mut byte) = (done.send, done.missing);

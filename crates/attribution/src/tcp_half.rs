@@ -62,7 +62,7 @@ impl Ack<'_> {
 }
 
 /// When a packet arrived, if the host could use it.
-fn arrived(packet: &PacketRecord) -> Option<Instant> {
+pub fn arrived(packet: &PacketRecord) -> Option<Instant> {
     packet.left.filter(|_| packet.flipped_bit.is_none())
 }
 

@@ -11,7 +11,7 @@ use crate::tcp::{Connection, INITIAL_WINDOW};
 use crate::tcp_half::{Half, SHORTEST_IDLE, Segment};
 use crate::trail::{Piece, Place, Trail};
 use crate::{Hosts, Part};
-use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
+use crosswind_ledger::{PacketRecord, TCP_FIN, TCP_PSH, TCP_RST, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -62,7 +62,6 @@ pub struct Conversation<'a> {
     connection: Connection<'a>,
     /// Of each direction and segment: what might at least be in flight when it was sent, as far as the congestion window is concerned.
     reach: [Vec<u32>; 2],
-    opener: Option<Side>,
     hosts: Hosts,
 }
 
@@ -71,8 +70,7 @@ impl<'a> Conversation<'a> {
     pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
         let connection = Connection::new(&packets, hosts);
         let reach = Side::BOTH.map(|side| reach(connection.half(side), hosts));
-        let opener = packets.iter().find(|it| flags(it, TCP_SYN | TCP_ACK) == TCP_SYN).map(|it| it.side);
-        Self { packets, connection, reach, opener, hosts }
+        Self { packets, connection, reach, hosts }
     }
 
     /// Its packets.
@@ -83,7 +81,8 @@ impl<'a> Conversation<'a> {
     /// Goes all of its way.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
-        let mut walk = self.start(Trail::new(from, to, self.opener.unwrap_or(Side::Forward)).merging(), links);
+        let opener = self.connection.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
+        let mut walk = self.start(Trail::new(from, to, opener).merging(), links);
         let first = walk.begin();
         walk.go(first)
     }
@@ -108,7 +107,6 @@ impl<'a> Conversation<'a> {
             packets: self.packets.as_slice(),
             connection: &self.connection,
             reach: &self.reach,
-            opener: self.opener,
             links,
             hosts: self.hosts,
             trail,
@@ -148,7 +146,6 @@ struct Walk<'w, 'a> {
     packets: &'w [&'a PacketRecord],
     connection: &'w Connection<'a>,
     reach: &'w [Vec<u32>; 2],
-    opener: Option<Side>,
     links: &'w Links<'a>,
     hosts: Hosts,
     trail: Trail,
@@ -191,7 +188,7 @@ impl<'a> Walk<'_, 'a> {
         let last_data =
             Side::BOTH.map(|side| self.half(side).bytes.completion(self.trail.at()).map(|it| (it.at, side)));
         let last_data = last_data.into_iter().flatten().max_by_key(|it| it.0);
-        let answered = self.handshake().is_some_and(|it| it.answer.is_some());
+        let answered = self.connection.handshake.as_ref().is_some_and(|it| it.answer().is_some());
         if let Some(close) =
             self.packets.iter().copied().find(|it| closes(&it)).filter(|_| answered || last_data.is_some())
         {
@@ -379,57 +376,22 @@ impl<'a> Walk<'_, 'a> {
 
     /// Back from what the host of `side` did first to the connection's beginning.
     fn open(&mut self, side: Side) -> Option<Step> {
-        let Handshake { opener, first, last, timers, answer } = self.handshake()?;
-        if let Some(answer) = answer
-            && let Some(known) = answer.left
-        {
-            if side != opener {
-                let confirms = |it: &&&PacketRecord| it.side == opener && flags(it, TCP_SYN) == 0;
-                let confirmed = self.packets.iter().filter(confirms).find(|it| it.left.is_some_and(|at| at >= known));
-                let &confirmed = confirmed.filter(|it| it.left.is_some_and(|at| at <= self.trail.at()))?;
-                self.at_sender(confirmed.left?, Part::sender(side), side, None);
-                self.links.follow(confirmed, None, &mut self.trail);
+        let handshake = self.connection.handshake.as_ref()?;
+        let (opener, first) = (handshake.opener, handshake.first()?);
+        let (waited, expired) = handshake.waited(self.trail.at());
+        if let Some((known, _)) = handshake.answer() {
+            if side != opener && !handshake.confirmed(self.links, &mut self.trail) {
+                return None;
             }
             self.at_sender(known, Part::sender(opener), opener, None);
         }
         self.trail.turn(opener);
         let answered = self.packets.iter().any(|it| it.side != opener && it.left.is_some());
-        self.at_sender(last, if answered { Part::TcpHandshake } else { Part::SynTimer }, opener, None);
-        self.trail.name(first.entered, Part::SynTimer, Place::sender(opener), Some(first), timers);
+        let part = if answered { Part::TcpHandshake } else { Part::SynTimer };
+        self.at_sender(first.entered + waited, part, opener, None);
+        self.trail.name(first.entered, Part::SynTimer, Place::sender(opener), Some(first), expired);
         None
     }
-
-    fn handshake(&self) -> Option<Handshake<'a>> {
-        let opener = self.opener?;
-        let syns =
-            || self.packets.iter().copied().filter(|it| it.side == opener && flags(it, TCP_SYN | TCP_ACK) == TCP_SYN);
-        let is_answer = |it: &&&PacketRecord| it.side != opener && flags(it, TCP_SYN | TCP_ACK) == TCP_SYN | TCP_ACK;
-        let answers = self.packets.iter().filter(is_answer).filter(|it| it.left.is_some());
-        let answer = answers.min_by_key(|it| it.left).copied();
-        let first = syns().next()?;
-        let until = answer.map_or(self.trail.at(), |it| it.entered);
-        let last = syns().take_while(|it| it.entered <= until).last().map_or(first.entered, |it| it.entered);
-        let timers = syns().take_while(|it| it.entered <= last).count() as u32 - 1;
-        // Where the answer was lost, its sender's timer sent it again.
-        let again = answer.filter(|answer| {
-            let asked = syns().filter_map(|it| it.left).filter(|&at| at <= answer.entered).max();
-            asked.is_none_or(|at| !self.is_prompt(at, answer.entered))
-        });
-        let (last, timers) = again.map_or((last, timers), |answer| (answer.entered, timers.max(1)));
-        Some(Handshake { opener, first, last, timers, answer })
-    }
-}
-
-/// How a connection was set up.
-struct Handshake<'a> {
-    opener: Side,
-    /// The first SYN, and when the packet was sent that brought the answer about.
-    first: &'a PacketRecord,
-    last: Instant,
-    /// How often a timer expired.
-    timers: u32,
-    /// What the other host answered, if that arrived.
-    answer: Option<&'a PacketRecord>,
 }
 
 /// Of each segment how much the congestion window let be in flight when it was sent, at least: the most that was in flight within the

@@ -31,6 +31,25 @@ fn a_syn_that_nothing_answers_waits_until_its_kernel_or_its_program_gives_up() {
 }
 
 #[test]
+fn a_server_that_sends_first_waits_for_its_answer_to_a_syn_to_be_sent_again() {
+    let mut wire = Wire::default();
+    wire.syns();
+    wire.data(2000, 0, 0, false); // ends the handshake
+    let (syn, greeting) = (wire.packets[1].headers, wire.packets[2].headers);
+    wire.add(Side::Reverse, 1_001_000, true, syn);
+    wire.data(1_002_000, 0, 0, true);
+    wire.add(Side::Reverse, 1_003_000, true, Headers { acknowledgement: 1, payload_bytes: 9, ..greeting });
+    let expected = [
+        (Part::TcpHandshake, 2000),
+        (Part::SynTimer, 999_000),
+        (Part::TcpHandshake, PROPAGATION_US),
+        (Part::PropagationForward, PROPAGATION_US),
+        (Part::PropagationReverse, PROPAGATION_US),
+    ];
+    assert_eq!(spent(&wire.packets, 1_004_000), [expected]);
+}
+
+#[test]
 fn a_question_that_is_lost_waits_until_it_is_asked_again_from_another_port() {
     let query = Headers { protocol: UDP, payload_bytes: 40, ..Headers::default() };
     let sent = vec![(Part::PropagationForward, PROPAGATION_US)];

@@ -1,0 +1,139 @@
+//! How a TCP connection was set up: who sent SYNs and their answers when, and which timers that waited for.
+
+use crate::links::Links;
+use crate::tcp_half::arrived;
+use crate::trail::{Place, Trail};
+use crate::{Hosts, Part};
+use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_SYN};
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+
+/// The handshake of a connection.
+pub struct Handshake<'a> {
+    /// The direction in which the host sends that opened the connection.
+    pub opener: Side,
+    hosts: Hosts,
+    syns: Sent<'a>,
+    /// What the other host answered.
+    answers: Sent<'a>,
+    /// What its opener sent once it had an answer.
+    confirmations: Sent<'a>,
+}
+
+/// What a host sent for one purpose.
+#[derive(Default)]
+struct Sent<'a> {
+    /// In the order of entering, each once.
+    packets: Vec<&'a PacketRecord>,
+    /// When they arrived, in that order. Copies may, too.
+    arrivals: Vec<(Instant, &'a PacketRecord)>,
+}
+
+impl<'a> Sent<'a> {
+    fn new(packets: impl Iterator<Item = &'a PacketRecord>) -> Self {
+        let mut sent = Self::default();
+        for packet in packets {
+            if packet.copy == 0 {
+                sent.packets.push(packet);
+            }
+            sent.arrivals.extend(arrived(packet).map(|at| (at, packet)));
+        }
+        sent.arrivals.sort_by_key(|it| it.0);
+        sent
+    }
+
+    /// What arrived last by `at`, and when.
+    fn last_arrival(&self, at: Instant) -> Option<(Instant, &'a PacketRecord)> {
+        self.arrivals[..self.arrivals.partition_point(|it| it.0 <= at)].last().copied()
+    }
+
+    /// Those that had entered the path by `at`.
+    fn until(&self, at: Instant) -> &[&'a PacketRecord] {
+        &self.packets[..self.packets.partition_point(|it| it.entered <= at)]
+    }
+}
+
+impl<'a> Handshake<'a> {
+    /// Of the packets of a connection, in the order of entering; none where no SYN is known.
+    pub fn of(packets: &[&'a PacketRecord], hosts: Hosts) -> Option<Self> {
+        let flags = |it: &PacketRecord| it.headers.flags & (TCP_SYN | TCP_ACK);
+        let opener = packets.iter().find(|it| flags(it) == TCP_SYN)?.side;
+        let sent = |side: Side, which: u8| {
+            Sent::new(packets.iter().copied().filter(|it| it.side == side && flags(it) == which))
+        };
+        Some(Self {
+            opener,
+            hosts,
+            syns: sent(opener, TCP_SYN),
+            answers: sent(opener.opposite(), TCP_SYN | TCP_ACK),
+            confirmations: sent(opener, TCP_ACK),
+        })
+    }
+
+    /// The first SYN.
+    pub fn first(&self) -> Option<&'a PacketRecord> {
+        self.syns.packets.first().copied()
+    }
+
+    /// The answer that arrived first, and when.
+    pub fn answer(&self) -> Option<(Instant, &'a PacketRecord)> {
+        self.answers.arrivals.first().copied()
+    }
+
+    /// What told the host that answered that its answer had arrived, and when.
+    pub fn confirmation(&self) -> Option<(Instant, &'a PacketRecord)> {
+        let (known, _) = self.answer()?;
+        self.confirmations.arrivals.iter().copied().find(|it| it.1.entered >= known)
+    }
+
+    /// For how long timers were waited for until it was sent, and how often one expired; where there is none, until the last SYN was sent
+    /// by `until`.
+    pub fn waited(&self, until: Instant) -> (Duration, u32) {
+        let Some((_, answer)) = self.answer() else {
+            return self.waited_for(self.syns.until(until).last().copied());
+        };
+        let (mut at, mut waited, mut expired) = (answer.entered, Duration::ZERO, 0);
+        loop {
+            let asked = self.syns.last_arrival(at);
+            let is_asked = asked.is_some_and(|asked| at.saturating_since(asked.0) <= self.hosts.promptness);
+            let before = self.answers.packets.partition_point(|it| it.entered < at).checked_sub(1);
+            // Its sender's timer sent it again, for no SYN had come.
+            if let Some(before) = before.filter(|_| !is_asked) {
+                let before = self.answers.packets[before].entered;
+                (at, waited, expired) = (before, waited + (at - before), expired + 1);
+                continue;
+            }
+            let (of_syns, times) = self.waited_for(asked.map(|it| it.1));
+            return (waited + of_syns, expired + times);
+        }
+    }
+
+    /// The same until one of the SYNs was sent.
+    fn waited_for(&self, syn: Option<&PacketRecord>) -> (Duration, u32) {
+        let (Some(first), Some(syn)) = (self.first(), syn) else { return (Duration::ZERO, 0) };
+        let before = self.syns.packets.partition_point(|it| it.entered < syn.entered);
+        (syn.entered.saturating_since(first.entered), before as u32)
+    }
+
+    /// Names the time from when its opener had the answer to when the other host knew of that and went on, up to which the trail has
+    /// its names. False where that is not known.
+    pub fn confirmed(&self, links: &Links<'a>, trail: &mut Trail) -> bool {
+        let (opener, other) = (self.opener, self.opener.opposite());
+        let Some((known, answer)) = self.answer() else { return false };
+        let Some((at, confirmation)) = self.confirmation().filter(|it| it.0 <= trail.at()) else { return false };
+        trail.name(at, Part::sender(other), Place::sender(other), None, 0);
+        links.follow(confirmation, None, trail);
+        // The first one was lost: the answer's timer sent that again.
+        let sent = confirmation.entered;
+        let is_new = |it: &(Instant, _)| it.0 > known && sent.saturating_since(it.0) <= self.hosts.promptness;
+        if let Some((came, again)) = self.answers.last_arrival(sent).filter(is_new) {
+            trail.name(came, Part::sender(opener), Place::sender(opener), None, 0);
+            links.follow(again, Some(Part::TcpHandshake), trail);
+            let expired = self.answers.until(again.entered).len() - self.answers.until(answer.entered).len();
+            let lost = self.confirmations.packets.first().copied();
+            trail.name(known, Part::SynTimer, Place::sender(other), lost, expired as u32);
+        }
+        trail.name(known, Part::sender(opener), Place::sender(opener), None, 0);
+        true
+    }
+}
