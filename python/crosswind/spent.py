@@ -42,7 +42,7 @@ GROUPS = (
     SpentGroup("recovery", "Loss recovery", "loss recovery", "From sending what was lost to sending it again.",
           ("fast_recovery", "tail_loss_probe", "retransmission_timer", "syn_timer", "packet_threshold",
            "time_threshold", "probe_timer", "datagram_loss")),
-    SpentGroup("head_of_line", "Head of line", "waiting for what was sent before and was lost",
+    SpentGroup("head_of_line", "Head of line", "waiting for lost data that was sent before",
           "Received, and waiting for what was sent before it on the same connection and was lost.", ("head_of_line",)),
     SpentGroup("congestion_window", "Congestion window", "the congestion window",
           "Ready to be sent, and held back by the congestion window.", ("congestion_window", "slow_start_after_idle")),

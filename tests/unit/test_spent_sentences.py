@@ -15,6 +15,11 @@ def exact(ms: float) -> Interval:
     return Interval(value=ms * MS, low=None, high=None, n=3, level=0.95, method="exact")
 
 
+def single(interval: Interval) -> Interval:
+    """The same value of one repetition."""
+    return Interval(value=interval.value, low=None, high=None, n=1, level=0.95, method="none", units=1)
+
+
 def difference(*parts: tuple[str, float], other: str = "b", asked: bool = False) -> SpentDifference:
     """Of transports a and another one, of groups and by how many ms that takes longer in each."""
     made: Sequence[PartOfDifference] = [PartOfDifference(group=group, difference=exact(ms)) for group, ms in parts]
@@ -44,6 +49,13 @@ def test_nothing_is_said_of_a_difference_whose_parts_make_up_for_each_other() ->
     # As of transfers that last ten seconds: 10 s less for one reason, 10 s more for another.
     assert list(difference_sentences([difference(("unknown", 10_032), ("link", -6_023), ("pacing", -4_005))])) == []
     assert list(difference_sentences([difference(("unknown", 1e-6))])) == []
+
+
+def test_parts_without_intervals_are_called_so_once() -> None:
+    said = difference(("link", 6), ("queueing", 4))
+    bare = [part.model_copy(update={"difference": single(part.difference)}) for part in said.parts]
+    (sentence,) = difference_sentences([said.model_copy(update={"parts": bare})])
+    assert sentence.endswith("6.000 ms are the rate of the link, 4.000 ms queues (without intervals).")
 
 
 def test_what_questions_compare_comes_first() -> None:

@@ -17,6 +17,7 @@ from crosswind.report.charts.panels import MAX_BARS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
+from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import interval, varied_levels, with_unit
 
 MAX_CASES = 12
@@ -84,7 +85,7 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     rows = list(dict.fromkeys(mark.row for mark in marks))
     base = alt.Chart(inline(marks)).encode(
         y=alt.Y("row:N", title=None, sort=rows, axis=row_axis()),
-        color=colours.by("colour", answer.factor, (mark.colour for mark in marks)),
+        color=colours.by("colour", answer.factor, (mark.colour for mark in marks), labelled=True),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("row", "estimate", "repetitions")],
     )
     low = alt.X("low:Q", title=title, scale=scale, axis=axis(log=log))
@@ -105,7 +106,7 @@ def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divis
             low, high = side.value.spread
         value, least, most = (float(f"{(end or 0.0) / divisor:.6g}") for end in (side.value.value, low, high))
         text = with_unit(interval(side.value, divisor), unit) if side.value.is_whole else value_text(answer, side)
-        row = " · ".join(filter(None, (side.level, place_name(answer, case))))
+        row = " · ".join(filter(None, (named_level(str(answer.factor), side.level), place_name(answer, case))))
         marks.append(_Mark(row, side.level, value, least, most, text, side.value.units))
     labels = row_labels(mark.row for mark in marks)
     return list({mark.row: replace(mark, row=labels[mark.row]) for mark in marks}.values())

@@ -67,7 +67,7 @@ def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:
 
 
 def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
-    ordered = sorted(range(len(cells)), key=lambda cell: _badness(metric, cells[cell]), reverse=True)
+    ordered = sorted(range(len(cells)), key=lambda cell: _badness(metric, cells[cell], kept), reverse=True)
     chosen = cells
     if len(cells) > MOST_ROWS:
         worst, best = worst_and_best(MOST_ROWS)
@@ -95,12 +95,13 @@ def _table(metric: Metric, cells: Sequence[CellResult], *, kept: str) -> Table:
     return replace(narrower, ranking=Ranking(ordered, len(cells)), shown=Shown.TERMINAL)
 
 
-def _badness(metric: Metric, cell: CellResult) -> float:
-    """The larger the worse: a cell without a success, then the slowest."""
+def _badness(metric: Metric, cell: CellResult, kept: str) -> float:
+    """The larger the worse: a cell without a success, then the slowest by the statistic that all forms have."""
     estimates = cell.estimates.get(metric.name)
     if estimates is None or not cell.valid:
         return float("inf")
-    return -_middle(estimates) if metric.unit is RATE else _middle(estimates)
+    value = _value(estimates, kept)
+    return -value if metric.unit is RATE else value
 
 
 def _form(
@@ -142,6 +143,6 @@ def _verdict(cell: CellResult) -> str:
     return "warning" if cell.warnings else "valid"
 
 
-def _middle(estimates: MetricEstimates) -> float:
-    known = (estimates.median.value, estimates.mean.value)
+def _value(estimates: MetricEstimates, kept: str) -> float:
+    known = (estimates.statistic(kept).value, estimates.median.value, estimates.mean.value)
     return next((value for value in known if value is not None), estimates.smallest)

@@ -20,6 +20,7 @@ _NOTHING_NS = 1_000
 """A difference that nobody asks about: less than a microsecond."""
 _CANCELS_OUT = 20
 """How many times as large as a difference its largest part is at most: beyond that the parts make up for each other."""
+_NO_INTERVAL = " (no interval)"
 _NOUNS = {group.name: group.noun for group in GROUPS}
 
 
@@ -50,9 +51,9 @@ def _of_cell(cell: CellResult) -> str:
         left -= mean_ns
         if left <= (1 - _ENOUGH) * whole or len(named) == MOST:
             break
-    begun = f"{levels(cell.levels)}: of" if cell.levels else "Of"
-    of = f"{begun} {number(whole, divisor)} {unit}, the mean of {count_of(cell.estimates[WHOLE].mean.n, 'exchange')}"
-    return f"{of}, {listed(named, MOST)}."
+    begun = f"{levels(cell.levels)}: the" if cell.levels else "The"
+    exchanges = count_of(cell.estimates[WHOLE].mean.n, "exchange")
+    return f"{begun} mean of {exchanges} is {number(whole, divisor)} {unit}: {listed(named, MOST)}."
 
 
 def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str]:
@@ -89,7 +90,9 @@ def _all_made_of(made: SpentDifference, divisor: float, unit: str) -> str:
         left -= amount
         if more and (abs(left) <= (1 - _ENOUGH) * abs(whole) or len(more) + len(less) >= MOST):
             break
-    return ", less ".join(listed(parts, MOST) for parts in (more, less) if parts)
+    said = ", less ".join(listed(parts, MOST) for parts in (more, less) if parts)
+    bare = said.replace(_NO_INTERVAL, "")
+    return f"{bare} (without intervals)" if said.count(_NO_INTERVAL) > 1 else said
 
 
 def _quantity(difference: Interval, divisor: float, unit: str, *, turned: bool) -> str:
