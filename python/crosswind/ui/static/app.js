@@ -1,5 +1,5 @@
 // @ts-check
-import { ask, complaint, count, h, table } from "/dom.js";
+import { agreed, announce, ask, complaint, count, enable, h, renew, table } from "/dom.js";
 import { heatMap } from "/heat.js";
 import { showLive } from "/live.js";
 
@@ -22,12 +22,19 @@ async function show() {
   const patience = setTimeout(() => page.replaceChildren(h("p", { role: "status" }, "Loading…")), 200);
   try {
     const content = await (PAGES[name] ?? showRuns)(argument);
-    if (number === shown) page.replaceChildren(...content);
+    if (number !== shown) return;
+    page.replaceChildren(...content);
+    entitle(content[0].textContent);
   } catch (problem) {
     if (number === shown) page.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
   } finally {
     clearTimeout(patience);
   }
+}
+
+/** The title of the browser's window. @param {string} text */
+function entitle(text) {
+  document.title = `${text} · Crosswind`;
 }
 
 /** Does something, and says what went wrong. @param {HTMLElement} where @param {() => Promise<void>} action */
@@ -43,7 +50,7 @@ async function attempt(where, action) {
 async function showRuns() {
   const runs = await ask("/api/runs");
   const said = h("div");
-  const choice = () => [...page.querySelectorAll("input[name=run]:checked")].map((box) => /** @type {any} */ (box).value);
+  const choice = () => [...page.querySelectorAll("tr:not([hidden]) input[name=run]:checked")].map((box) => /** @type {any} */ (box).value);
   const compare = h("button", { onclick: () => {
     const [second, first] = choice();
     if (choice().length === 2) open(`/compare?a=${encodeURIComponent(first)}&b=${encodeURIComponent(second)}`);
@@ -56,10 +63,20 @@ async function showRuns() {
       h("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.name),
       run.title, h("div", { class: "answer" }, run.answer || "–"), run.status, `${run.done}/${run.planned}`, run.started, run.size,
     ]);
+  const listed = table([h("span", { class: "unseen" }, "choose"), "run", "title", "answer", "status", "repetitions", "started (UTC)", "size"], rows);
+  const found = h("p", { class: "help", role: "status" });
+  const words = h("input", { type: "search", autocomplete: "off", oninput: () => {
+    const asked = words.value.toLowerCase().split(/\s+/);
+    const lines = [...listed.querySelectorAll("tbody tr")];
+    for (const line of lines) line.hidden = !asked.every((word) => line.textContent.toLowerCase().includes(word));
+    announce(found, words.value ? `${lines.filter((line) => !line.hidden).length} of ${count(runs.length, "run")}` : "");
+  } });
   return [
     h("h1", {}, "Runs"),
+    runs.length ? h("label", { class: "field filter" }, h("span", {}, "Filter"), words, h("small", {}, "words of name, title, answer or status")) : null,
+    found,
     runs.length
-      ? table([h("span", { class: "unseen" }, "choose"), "run", "title", "answer", "status", "repetitions", "started (UTC)", "size"], rows)
+      ? listed
       : h("p", {}, "There are no runs yet. ", h("a", { href: "#/new" }, "Start a study"), "."),
     runs.length ? h("div", { class: "buttons" }, compare) : null,
     said,
@@ -69,14 +86,17 @@ async function showRuns() {
 /** @param {string} name */
 async function showRun(name) {
   const address = `/api/runs/${encodeURIComponent(name)}`;
-  const [title, said, line] = [h("h1", {}, name), h("div"), h("p", { "aria-live": "polite" })];
+  const [title, said, line] = [h("h1", {}, name), h("div"), h("p")];
+  const status = h("p", { class: "unseen", role: "status" });
   const [bar, heat, log] = [h("progress", { max: 1, value: 0, "aria-label": "Repetitions done" }), h("div"), h("pre", { tabindex: 0, role: "region", "aria-label": "Log" })];
   const ended = h("tbody");
   const button = (text, path, attributes = {}) =>
     h("button", { ...attributes, onclick: () => attempt(said, async () => { await ask(`${address}/${path}`, {}); }) }, text);
   const [stop, resume] = [button("Stop", "stop"), button("Resume", "resume")];
-  const remove = h("button", { onclick: () => confirm(`Remove ${name} and all that it measured?`) &&
-    attempt(said, async () => { await ask(`${address}/remove`, {}); location.hash = "#/runs"; }) }, "Remove");
+  const remove = h("button", { onclick: async () => {
+    if (!await agreed(`Remove ${name} and all that it measured?`, "Remove")) return;
+    await attempt(said, async () => { await ask(`${address}/remove`, {}); location.hash = "#/runs"; });
+  } }, "Remove");
   const link = (text, path) => h("a", { href: `/runs/${encodeURIComponent(name)}/${path}`, target: "_blank", rel: "noopener" }, text);
   const [report, explain] = [link("Report", "report"), link("Explain the slowest", "explain")];
   const which = {
@@ -98,20 +118,22 @@ async function showRun(name) {
   const on = (event, handle) => source.addEventListener(event, (message) => handle(JSON.parse(/** @type {any} */ (message).data)));
   leave = () => source.close();
   on("plan", (plan) => {
-    map = heatMap(plan, (cell) => { which.cell.value = String(cell); });
-    heat.replaceChildren(map.element);
+    map = heatMap(plan, (cell) => { which.cell.value = String(cell); }, map?.entered());
+    renew(heat, map.element);
     which.cell.max = String(plan.cells.length - 1);
   });
   on("state", (run) => {
     title.textContent = run.title;
+    entitle(run.title);
+    announce(status, run.status);
     bar.max = run.planned;
     bar.value = run.done;
     const left = run.left === null ? "" : `, about ${run.left} left`;
     line.textContent = `${run.status}: ${run.done.toLocaleString("en")} of ${count(run.planned, "repetition")}${left}; ${run.size}; started ${run.started} UTC`;
     const running = run.status === "running";
-    stop.disabled = !running;
-    resume.disabled = running || run.status === "done";
-    remove.disabled = running;
+    enable(stop, running);
+    enable(resume, !running && run.status !== "done");
+    enable(remove, !running);
     for (const anchor of [report, explain]) anchor.hidden = run.done === 0;
     choose.hidden = run.done === 0;
   });
@@ -126,10 +148,10 @@ async function showRun(name) {
   on("problem", (problem) => { source.close(); said.replaceChildren(complaint(problem)); });
   source.onerror = () => { line.textContent = "The server does not answer; the run goes on without it."; };
   return [
-    title, line, bar,
+    title, line, status, bar,
     h("div", { class: "buttons" }, stop, resume, remove, report, explain), choose,
     said,
-    h("h2", {}, "Cells"), h("p", { class: "help" }, "The mean so far of what is measured first; the darker, the more."), heat,
+    h("h2", {}, "Cells"), h("p", { class: "help" }, "The mean so far of what is measured first; the darker, the more. Arrow keys move; Enter takes a cell to be explained."), heat,
     h("h2", {}, "Last repetitions"),
     h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Last repetitions" }, h("table", {}, h("thead", {}, h("tr", {},
       ...["ended (UTC)", "repetition", "state", "exchanges", "why"].map((head) => h("th", { scope: "col", class: "word" }, head)))), ended)),
@@ -164,18 +186,18 @@ async function showNew(builtin) {
   const name = h("input", { value: builtin || "my-study", pattern: "[a-z0-9][a-z0-9-]{0,59}", "aria-label": "Name of the study" });
   const on = h("input", { autocomplete: "off", placeholder: "this machine", "aria-label": "Cluster: local:4, tcp://HOST:PORT, slurm:8; empty: this machine" });
   const said = h("div");
-  const start = h("button", { class: "main", disabled: true, onclick: () => attempt(said, async () => {
-    start.disabled = true;
+  const start = h("button", { class: "main", "aria-disabled": "true", onclick: () => attempt(said, async () => {
+    enable(start, false);
     try {
       const run = await ask("/api/runs", { toml: text.value, name: name.value, quick: quick.checked, on: on.value });
       location.hash = `#/run/${encodeURIComponent(run.name)}`;
     } finally {
-      start.disabled = false;
+      enable(start, true);
     }
   }) }, "Start");
   let waiting = 0;
   let asked = new AbortController();
-  const soon = (action) => { clearTimeout(waiting); start.disabled = true; waiting = setTimeout(action, 300); };
+  const soon = (action) => { clearTimeout(waiting); enable(start, false); waiting = setTimeout(action, 300); };
 
   async function fromForm() {
     asked.abort();
@@ -186,7 +208,7 @@ async function showNew(builtin) {
       text.value = (await ask("/api/form", form, signal)).toml;
       await fromText();
     } catch (problem) {
-      if (!signal.aborted) check.replaceChildren(complaint(problem));
+      if (!signal.aborted) renew(check, complaint(problem));
     }
   }
 
@@ -199,21 +221,25 @@ async function showNew(builtin) {
     try {
       found = await ask("/api/check", { toml: text.value, quick: quick.checked }, signal);
     } catch (problem) {
-      if (!signal.aborted) check.replaceChildren(complaint(problem));
+      if (!signal.aborted) renew(check, complaint(problem));
       return;
     }
     if (signal.aborted) return;
     const follows = found.form !== null;
+    // What goes away hands its focus on.
+    const [inFields, onButton] = [fields.contains(document.activeElement), document.activeElement === again];
     fields.disabled = !follows;
+    if (follows && onButton) what.focus();
     again.hidden = follows;
+    if (!follows && inFields) again.focus();
     formSaid.textContent = follows ? "" : "The TOML says more than the form can: edit it there.";
     if (follows) {
       for (const [key, control] of Object.entries(controls)) {
         if (control !== document.activeElement) control.value = found.form[key];
       }
     }
-    start.disabled = Boolean(found.error);
-    check.replaceChildren(...(found.error ? wrong(found) : forecast(found.plan)));
+    enable(start, !found.error);
+    renew(check, ...(found.error ? wrong(found) : forecast(found.plan)));
   }
 
   function wrong(found) {
@@ -266,47 +292,56 @@ const SLIDERS = {
 };
 
 async function showPath() {
-  const results = h("div", { "aria-live": "polite" });
-  const said = h("p", { class: "help", role: "status" });
+  const results = h("div");
+  const said = h("p", { class: "help" }, "Measuring…");
+  const status = h("p", { class: "unseen", role: "status" });
   /** @type {Record<string, any>} */
   const inputs = {};
   const fields = Object.entries(SLIDERS).map(([name, { label, unit, ...range }]) => {
-    const shown = h("output", {}, `${range.value} ${unit}`);
-    inputs[name] = h("input", { type: "range", min: 0, ...range, oninput: () => {
+    const shown = h("b", {}, `${range.value} ${unit}`);
+    inputs[name] = h("input", { type: "range", min: 0, ...range, "aria-label": label, "aria-valuetext": `${range.value} ${unit}`, oninput: () => {
       shown.textContent = `${inputs[name].value} ${unit}`;
-      clearTimeout(waiting);
-      waiting = setTimeout(measure, 250);
+      inputs[name].setAttribute("aria-valuetext", shown.textContent);
+      measure();
     } });
     return h("label", { class: "field" }, h("span", {}, label, ": ", shown), inputs[name]);
   });
-  let waiting = 0;
-  let asked = new AbortController();
+  const asked = new AbortController();
+  let [measuring, moved] = [false, false];
+
+  /** One path at a time: what is moved meanwhile is measured next, and only the last of it. */
   async function measure() {
-    asked.abort();
-    asked = new AbortController();
-    const { signal } = asked;
+    moved = true;
+    if (measuring) return;
+    measuring = true;
     said.textContent = "Measuring…";
-    try {
-      const path = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, Number(input.value)]));
-      const { measured, models } = await ask("/api/path", path, signal);
-      const most = Math.max(...[...measured, ...models].map((row) => row.ns ?? 0));
-      const rows = (all) => all.map((row) => [row.name, h("meter", { max: most, value: row.ns ?? 0, "aria-hidden": "true" }), row.text, row.of]);
-      results.replaceChildren(
-        h("h2", {}, "Measured"), table(["transport", "", "median", "transfers that arrived"], rows(measured)),
-        h("h2", {}, "Models of TCP"), table(["model", "", "mean", "what it is"], rows(models)));
-      said.textContent = "";
-    } catch (problem) {
-      if (!signal.aborted) {
-        said.textContent = "";
-        results.replaceChildren(complaint(problem.error ? problem : { error: String(problem) }));
+    while (moved && !asked.signal.aborted) {
+      moved = false;
+      try {
+        const path = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, Number(input.value)]));
+        show(await ask("/api/path", path, asked.signal));
+      } catch (problem) {
+        if (!asked.signal.aborted) renew(results, complaint(problem.error ? problem : { error: String(problem) }));
       }
     }
+    measuring = false;
+    said.textContent = "";
   }
-  leave = () => { clearTimeout(waiting); asked.abort(); };
+
+  function show({ measured, models }) {
+    const most = Math.max(...[...measured, ...models].map((row) => row.ns ?? 0));
+    const rows = (all) => all.map((row) => [row.name, h("meter", { max: most, value: row.ns ?? 0, "aria-hidden": "true" }), row.text, row.of]);
+    renew(results,
+      h("h2", {}, "Measured"), table(["transport", "", "median", "transfers that arrived"], rows(measured)),
+      h("h2", {}, "Models of TCP"), table(["model", "", "mean", "what it is"], rows(models)));
+    if (!moved) announce(status, measured.map((row) => `${row.name}: ${row.text}`).join(", "));
+  }
+
+  leave = () => asked.abort();
   measure();
   return [h("h1", {}, "A path by hand"), h("p", { class: "help" },
     "How long a download of 100 kB takes, each on a connection of its own: five on the kernel's own stack in virtual time, and what models of TCP say."),
-    h("div", { class: "two" }, h("div", {}, ...fields), h("div", {}, said, results))];
+    h("div", { class: "two" }, h("div", {}, ...fields), h("div", {}, said, status, results))];
 }
 
 async function showNetworks() {
@@ -323,5 +358,9 @@ async function showStudies() {
     [h("a", { href: `#/new/${encodeURIComponent(study.name)}` }, study.name), study.title]))];
 }
 
+/** @type {HTMLElement} */ (document.querySelector(".skip")).addEventListener("click", (event) => {
+  event.preventDefault();  // The address says which page is shown.
+  page.focus();
+});
 addEventListener("hashchange", async () => { await show(); page.focus(); });
 show();

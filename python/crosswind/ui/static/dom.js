@@ -16,6 +16,66 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * A button that is off keeps the focus, which `disabled` would take from it.
+ * @param {HTMLElement} button
+ * @param {boolean} on
+ */
+export function enable(button, on) {
+  button.setAttribute("aria-disabled", String(!on));
+}
+
+addEventListener("click", (event) => {
+  const button = /** @type {HTMLElement} */ (event.target).closest?.("[aria-disabled=true]");
+  if (!button) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
+
+const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+
+/**
+ * Other content for an element; what is focused in it keeps the focus, by its place.
+ * @param {HTMLElement} element
+ * @param {...(Node | string)} children
+ */
+export function renew(element, ...children) {
+  const focusable = () => /** @type {HTMLElement[]} */ ([...element.querySelectorAll(FOCUSABLE)]);
+  const at = focusable().indexOf(/** @type {any} */ (document.activeElement));
+  element.replaceChildren(...children);
+  if (at < 0) return;
+  const next = focusable()[at] ?? element;
+  if (next === element) element.tabIndex = -1;
+  next.focus({ preventScroll: true });
+}
+
+/**
+ * Says something to who does not see the page, once.
+ * @param {HTMLElement} where with the role status
+ * @param {string} text
+ */
+export function announce(where, text) {
+  if (where.textContent !== text) where.textContent = text;
+}
+
+/**
+ * Asks before something is done. Escape is no, and the focus goes back to where it was.
+ * @param {string} question
+ * @param {string} yes on the button that agrees
+ * @returns {Promise<boolean>}
+ */
+export function agreed(question, yes) {
+  return new Promise((answer) => {
+    const dialog = h("dialog", { "aria-labelledby": "question", onclose: () => {
+      dialog.remove();
+      answer(dialog.returnValue === "yes");
+    } }, h("form", { method: "dialog" }, h("p", { id: "question" }, question),
+      h("div", { class: "buttons" }, h("button", { value: "no" }, "Cancel"), h("button", { value: "yes" }, yes))));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
 /** @param {{ error: string, hint?: string | null }} problem */
 export function complaint(problem) {
   return h("p", { class: "banner bad", role: "alert" }, problem.error, problem.hint ? ` Hint: ${problem.hint}` : "");

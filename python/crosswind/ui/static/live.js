@@ -1,5 +1,5 @@
 // @ts-check
-import { complaint, h, table } from "/dom.js";
+import { complaint, enable, h, renew, table } from "/dom.js";
 
 const SHOWN = 120;
 
@@ -12,10 +12,10 @@ export function showLive(host, onLeave) {
   const line = h("p", { "aria-live": "polite" });
   const results = h("div");
   const start = h("button", { class: "main", type: "submit" }, "Watch");
-  const stop = h("button", { type: "button", disabled: true, onclick: () => end("Stopped.") }, "Stop");
+  const stop = h("button", { type: "button", "aria-disabled": "true", onclick: () => end("Stopped.") }, "Stop");
   /** @type {EventSource | null} */
   let source = null;
-  const end = (text) => { source?.close(); source = null; start.disabled = false; stop.disabled = true; if (text) line.textContent = text; };
+  const end = (text) => { source?.close(); source = null; enable(start, true); enable(stop, false); if (text) line.textContent = text; };
   onLeave(() => end(""));
 
   function begin(event) {
@@ -24,7 +24,8 @@ export function showLive(host, onLeave) {
     said.replaceChildren();
     results.replaceChildren();
     line.textContent = "Starting…";
-    [start.disabled, stop.disabled] = [true, false];
+    enable(start, false);
+    enable(stop, true);
     const asked = new URLSearchParams({ host: name.value.trim(), tcp: port.value.trim(), seconds: seconds.value.trim() });
     /** @type {any[]} */
     const windows = [];
@@ -37,7 +38,7 @@ export function showLive(host, onLeave) {
       if (news.type === "window") windows.push(news);
       if (news.type === "event") events.push([at(news.at_ns), news.text]);
       if (news.type === "window" || news.type === "event") {
-        results.replaceChildren(drawn(windows.slice(-SHOWN)),
+        renew(results, drawn(windows.slice(-SHOWN)),
           table(["until", "sent", "lost", "median", "95 % below", "jitter"], windows.slice(-10).reverse().map((one) =>
             [at(one.end_ns), String(one.sent), String(one.lost), ms(one.median?.value), ms(one.p95?.value), ms(one.jitter_ns)])),
           events.length ? table(["at", "event"], events.slice(-20).reverse()) : "");
