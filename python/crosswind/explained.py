@@ -6,6 +6,9 @@ from typing import Any
 
 SCHEMA = "crosswind.explain/1"
 
+MOST_PACKETS = 2000
+"""Packets of a kind that are drawn of a socket."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -136,7 +139,11 @@ class PacketPoint:
 class SocketHistory:
     """The socket of a repetition that sent the most, over time.
 
-    Attributes: host: whose it is. packets: those that it sent; none where the run did not keep them.
+    Attributes:
+        host: whose it is.
+        packets: of those that it sent, in the order of time: MOST_PACKETS or fewer, evenly spaced, and as many of the
+            first that were dropped, and that were marked. None where the run did not keep them.
+        dropped, marked: how many of all were.
     """
 
     key: str
@@ -145,3 +152,5 @@ class SocketHistory:
     client_port: int
     points: Sequence[SocketPoint]
     packets: Sequence[PacketPoint]
+    dropped: int
+    marked: int

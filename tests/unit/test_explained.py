@@ -95,7 +95,8 @@ def test_a_socket_is_drawn_with_what_the_path_did_on_one_time_axis() -> None:
         PacketPoint(50 * MS, 1 * MS, "marked"),
     ]
     charts = [
-        panel.charts[0] for panel in socket_charts(SocketHistory("c000-r00", {}, "client", 40_000, points, packets))
+        panel.charts[0]
+        for panel in socket_charts(SocketHistory("c000-r00", {}, "client", 40_000, points, packets, 1, 1))
     ]
     assert charts[0].notes == ("Upright: packets that the path dropped (1) or marked (1).",)
     for chart, lines in zip(charts, ({"congestion window", "slow start threshold", "in flight"}, None), strict=True):

@@ -74,7 +74,7 @@ def command(
     from crosswind.explained import SCHEMA, Connection, Explained
     from crosswind.store.connections import explained_connections, has_connections
     from crosswind.store.directory import Store
-    from crosswind.store.explained import explained, socket_histories
+    from crosswind.store.explained import check_sockets, explained, socket_histories
     from crosswind.store.listing import latest_run
 
     store = Store.read(run or latest_run())
@@ -89,14 +89,16 @@ def command(
         shown = explained_connections(store, cell=cell, repetition=repetition, number=connection, longest=most)
     else:
         shown = explained(store, cell=cell, repetition=repetition, message=message, slowest=most)
-    # A page alone shows them, but a damaged table is an error everywhere.
-    histories = socket_histories(store, [item for item in shown if isinstance(item, Explained)])
+    exchanges = [item for item in shown if isinstance(item, Explained)]
     if html:
         from crosswind.report.explain_page import write_explained
 
+        histories = socket_histories(store, exchanges)
         write_explained(shown, histories, store.manifest.presentation["title"], html)
         click.echo(f"wrote {html}", err=True)
         return 0
+    # A page alone shows sockets, but a damaged table is an error everywhere.
+    check_sockets(store, exchanges)
     with readers_may_leave():
         if as_json:
             what = "connections" if any(isinstance(item, Connection) for item in shown) else "exchanges"

@@ -11,7 +11,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -73,21 +74,35 @@ def checked_bytes(path: Path, checksum: Checksum) -> bytes:
 
 def open_checked(path: Path, checksum: Checksum) -> IO[bytes]:
     """A file of a repetition, from its beginning; one of a usual size is read once. Raises: DamagedFileError."""
-    try:
+    if checksum.size_bytes > _LARGE_BYTES:
+        check_file(path, checksum)
+        with _errors_of(path):
+            return open_regular(path)
+    with _errors_of(path):
         if path.stat().st_size != checksum.size_bytes:
             raise damaged_file(path, CHANGED)
-        if checksum.size_bytes > _LARGE_BYTES:
-            if Checksum.of(path) != checksum:
-                raise damaged_file(path, CHANGED)
-            return open_regular(path)
         content = read_regular(path)
+    if Checksum.of_bytes(content) != checksum:
+        raise damaged_file(path, CHANGED)
+    return io.BytesIO(content)
+
+
+def check_file(path: Path, checksum: Checksum) -> None:
+    """Reads a file of a repetition in pieces, of which it keeps none. Raises: DamagedFileError."""
+    with _errors_of(path):
+        if path.stat().st_size != checksum.size_bytes or Checksum.of(path) != checksum:
+            raise damaged_file(path, CHANGED)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Raises: DamagedFileError where the system cannot read a file."""
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError):
         raise damaged_file(path, MISSING) from None
     except OSError as error:
         raise damaged_file(path, f"cannot be read: {error.strerror or error}") from None
-    if Checksum.of_bytes(content) != checksum:
-        raise damaged_file(path, CHANGED)
-    return io.BytesIO(content)
 
 
 _LARGE_BYTES = 64 << 20

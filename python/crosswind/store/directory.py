@@ -12,7 +12,7 @@ are packed in `partitions.py`. Tables are imported when they are read.
 
 import shutil
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from crosswind.damage import Damage
 from crosswind.errors import StoreError
 from crosswind.store.addresses import address_of, shown
-from crosswind.store.checksums import Checksum, DamagedFileError, open_checked
+from crosswind.store.checksums import Checksum, DamagedFileError, check_file
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
 from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
@@ -395,6 +395,33 @@ class Store:
 
         return read_table(self.directory / "cells" / result.key / name, schema, result.files.get(name))
 
+    def rows(
+        self,
+        result: RepetitionResult,
+        name: str,
+        schema: Mapping[str, "type[pl.DataType]"],
+        *,
+        where: "pl.Expr",
+        columns: "Sequence[str | pl.Expr]",
+    ) -> "pl.DataFrame":
+        """Some rows and columns of a table of a repetition. Raises: DamagedFileError."""
+        if result.partition is not None:
+            return self.table(result, name, schema).filter(where).select(columns)
+        from crosswind.store.tables import read_rows
+
+        place = self.directory / "cells" / result.key / name
+        return read_rows(place, schema, result.files.get(name), where=where, columns=columns)
+
+    def check_files(self, result: RepetitionResult, names: Iterable[str]) -> None:
+        """Checks some of a repetition's files against their checksums, if it has them. Raises: DamagedFileError."""
+        if result.partition is not None:
+            for error in result.partition.damaged_files(names):
+                raise error
+            return
+        for name in names:
+            if name in result.files:
+                check_file(self.directory / "cells" / result.key / name, result.files[name])
+
     def unpacked(self, result: RepetitionResult, scratch: Path) -> Path:
         """The directory of a repetition; of a packed one, a copy made in `scratch`. Raises: DamagedFileError."""
         if result.partition is None:
@@ -431,7 +458,7 @@ class Store:
 def _damaged_files(place: Path, result: RepetitionResult) -> Iterator[DamagedFileError]:
     for name, checksum in result.files.items():
         try:
-            open_checked(place / name, checksum).close()
+            check_file(place / name, checksum)
         except DamagedFileError as error:
             yield error
 

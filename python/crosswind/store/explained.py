@@ -8,7 +8,7 @@ import polars as pl
 from crosswind.cell.result import added_up
 from crosswind.ends import EMULATOR
 from crosswind.errors import StoreError, UsageError
-from crosswind.explained import Explained, PacketPoint, Piece, SocketHistory, SocketPoint
+from crosswind.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
 from crosswind.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.spent import NOT_KEPT, TAKES
 from crosswind.store.addresses import shown
@@ -136,22 +136,34 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
     )
 
 
-def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
-    """Of each repetition that has one of the exchanges and whose sockets were sampled: the socket that sent the most.
-
-    Packets are read of the others too: that theirs are damaged is said of every run that kept them.
+def check_sockets(store: Store, exchanges: Sequence[Explained]) -> None:
+    """Checks what `socket_histories` reads and what it does not need: of every run that kept packets, it is said that
+    theirs are damaged.
 
     Raises: DamagedFileError when a table is not what was written.
     """
+    for result in _results_of(store, exchanges):
+        store.check_files(result, (TCP, PACKETS))
+
+
+def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
+    """Of each repetition that has one of the exchanges and whose sockets were sampled: the socket that sent the most.
+
+    Raises: DamagedFileError when a table is not what was written.
+    """
+    histories = (_history(store, result) for result in _results_of(store, exchanges))
+    return [history for history in histories if history is not None]
+
+
+def _results_of(store: Store, exchanges: Sequence[Explained]) -> list[RepetitionResult]:
     results, _ = store.checked_results({exchange.cell for exchange in exchanges})
-    keys = dict.fromkeys(exchange.key for exchange in exchanges)
-    return [history for key in keys if (history := _history(store, results[key])) is not None]
+    return [results[key] for key in dict.fromkeys(exchange.key for exchange in exchanges)]
 
 
 def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
     tcp = store.table(result, TCP, TCP_SCHEMA)
-    kept = store.table(result, PACKETS, PACKET_SCHEMA)
     if not (tcp["last"] == 0).any():
+        store.check_files(result, (PACKETS,))
         return None
     most = tcp.sort("sent_bytes").row(-1, named=True)
     host, port = most["host"], most["client_port"]
@@ -161,16 +173,33 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
         for name in ("congestion_window", "slow_start_threshold", "unacknowledged")
     ]
     points = of_socket.select("at_ns", *at_segments, "srtt_ns").rows()
-    side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
-    packets = kept.filter(pl.col(whose) == port, direction=side).sort("in_ns")
-    fate = (
-        pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))
-    )
+    dropped, marked = pl.col("fate") == "dropped", pl.col("fate") == "marked"
+    packets = _packets_of(store, result, host, port)
+    drawn = [packets.gather_every(-(-packets.height // MOST_PACKETS) or 1).filter(fate="")]
+    drawn += [packets.filter(fate).head(MOST_PACKETS) for fate in (dropped, marked)]
     return SocketHistory(
         key=result.key,
         levels=dict(result.planned.levels),
         host=host,
         client_port=port,
         points=[SocketPoint(*row) for row in points],
-        packets=[PacketPoint(*row) for row in packets.select("in_ns", "queueing_ns", fate.alias("fate")).rows()],
+        packets=[PacketPoint(*row) for row in pl.concat(drawn).sort("in_ns").iter_rows()],
+        dropped=packets.filter(dropped).height,
+        marked=packets.filter(marked).height,
     )
+
+
+def _packets_of(store: Store, result: RepetitionResult, host: str, port: int) -> pl.DataFrame:
+    """What a socket sent, in the order of time: `in_ns`, `queueing_ns` and `fate`: dropped, marked or empty."""
+    side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
+    fate = (
+        pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))
+    )
+    rows = store.rows(
+        result,
+        PACKETS,
+        PACKET_SCHEMA,
+        where=(pl.col(whose) == port) & (pl.col("direction") == side),
+        columns=["in_ns", "queueing_ns", fate.alias("fate")],
+    )
+    return rows.sort("in_ns")

@@ -1,7 +1,7 @@
 """The tables of a cell: written by the cell as Arrow IPC, kept as Parquet."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +9,7 @@ import polars as pl
 from crosswind.errors import EngineError
 from crosswind.polars_errors import system_error
 from crosswind.record import empty_table, whole_table
-from crosswind.store.checksums import Checksum, checked_bytes, damaged_file
+from crosswind.store.checksums import Checksum, DamagedFileError, check_file, checked_bytes, damaged_file
 
 _LARGE = 1000
 """Rows of a table in which it is worth the time to look for columns that say the same in every one."""
@@ -44,9 +44,38 @@ def read_table(path: Path, schema: Mapping[str, type[pl.DataType]], checksum: Ch
     try:
         table = whole_table(pl.read_parquet(content, parallel="none"), schema)
     except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise damaged_file(path, f"cannot be read: {reason}") from error
+        raise _unreadable(path, error) from error
     return table if table.height < _LARGE else _with_constants_once(table)
+
+
+def read_rows(
+    path: Path,
+    schema: Mapping[str, type[pl.DataType]],
+    checksum: Checksum | None,
+    *,
+    where: pl.Expr,
+    columns: Sequence[str | pl.Expr],
+) -> pl.DataFrame:
+    """Some rows and columns of a table in a schema's shape: the others take no memory.
+
+    Args: checksum: as `read_table` takes it. where: which rows. columns: which columns, of those of the schema.
+    Raises: DamagedFileError when the file has changed, or is no table.
+    """
+    if checksum is None:
+        return empty_table(schema).filter(where).select(columns)
+    check_file(path, checksum)
+    try:
+        # The name of a run may have characters of a pattern.
+        stored = pl.scan_parquet(path, glob=False)
+        known = stored.collect_schema()
+        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in known]
+        return stored.with_columns(absent).filter(where).select(columns).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> DamagedFileError:
+    return damaged_file(path, f"cannot be read: {str(error).splitlines()[0]}")
 
 
 def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,18 +1,15 @@
 """A TCP socket over time: its windows, its round trips, and what the path did to its packets, on one time axis."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
-from crosswind.explained import PacketPoint, SocketHistory
+from crosswind.explained import SocketHistory, SocketPoint
 from crosswind.quantities import SIZE, TIME, Unit
 from crosswind.report.charts.lines_over_time import HAPPENED, Moment, Point, TimeAxis, lines_over_time
 from crosswind.report.charts.style import PALETTE, Specification
 from crosswind.report.page import Chart, Panels
 
-T = TypeVar("T")
-
 _MOST = 2000
-"""Points of a line, evenly spaced, and packets of a kind: the first."""
+"""Points of a line, evenly spaced."""
 _COLOURS = {
     "congestion window": PALETTE[0],
     "slow start threshold": PALETTE[4],
@@ -39,14 +36,15 @@ def socket_charts(history: SocketHistory) -> list[Panels]:
         if value is not None
     ]
     times = [(point.at_ns, point.srtt_ns, "smoothed round trip") for point in points]
-    times += [(packet.at_ns, packet.queued_ns, "waited in queues") for packet in _thinned(packets) if not packet.fate]
+    times += [(packet.at_ns, packet.queued_ns, "waited in queues") for packet in packets if not packet.fate]
     events = [
         Moment(packet.at_ns / divisor, packet.fate)
         for fate in ("dropped", "marked")
-        for packet in [packet for packet in packets if packet.fate == fate][:_MOST]
+        for packet in packets
+        if packet.fate == fate
     ]
     time = TimeAxis(f"time, {unit}", end / divisor, events, opacity=0.5)
-    note = _events_note(packets)
+    note = _events_note(history)
     charts = [
         Chart("Windows", _drawing(_scaled(windows, divisor, SIZE), time), (note,)),
         Chart("Round trips and queues", _drawing(_scaled(times, divisor, TIME), time)),
@@ -54,16 +52,15 @@ def socket_charts(history: SocketHistory) -> list[Panels]:
     return [Panels([chart], 1) for chart in charts]
 
 
-def _events_note(packets: Sequence[PacketPoint]) -> str:
-    if not packets:
+def _events_note(history: SocketHistory) -> str:
+    if not history.packets:
         return "With --packets, what the path dropped, marked and queued would be here."
-    dropped, marked = (sum(packet.fate == fate for packet in packets) for fate in ("dropped", "marked"))
-    return f"Upright: packets that the path dropped ({dropped:,}) or marked ({marked:,})."
+    return f"Upright: packets that the path dropped ({history.dropped:,}) or marked ({history.marked:,})."
 
 
-def _thinned(all_of_them: Sequence[T]) -> Sequence[T]:
-    step = -(-len(all_of_them) // _MOST) or 1
-    return all_of_them[::step]
+def _thinned(points: Sequence[SocketPoint]) -> Sequence[SocketPoint]:
+    step = -(-len(points) // _MOST) or 1
+    return points[::step]
 
 
 def _scaled(values: Sequence[tuple[int, int, str]], divisor: float, quantity: Unit) -> tuple[list[Point], str]:
