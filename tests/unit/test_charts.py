@@ -210,6 +210,44 @@ def test_a_legend_takes_no_room_from_the_names_of_rows(names: list[str], lines: 
     assert int(done.stdout) == 126 + 17 * max(0, lines - free)
 
 
+_RESIZED = """
+const place = { clientWidth: 0, closest: () => null, replaceChildren() {} }, drawn = [];
+const [source, spec, widths] = JSON.parse(require("fs").readFileSync(0, "utf8"));
+global.document = {
+  getElementById: (id) => (id === "specs" ? { textContent: JSON.stringify({ bars: spec }) } : place),
+  body: { get clientWidth() { return place.clientWidth + 40; } }, documentElement: null,
+  createElement: () => ({ getContext: () => ({ measureText: (text) => ({ width: 7 * text.length }) }) }),
+};
+global.window = { matchMedia: () => ({}) };
+global.getComputedStyle = () => ({ fontFamily: "sans-serif", getPropertyValue: () => "#000000" });
+global.vegaEmbed = async (_, { config, height }) => (drawn.push([config.legend.columns, height]), { finalize() {} });
+eval(`${source}; for (const width of widths) { place.clientWidth = width; draw(); }`);
+console.log(JSON.stringify(drawn));
+"""
+
+
+def test_a_chart_is_laid_out_anew_where_a_window_of_another_width_asks_for_it() -> None:
+    """At 360 px a legend of four columns was cut off, which 1280 px have room for."""
+    source = (ROOT / "python/crosswind/report/draw.js").read_text(encoding="utf-8")
+    before, _, rest = source.partition("// A chart as a file")
+    source = before + "// A chart for" + rest.partition("// A chart for")[2].partition("draw();\nfor (const fold")[0]
+    names = ["Handshakes", "Propagation", "Congestion window", "Loss recovery"]
+    encoding = {"y": {"field": "row", "axis": {}}, "color": {"field": "row", "scale": {"domain": names}}}
+    spec = {"height": 126, "encoding": encoding, "datasets": {"d": [{"row": name} for name in names]}}
+
+    def drawn(*widths: int) -> list[list[int]]:
+        given = json.dumps([source, spec, widths])
+        node = [requires("node"), "-e", _RESIZED]
+        return json.loads(
+            subprocess.run(node, input=given, capture_output=True, text=True, timeout=60, check=True).stdout
+        )
+
+    assert drawn(1280) == [[4, 126]]
+    assert drawn(320) == [[1, 126 + 17 * 2]]
+    # Only where anything is different.
+    assert drawn(1280, 1200, 320, 1280) == drawn(1280) + drawn(320) + drawn(1280)
+
+
 def test_cells_whose_bars_would_vanish_beside_others_have_panels_of_their_own() -> None:
     result = analyse(by_transport())
     sizes = {cell.cell: cell.estimates["rtt"].mean.value or 0.0 for cell in result.cells}

@@ -147,17 +147,26 @@ for (const [id, spec] of Object.entries(specs)) {
   for (const format of Object.keys(FORMATS)) button(format, `save the chart ${name}`, () => save(figure, spec, format));
   figure.append(bar);
 }
+// A chart for a place of `width` pixels, without its rows: the drawing fits any width, but columns and lines of text do not.
+function laidOut(spec, width) {
+  const { datasets, ...view } = inLines(spec, width);
+  return { ...view, height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } };
+}
 // Inside a closed fold a chart has no width to fill: it is drawn when the fold opens.
-function draw(again) {
+const drawn = new Map();
+function draw() {
   for (const [id, spec] of Object.entries(specs)) {
     const place = document.getElementById(id);
-    if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
-    const width = place.clientWidth, drawing = Object.assign(document.createElement("div"), { ariaHidden: "true" });
+    if (place.closest("details:not([open])")) continue;
+    const view = laidOut(spec, place.clientWidth), before = drawn.get(id), layout = JSON.stringify(view);
+    if (before?.layout === layout) continue;
+    const drawing = Object.assign(document.createElement("div"), { ariaHidden: "true" });
     place.replaceChildren(drawing); // The place has a role and a name; those of the marks in it say nothing.
-    vegaEmbed(drawing, { ...inLines(spec, width), height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
-      EMBED);
+    before?.embedded.then((embedded) => embedded.finalize());
+    drawn.set(id, { layout, embedded: vegaEmbed(drawing, { ...view, datasets: spec.datasets }, EMBED) });
   }
 }
-draw(false);
-for (const fold of document.querySelectorAll("details:has(.chart)")) fold.addEventListener("toggle", () => fold.open && draw(false));
-dark.addEventListener("change", () => draw(true));
+draw();
+for (const fold of document.querySelectorAll("details:has(.chart)")) fold.addEventListener("toggle", draw);
+dark.addEventListener("change", draw);
+addEventListener("resize", draw);
