@@ -397,6 +397,12 @@ impl<'w, 'a> Going<'w, 'a> {
         if half.packets(send).iter().any(|it| it.space != QuicSpace::Data) {
             return self.handshake(side, send, answers.first().copied());
         }
+        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
+        // What a program begins to send when it was given something it had not had to send before.
+        if let Some(arrived) = arrived.filter(|&it| self.is_prompt(it, at) && !is_begun(half, send, it)) {
+            self.at_sender(arrived, Part::sender(side), side, Some(packet));
+            return Some(Step::Arrived(side.opposite(), arrived));
+        }
         let limit = answers.iter().find_map(|&it| Some((walk.flow_control(send, it)?, it)));
         if let Some((why, answer)) = limit.or_else(|| Some((Part::CongestionWindow, self.opened(side, send)?))) {
             return self.window(side, send, answer, why);
@@ -407,7 +413,6 @@ impl<'w, 'a> Going<'w, 'a> {
         // A full datagram may have left something to be sent; one with which its stream goes on has.
         let is_full = before.is_some_and(|it| is_full(half, it, send));
         let continues = is_full && before.is_some_and(|it| is_continued(half, it, send));
-        let arrived = self.last_delivery_before(side, at).map(|it| it.at);
         if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.is_prompt(it, at))) {
             self.at_sender(arrived, Part::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
@@ -500,6 +505,14 @@ impl<'w, 'a> Going<'w, 'a> {
             None => self.windows.push(Window { data: side, part: why, times: 1, bytes }),
         }
     }
+}
+
+/// Whether a stream of which a datagram has bytes had begun before `at`.
+fn is_begun(half: &Half<'_>, send: usize, at: Instant) -> bool {
+    half.pieces(send).any(|(number, _)| {
+        let first = half.streams.get(&number).and_then(|stream| stream.first_with(0));
+        first.is_some_and(|first| half.sends[first].packet.entered < at)
+    })
 }
 
 /// Whether a datagram had no room for more.

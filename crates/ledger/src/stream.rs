@@ -106,6 +106,11 @@ impl Recorder {
         self.capture.is_some()
     }
 
+    /// Whether bytes of packets are wanted as they are received.
+    pub fn wants_received(&self) -> bool {
+        self.capture.is_some() && !self.sent_datagrams_only
+    }
+
     /// Records a packet whose end is known.
     pub fn packet(&mut self, record: PacketRecord) {
         let Some(writer) = &mut self.packets else { return };

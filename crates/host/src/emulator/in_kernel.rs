@@ -96,8 +96,9 @@ impl KernelEmulator {
             }
         }
         let hops = setup.config.hops.len() + setup.config.access.len();
+        let keeps_copies = setup.recorder.wants_received();
         let accounts = Accounts::new(hops, setup.recorder, setup.payload_clock, setup.punctuality, setup.traffic);
-        let shared = Arc::new(Shared { path, books: Mutex::new(Books::new(accounts)) });
+        let shared = Arc::new(Shared { path, books: Mutex::new(Books::new(accounts, keeps_copies)) });
         let reader = thread::Builder::new()
             .name("emulator".into())
             .spawn({
@@ -180,6 +181,8 @@ fn make_device(path: &File, name: &str, pair: u8, side: Side) -> Result<()> {
 /// What the kernel has written, as accounts.
 struct Books {
     accounts: Accounts,
+    /// Whether packets' bytes are wanted once they have left.
+    keeps_copies: bool,
     /// Of each token, the packet that entered with it last.
     packets: Vec<(Headers, Vec<u8>)>,
     /// Packets left inside at the end.
@@ -191,9 +194,9 @@ struct Books {
 }
 
 impl Books {
-    fn new(accounts: Accounts) -> Self {
+    fn new(accounts: Accounts, keeps_copies: bool) -> Self {
         let (buffer, space) = (vec![0; BUFFER], vec![0; LARGEST_PACKET].into_boxed_slice());
-        Self { accounts, packets: Vec::new(), queued: None, buffer, space }
+        Self { accounts, keeps_copies, packets: Vec::new(), queued: None, buffer, space }
     }
 
     fn handle(&mut self, event: &Event<'_>) {
@@ -210,7 +213,9 @@ impl Books {
                 let (known, copy) = &mut self.packets[token];
                 *known = headers;
                 copy.clear();
-                copy.extend_from_slice(bytes);
+                if self.keeps_copies {
+                    copy.extend_from_slice(bytes);
+                }
             }
             Event::Left { side, packet, at, taken } => {
                 let headers = headers_of(packet.buffer);
