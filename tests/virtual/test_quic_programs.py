@@ -141,3 +141,22 @@ def test_without_keys_nothing_of_a_host_has_a_name(run: Run) -> None:
         assert unknown.told["whole_ns"] == pytest.approx(known.told["whole_ns"], abs=MS)
     assert not {part["part"] for part in unknown.told["parts"]} & {"server_host", "client_host", "datagram_loss"}
     assert unknown.parts_ms()["unknown"] > 0
+
+
+def test_each_program_has_a_file_of_its_own_that_goes_with_the_cell(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    # What is in it may be anything.
+    show = 'echo "$SSLKEYLOGFILE" && stat -c %a "$SSLKEYLOGFILE" && echo CLIENT_TRAFFIC_SECRET_0 >> "$SSLKEYLOGFILE"'
+    command = ["exec", "--clock", "virtual", "--output", str(tmp_path / "run")]
+    ended = crosswind(*command, "--server", f"sh -c '{show}; sleep 9'", "--", "sh", "-c", show)
+    assert ended.status == 0, ended.err
+    written = (tmp_path / "run/cells/c000-r00/server.out").read_text(encoding="utf-8").splitlines()
+    places = [lines[0] for lines in (written, ended.out.splitlines())]
+    assert [lines[1] for lines in (written, ended.out.splitlines())] == ["600", "600"]
+    assert len(set(places)) == 2
+    assert not any(Path(place).exists() for place in places)
+    without = crosswind("exec", "--clock", "virtual", "--no-keys", "--", "sh", "-c", 'test -z "$SSLKEYLOGFILE"')
+    assert without.status == 0

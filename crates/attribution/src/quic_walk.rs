@@ -13,6 +13,7 @@ use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicSpace};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
+use std::collections::HashSet;
 
 /// Datagrams of the initial window (RFC 9002, section 7.2). One that is larger shows, since as much is in flight.
 const INITIAL_WINDOW: u64 = 10;
@@ -201,15 +202,14 @@ fn deliveries(half: &Half<'_>) -> Vec<Delivery> {
             missing: it.missing,
         }));
     }
-    let mut ended = Vec::new();
+    let mut ended = HashSet::new();
     for &(at, send) in &half.arrivals {
         let send = send as usize;
         for frame in half.frames(send) {
             match frame {
                 QuicFrame::Datagram { .. } => all.push(Delivery { at, send, stream: MESSAGE, missing: 0 }),
                 // Its end is something to a program, too.
-                QuicFrame::Stream { stream, offset, length, is_last: true } if !ended.contains(&stream) => {
-                    ended.push(stream);
+                QuicFrame::Stream { stream, offset, length, is_last: true } if ended.insert(stream) => {
                     all.push(Delivery { at, send, stream, missing: offset + u64::from(length) });
                 }
                 _ => {}

@@ -95,6 +95,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }
     measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
+    measured.warnings.extend(sealed.as_ref().and_then(|sealed| sealed.warning(&written)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {
         count_own_drops(&mut measured.samples, &written.kept);
     }
@@ -224,6 +225,13 @@ impl Sealed {
     fn keeper(&self) -> HearSent {
         let datagrams = Arc::clone(&self.datagrams);
         Box::new(move |side, packet| datagrams.lock().unwrap_or_else(PoisonError::into_inner).add(side, packet))
+    }
+
+    /// That some could not be kept, if so.
+    fn warning(&self, written: &SinkReport) -> Option<Warning> {
+        let left_out = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner).left_out();
+        let datagrams = left_out + written.capture_missed;
+        (datagrams > 0).then_some(Warning::FramesIncomplete { datagrams })
     }
 
     /// What client and server have sent, as far as the keys are known. Of these nothing is left.

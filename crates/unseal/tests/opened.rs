@@ -3,7 +3,7 @@
 
 use crosswind_ledger::{QuicFrame, QuicLog, QuicSpace};
 use crosswind_path::Side;
-use crosswind_unseal::{Datagram, KeyLog, Opened, Opener};
+use crosswind_unseal::{Datagram, KeptDatagrams, KeyLog, Opened, Opener};
 use proptest::prelude::*;
 
 const CLIENT: &str = include_str!("rfc9001/client_initial.hex");
@@ -65,6 +65,55 @@ fn a_packet_that_was_cut_off_or_changed_is_none_that_is_known() {
     // Without its first packet nothing is known to be a connection.
     let found = opened(&[(Side::Reverse, 1, &bytes(SERVER)), (Side::Forward, 1, &client[..1199])], &KeyLog::default());
     assert_eq!((found.connections, found.logs[0].packets().len() + found.logs[1].packets().len()), (0, 0));
+}
+
+#[test]
+fn keys_of_another_connection_open_nothing() {
+    let random = "ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c";
+    let of = |random: &str| {
+        let lines = ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0", "CLIENT_EARLY_TRAFFIC_SECRET"]
+            .map(|label| format!("{label} {random} {}\n", "5a".repeat(32)));
+        KeyLog::parse(lines.concat().as_bytes())
+    };
+    let client = bytes(CLIENT);
+    let short = [0x41; 60];
+    let all: [(Side, u16, &[u8]); 3] =
+        [(Side::Forward, 1, &client), (Side::Forward, 1, &short), (Side::Reverse, 1, &short)];
+    for (keys, with_secrets) in [(of(&"00".repeat(32)), 0), (of(random), 1)] {
+        let found = opened(&all, &keys);
+        assert_eq!(found.with_secrets, with_secrets);
+        let read = found.logs.iter().flat_map(QuicLog::packets).filter(|packet| packet.is_whole).count();
+        assert_eq!(read, 1);
+    }
+}
+
+/// An IPv4 packet of UDP.
+fn packet(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((28 + payload.len() as u16).to_be_bytes());
+    packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+    for field in [from, to, 8 + payload.len() as u16, 0] {
+        packet.extend(field.to_be_bytes());
+    }
+    packet.extend(payload);
+    packet
+}
+
+#[test]
+fn only_datagrams_of_servers_over_quic_are_kept_and_only_as_many_as_may_be() {
+    let client = bytes(CLIENT);
+    let mut kept = KeptDatagrams::new(3000);
+    kept.add(Side::Forward, &packet(4000, 443, b"before"));
+    kept.add(Side::Forward, &packet(4000, 443, &client));
+    kept.add(Side::Reverse, &packet(443, 4000, b"an answer"));
+    kept.add(Side::Forward, &packet(4001, 443, b"from another port"));
+    kept.add(Side::Forward, &packet(4000, 53, b"to another server"));
+    kept.add(Side::Forward, &packet(4000, 443, b""));
+    kept.add(Side::Forward, b"no packet");
+    kept.add(Side::Reverse, &packet(443, 4000, &[1; 2000]));
+    let all: Vec<_> = kept.iter().map(|it| (it.side, it.client_port, it.server_port, it.payload.len())).collect();
+    assert_eq!(all, [(Side::Forward, 4000, 443, 1200), (Side::Reverse, 4000, 443, 9), (Side::Forward, 4001, 443, 17)]);
+    assert_eq!(kept.left_out(), 1);
 }
 
 proptest! {

@@ -39,6 +39,9 @@ pub enum Warning {
     ConnectionsIncomplete {
         kept: u64,
     },
+    FramesIncomplete {
+        datagrams: u64,
+    },
     ForwardingLimit {
         held_share: f64,
         packets_per_s: f64,
@@ -173,6 +176,11 @@ impl Warning {
             Self::ConnectionsIncomplete { kept } => (
                 "connections_incomplete",
                 format!("what connections spent their time on is told of the first {kept} packets alone"),
+                Some("a shorter run"),
+            ),
+            Self::FramesIncomplete { datagrams } => (
+                "frames_incomplete",
+                format!("{datagrams} datagrams of QUIC could not be kept until their keys were known: what they waited for is unknown"),
                 Some("a shorter run"),
             ),
             Self::ForwardingLimit { held_share, packets_per_s } => (
