@@ -152,8 +152,8 @@ class Flows:
     @property
     def background_counts(self) -> dict[str, float]:
         """What was counted of background traffic in the direction."""
-        own = self.background.filter(direction=self.direction)
-        return {column: float(own[column].sum()) for column in _COUNTED}
+        in_direction = self.background.filter(direction=self.direction)
+        return {column: float(in_direction[column].sum()) for column in _COUNTED}
 
     @property
     def dropped_shares(self) -> Array:
@@ -219,20 +219,20 @@ def responsiveness(run: CellRun, flows: Flows) -> dict[str, float]:
     `responsiveness` is the mean of both. A half that was not measured is left out, and then the mean is, too.
     """
     in_time = pl.col("outcome") == "ok", pl.col("sent_ns").is_between(flows.from_ns, flows.to_ns - 1)
-    found = {}
+    responsiveness = {}
     if (run.parameters.get("workload") or {}).get("connection") == "new":
         probes = run.samples.filter(*in_time)
         parts = (probes["transport_ns"], probes["security_ns"], probes["received_ns"] - probes["sent_ns"])
         means = [trimmed_mean(part.drop_nulls().to_numpy()) for part in parts if part.len() > part.null_count()]
         if means:
-            found["responsiveness_foreign"] = 60e9 / float(np.mean(means))
+            responsiveness["responsiveness_foreign"] = 60e9 / float(np.mean(means))
     requests = run.probes.filter(*in_time, pl.col("flow").is_in(flows.bulk))
     if not requests.is_empty():
         times = (requests["received_ns"] - requests["sent_ns"]).to_numpy()
-        found["responsiveness_loaded"] = 60e9 / trimmed_mean(times)
-    if len(found) == 2:
-        found["responsiveness"] = sum(found.values()) / 2
-    return found
+        responsiveness["responsiveness_loaded"] = 60e9 / trimmed_mean(times)
+    if len(responsiveness) == 2:
+        responsiveness["responsiveness"] = sum(responsiveness.values()) / 2
+    return responsiveness
 
 
 def flow_counts(run: CellRun) -> dict[str, float | None]:

@@ -107,8 +107,8 @@ class HeldSamples:
         self._summed.append(rows.group_by(_OWN).agg(*self._of(Per.REPETITION)))
 
     def _of(self, per: Per) -> Iterator[pl.Expr]:
-        own = (metric for metric in self._metrics if metric.per is per)
-        return (pl.sql_expr(metric.formula).cast(pl.Float64).alias(metric.name) for metric in own)
+        metrics = (metric for metric in self._metrics if metric.per is per)
+        return (pl.sql_expr(metric.formula).cast(pl.Float64).alias(metric.name) for metric in metrics)
 
     def cells(self, run: LargeRun, results: Sequence[CellResult], wanted: frozenset[int]) -> Iterator[CellData]:
         """The cells of `wanted` that have results, in the order of their indices. Args: results: of all cells."""
@@ -144,17 +144,17 @@ class HeldSamples:
         for metric in self._metrics:
             if not metric.applies(cell.settings.workload):
                 continue
-            own = tables[metric.per].of(cell.cell)
-            values = own[metric.name]
+            rows = tables[metric.per].of(cell.cell)
+            values = rows[metric.name]
             known = np.isfinite(values)
             if not known.any():
                 continue
-            member = np.searchsorted(counts.repetitions, own["repetition"])
+            member = np.searchsorted(counts.repetitions, rows["repetition"])
             if metric.per is Per.REPETITION:
                 keys = [counts.keys[at] for at in member[known]]
-                yield metric.name, Repetitions.of(values[known], own["repetition"][known], keys=keys)
+                yield metric.name, Repetitions.of(values[known], rows["repetition"][known], keys=keys)
                 continue
-            connection = own["connection"].astype(np.int64)
+            connection = rows["connection"].astype(np.int64)
             lines = np.arange(values.size) if cell.settings.opens_for_each else connection
             censored = counts.timed_out if metric.is_whole else np.zeros_like(counts.timed_out)
             has_any = np.bincount(member[known], minlength=len(counts.keys)) + censored > 0
@@ -162,7 +162,7 @@ class HeldSamples:
                 metric.name,
                 Repetitions.of(
                     values[known],
-                    own["repetition"][known],
+                    rows["repetition"][known],
                     connections=(member * (int(lines.max(initial=0)) + 2) + lines)[known],
                     keys=[key for key, has in zip(counts.keys, has_any, strict=True) if has],
                     censored=censored[has_any].tolist(),

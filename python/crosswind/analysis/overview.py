@@ -101,14 +101,14 @@ class Reading:
         self.executed_cells |= part.cells
         if part.texts is not None:
             self._add_texts(part.texts)
-        own = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
+        of_workload = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
         if self._held is not None:
-            self._held.add(own)
-        self._outcomes.append(own.drop_nulls("outcome").group_by("cell", "outcome").len())
-        went_well = own.filter(pl.col("outcome") == "ok")
+            self._held.add(of_workload)
+        self._outcomes.append(of_workload.drop_nulls("outcome").group_by("cell", "outcome").len())
+        went_well = of_workload.filter(pl.col("outcome") == "ok")
         values = []
         for metric, cells in self._metrics:
-            rows = own if metric.per is Per.REPETITION else went_well
+            rows = of_workload if metric.per is Per.REPETITION else went_well
             rows = rows if cells is None else rows.filter(pl.col("cell").is_in(cells))
             values.append(_of_repetitions(metric, rows))
         self._values += values
@@ -193,14 +193,14 @@ def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | No
             continue
         if not known.issuperset(pl.sql_expr(metric.formula).meta.root_names()):
             continue
-        own = [
+        applicable = [
             number
             for workload, numbers in by_workload
             if workload.get("kind") in metric.compared_in and metric.applies(workload)
             for number in numbers
         ]
-        if own:
-            yield metric, None if len(own) == len(cells) else own
+        if applicable:
+            yield metric, None if len(applicable) == len(cells) else applicable
 
 
 def _no_rows() -> pl.DataFrame:

@@ -208,9 +208,11 @@ class Template:
             if len(answer) < 4 or (pid := struct.unpack("=i", answer)[0]) <= 0:
                 raise self._gone()
             read_output, read_errors = (os.fdopen(os.dup(end), "rb", 0) for end in (output, errors))
-            return Guest(pid, read_output, read_errors, mapped, complaint=lambda: self._said(said).rpartition("\n")[2])
+            return Guest(
+                pid, read_output, read_errors, mapped, complaint=lambda: self._printed(said).rpartition("\n")[2]
+            )
 
-    def _said(self, since: int = 0) -> str:
+    def _printed(self, since: int = 0) -> str:
         """The end of what it wrote, from a byte on; nothing once it is closed."""
         if self._messages.closed:
             return ""
@@ -236,7 +238,7 @@ class Template:
     def _gone(self) -> EngineError:
         self._process.kill()
         self._process.wait()
-        said = self._said()
+        said = self._printed()
         last = said.splitlines()[-1].strip() if said else f"it ended with status {self._process.returncode}"
         return not_running(last)
 

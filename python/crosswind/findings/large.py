@@ -72,14 +72,14 @@ def analyse_large(
     if held is not None:
         others = held.cells(run, overview.cells, asked.held)
         data = sorted([*data, *others], key=lambda cell: cell.cell)
-    own = with_likeness([summarise(cell, run.record.models, level=level) for cell in deep])
-    in_depth = {cell.cell: cell for cell in own}
+    summarised = with_likeness([summarise(cell, run.record.models, level=level) for cell in deep])
+    in_depth = {cell.cell: cell for cell in summarised}
     cells = [in_depth.get(cell.cell, cell) for cell in overview.cells]
     findings: dict[str, Any] = findings_of(run.record, data, cells, level)
     damaged = list({(damage.key, damage.file): damage for damage in run.damaged}.values())
     executed = overview.executed + len({damage.key for damage in damaged})
     warnings = run_warnings(damaged, executed, run.planned, overview.machines)
-    warnings.append(_overview_warning(cells, len(own), run.record))
+    warnings.append(_overview_warning(cells, len(summarised), run.record))
     result = result_model()(
         study=run.record.name,
         title=run.record.title,
@@ -94,7 +94,7 @@ def analyse_large(
         spent=spent_differences(deep, compared_by_questions(findings), level=level),
         round_trips=round_trips(deep, level=level),
         flows=flows_of(deep, level=level),
-        model_errors=model_errors(own, deep),
+        model_errors=model_errors(summarised, deep),
         notes=list(run.record.notes),
         warnings=warnings,
         design=run.record.study,

@@ -53,8 +53,8 @@ def _data(result: Result, overview: Overview) -> dict[str, Any]:
             ]
             for name in metrics
         ]  # fmt: skip
-        own = [places[key][cell.levels.get(key, "")] for key in factors]
-        cells.append([cell.cell, own, cell.n, cell.lost, cell.repetitions, int(cell.valid), said, estimates])
+        level_places = [places[key][cell.levels.get(key, "")] for key in factors]
+        cells.append([cell.cell, level_places, cell.n, cell.lost, cell.repetitions, int(cell.valid), said, estimates])
     return {
         "factors": [[short[key], list(levels[key])] for key in factors],
         "metrics": [

@@ -59,8 +59,8 @@ def description_in(path: Path) -> str:
             head = file.read(_HEAD_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    found = re.search(r'<meta name="description" content="([^"]*)">', head)
-    return html.unescape(found[1]) if found else ""
+    match = re.search(r'<meta name="description" content="([^"]*)">', head)
+    return html.unescape(match[1]) if match else ""
 
 
 def _description(page: Page) -> str:

@@ -71,7 +71,7 @@ class Markup:
 
     def section(self, section: Section) -> str:
         """A section: its heading, what it says and what its numbers are, its charts, how to read them, its tables."""
-        said = "".join(_said(sentence) for sentence in section.sentences if sentence.shown.in_html)
+        said = "".join(_sentence(sentence) for sentence in section.sentences if sentence.shown.in_html)
         tables = [table for table in section.tables if table.shown.in_html]
         note = f'<p class="help">{_with_code(escaped(section.note))}</p>' if section.note else ""
         parts = [
@@ -192,11 +192,11 @@ def _doubt_list(doubts: Sequence[Sentence]) -> str:
     return f'<ul class="doubts">{items}</ul>'
 
 
-def _said(sentence_of: Sentence) -> str:
+def _sentence(sentence: Sentence) -> str:
     """A sentence whose verdict, before its colon, is set apart; one without a verdict as it is."""
-    verdict_text, colon, why = sentence_of.text.partition(":")
-    if not colon and not sentence_of.short:
-        return f"<p>{escaped(sentence_of.text)}</p>"
+    verdict_text, colon, why = sentence.text.partition(":")
+    if not colon and not sentence.short:
+        return f"<p>{escaped(sentence.text)}</p>"
     why = _OPTION.sub(r'<span class="option">\g<0></span>', escaped(why))
     return f"<p><strong>{escaped(verdict_text)}</strong>{colon}{why}</p>"
 

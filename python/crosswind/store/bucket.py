@@ -88,8 +88,8 @@ class Bucket:
     def top(self) -> tuple[list[str], list[str]]:
         """The folders and the files directly below the address. Raises: ObjectError."""
         with self._errors("list", ""):
-            found = self._store.list_with_delimiter()
-            return sorted(found["common_prefixes"]), [entry["path"] for entry in found["objects"]]
+            listing = self._store.list_with_delimiter()
+            return sorted(listing["common_prefixes"]), [entry["path"] for entry in listing["objects"]]
 
     def about(self, name: str) -> StoredObject:
         """Size, tag and time of an object. Raises: AbsentError, ObjectError."""

@@ -214,8 +214,8 @@ class RunObjects:
         """Whether a session on any machine holds the run. Args: there: its objects. Raises: ObjectError."""
         if in_use(self.copy):
             return True
-        found = there.get(LOCK)
-        if found is None:
+        lock = there.get(LOCK)
+        if lock is None:
             return False
         try:
             held = held_by(self.bucket.read(LOCK)[0])
@@ -223,7 +223,7 @@ class RunObjects:
             return False
         if held.session is None or held.copy == self._copy_id():
             return False
-        return age_s(found) < held.lease_s
+        return age_s(lock) < held.lease_s
 
     def _copy_id(self) -> str | None:
         try:
@@ -275,7 +275,7 @@ def send_pages(place: Path) -> None:
 
 def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
     """The objects that belong to a run: not those of incomplete entries, nor foreign ones."""
-    found = {}
+    of_run = {}
     for name, stored in there.items():
         folder, slash, _ = name.partition("/")
         if (
@@ -283,8 +283,8 @@ def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
             or (not slash and name.endswith(".html"))
             or (folder in LAST and f"{entry_of(name)}/{LAST[folder]}" in there)
         ):
-            found[name] = stored
-    return found
+            of_run[name] = stored
+    return of_run
 
 
 def entry_of(name: str) -> str:

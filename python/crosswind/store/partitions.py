@@ -83,8 +83,8 @@ class Partition(PartitionIndex):
 
         Raises: DamagedFileError.
         """
-        own = () if self.stored_sums is None else self.stored_sums["cells"]
-        if cells is not None and own and not any(cell in cells for cell in own):
+        stored_cells = () if self.stored_sums is None else self.stored_sums["cells"]
+        if cells is not None and stored_cells and not any(cell in cells for cell in stored_cells):
             return
         table = self.texts()
         path = self.directory / RESULTS

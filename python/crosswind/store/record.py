@@ -146,8 +146,8 @@ def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Dam
         except DamagedFileError as error:
             damaged.append(store.damage(result.planned, error))
             continue
-        own = zip(OF_REPETITION, (result.planned.cell, result.planned.repetition), strict=True)
-        tables.append(samples.select(*(pl.lit(number, pl.UInt32).alias(name) for name, number in own), pl.all()))
+        identity = zip(OF_REPETITION, (result.planned.cell, result.planned.repetition), strict=True)
+        tables.append(samples.select(*(pl.lit(number, pl.UInt32).alias(name) for name, number in identity), pl.all()))
         whole.append(result)
     cells = frozenset(result.planned.cell for result in whole)
     return RunPart(cells, len(whole), texts_of(whole), pl.concat(tables))

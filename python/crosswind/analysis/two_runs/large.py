@@ -87,8 +87,8 @@ class _Side:
     def of_cells(self, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:
         """The means of the repetitions of some cells, by metric."""
         samples: dict[int, dict[str, Repetitions]] = {}
-        own = self.values.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
-        for (cell, name), rows in own.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
+        values = self.values.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
+        for (cell, name), rows in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
             keys = list(rows.select("repetition", "seed").iter_rows())
             repetitions = Repetitions.of(rows["mean"].to_numpy(), rows["repetition"].to_numpy(), keys=keys)
             samples.setdefault(int(cell), {})[str(name)] = repetitions

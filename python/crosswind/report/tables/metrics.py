@@ -6,7 +6,7 @@ from dataclasses import replace
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Result
 from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
-from crosswind.report.tables.reasons import merged_reasons, together
+from crosswind.report.tables.reasons import merged_by_cells, merged_reasons
 from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
 from crosswind.stats import EXACT
@@ -71,16 +71,19 @@ def metric_table(name: str, result: Result) -> Table:
     narrow: Table | None = None
     for with_interval in ([], few[:1], few):
         texts = [
-            [statistic_text(of_cell, one, divisor, unit, with_interval=one in with_interval) for one in few]
+            [
+                statistic_text(of_cell, statistic, divisor, unit, with_interval=statistic in with_interval)
+                for statistic in few
+            ]
             for of_cell in estimates
         ]
         lines = [
-            [levels(cell.levels), count(of_cell.median.n), count(cell.lost), *own]
-            for cell, of_cell, own in zip(cells, estimates, texts, strict=True)
+            [levels(cell.levels), count(of_cell.median.n), count(cell.lost), *statistics_of_cell]
+            for cell, of_cell, statistics_of_cell in zip(cells, estimates, texts, strict=True)
         ]
         heads = [
-            heading if one in with_interval else heading.removesuffix(OF_INTERVAL)
-            for one, heading in zip(few, _headings(few, failed=failed), strict=True)
+            heading if statistic in with_interval else heading.removesuffix(OF_INTERVAL)
+            for statistic, heading in zip(few, _headings(few, failed=failed), strict=True)
         ]
         narrow = Table(title, [*naming.joined, *numbers("n", "lost", *heads)], lines, marked, notes, narrow)
     columns = [*naming.columns, *numbers("n", "lost", *_headings(shown, failed=failed))]
@@ -103,7 +106,7 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Why intervals are absent, a sentence for each reason. Args: reasons: each with the cell that it is about."""
     return [
         sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
-        for why, cells in together(merged_reasons(reasons))
+        for why, cells in merged_by_cells(merged_reasons(reasons))
     ]
 
 

@@ -24,10 +24,10 @@ def merged_reasons(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for reason, _ in known:
         if match := _SHORTAGE.fullmatch(reason):
             kinds.setdefault(match["what"], set()).add((int(match["needed"]), int(match["units"])))
-    return grouped((_in_common(reason, kinds), name) for reason, name in known)
+    return grouped((_with_ranges(reason, kinds), name) for reason, name in known)
 
 
-def together(reasons: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+def merged_by_cells(reasons: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
     """Shortages of the same cells as one: "6 repetitions are too few for intervals: the median needs 14, p95 needs 20".
 
     Args: reasons: as `merged` has them.
@@ -45,7 +45,7 @@ def together(reasons: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]
         yield f"{few} too few for intervals: {', '.join(parts)}", list(names)
 
 
-def _in_common(reason: str, kinds: dict[str, set[tuple[int, int]]]) -> str:
+def _with_ranges(reason: str, kinds: dict[str, set[tuple[int, int]]]) -> str:
     match = _SHORTAGE.fullmatch(reason)
     if match is None:
         return reason

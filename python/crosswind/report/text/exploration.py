@@ -58,10 +58,12 @@ def _estimates(result: Result) -> list[str]:
         cells = [cell for cell in result.cells if name in cell.estimates]
         statistic = statistic_of(METRICS[name])
         known = [
-            (cell, made) for cell in cells if _place(made := cell.estimates[name].statistic(statistic)) is not None
+            (cell, made)
+            for cell in cells
+            if _sorting_value(made := cell.estimates[name].statistic(statistic)) is not None
         ]
         if known:
-            sentences.append(f"{_what(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
+            sentences.append(f"{_metric_name(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
     return sentences[:MOST_METRICS]
 
 
@@ -71,17 +73,19 @@ def statistic_of(metric: Metric) -> str:
 
 
 def _range(metric: Metric, known: Sequence[tuple[CellResult, Interval]]) -> str:
-    divisor, unit = scale_of([_place(made) for _, made in known], metric.unit.name)
+    divisor, unit = scale_of([_sorting_value(made) for _, made in known], metric.unit.name)
     if len(known) == 1:
-        return _only(known[0][1], divisor, unit)
+        return _estimate_text(known[0][1], divisor, unit)
     varied = [key for key in known[0][0].levels if len({cell.levels.get(key) for cell, _ in known}) > 1]
-    ordered = sorted(known, key=lambda pair: _place(pair[1]) or 0.0)
-    ends = [(cell, made, *scale_of([_place(made)], metric.unit.name)) for cell, made in (ordered[0], ordered[-1])]
-    low, high = (f"{_short(made, by)} {label} ({_named(cell.levels, varied)})" for cell, made, by, label in ends)
+    ordered = sorted(known, key=lambda pair: _sorting_value(pair[1]) or 0.0)
+    ends = [
+        (cell, made, *scale_of([_sorting_value(made)], metric.unit.name)) for cell, made in (ordered[0], ordered[-1])
+    ]
+    low, high = (f"{_value_text(made, by)} {label} ({_named(cell.levels, varied)})" for cell, made, by, label in ends)
     return f"{low} to {high} in {count_of(len(known), 'cell')}"
 
 
-def _only(made: Interval, divisor: float, unit: str) -> str:
+def _estimate_text(made: Interval, divisor: float, unit: str) -> str:
     """The estimate of a run with one cell; of few repetitions from the smallest to the largest."""
     if made.spread is not None and made.spread[0] != made.spread[1]:
         low, high = (number(end, divisor) for end in made.spread)
@@ -97,12 +101,12 @@ def _named(of_cell: Mapping[str, str], keys: Iterable[str]) -> str:
     return ", ".join(named_level(key, of_cell[key]) for key in keys if key in of_cell)
 
 
-def _place(made: Interval) -> float | None:
+def _sorting_value(made: Interval) -> float | None:
     """Where an estimate stands among others: its value; of an exchange that timed out its timeout."""
     return made.low if made.value is None else made.value
 
 
-def _short(made: Interval, divisor: float) -> str:
+def _value_text(made: Interval, divisor: float) -> str:
     if made.value is None:
         return f"over {number(made.low, divisor)}"
     half = (made.high - made.low) / 2 if made.low is not None and made.high is not None else None
@@ -140,37 +144,44 @@ def _compared(result: Result) -> list[str]:
     for comparison in result.comparisons:
         if is_chosen(comparison.factor) and comparison.metric in main:
             families.setdefault((comparison.factor, comparison.metric), []).append(comparison)
-    sentences = [sentence for (factor, name), family in families.items() if (sentence := _family(factor, name, family))]
+    sentences = [
+        sentence
+        for (factor, name), family in families.items()
+        if (sentence := _comparison_sentence(factor, name, family))
+    ]
     return sentences[:MOST_COMPARED]
 
 
-def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
+def _comparison_sentence(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
     """How the levels of a factor compare by a metric; empty where there is no ratio."""
-    statistic = _MEDIAN if any(_has(comparison, _MEDIAN) for comparison in family) else MEAN
+    statistic = _MEDIAN if any(_has_ratio(comparison, _MEDIAN) for comparison in family) else MEAN
     made = [
         (comparison, effect) for comparison in family if (effect := comparison.by(statistic)) and effect.ratio.value
     ]
     if not made:
         return ""
-    what, reference = _what(METRICS[name], statistic), named_level(factor, made[0][0].reference)
+    what, reference = _metric_name(METRICS[name], statistic), named_level(factor, made[0][0].reference)
     if len(made) == 1:
         ((comparison, effect),) = made
         at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
         other = named_level(factor, comparison.other)
+        constant = f"{what} with {other} is {_constant_text(effect, comparison.unit, reference)}{at}"
         if _is_constant(effect.difference):
-            return f"{what} with {other} is {_every_time(effect, comparison.unit, reference)}{at}, {_in_all(effect)}."
+            return f"{constant}, {_in_all_repetitions(effect)}."
         if effect.difference.value and abs((effect.ratio.value or math.nan) - 1) < NEAR:
-            return f"{what} with {other} is {_every_time(effect, comparison.unit, reference)}{at}; {_said([effect])}."
-        ratio = times(effect.ratio, _bare(effect.ratio))
-        return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([effect])}."
+            return f"{constant}; {_conclusion([effect])}."
+        ratio = times(effect.ratio, _without_remarks(effect.ratio))
+        return f"{what} with {other} is {ratio} that with {reference}{at}; {_conclusion([effect])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
     several = len({comparison.other for comparison, _ in made}) > 1
-    low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
+    low, high = (_extreme(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
     subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
-    return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([effect for _, effect in made])}."
+    return (
+        f"{what} {subject}: {low} to {high} times that with {reference}; {_conclusion([effect for _, effect in made])}."
+    )
 
 
-def _every_time(effect: StatisticComparison, unit: str, reference: str) -> str:
+def _constant_text(effect: StatisticComparison, unit: str, reference: str) -> str:
     """In words, what one level is beside another where their difference is the same in every repetition."""
     difference, ratio = effect.difference.value or 0.0, effect.ratio.value or math.nan
     if difference == 0:
@@ -180,7 +191,7 @@ def _every_time(effect: StatisticComparison, unit: str, reference: str) -> str:
     return f"{times(effect.ratio, number_of_ratio(ratio))} that with {reference}"
 
 
-def _in_all(effect: StatisticComparison) -> str:
+def _in_all_repetitions(effect: StatisticComparison) -> str:
     few = "" if effect.difference.is_whole else ", too few to conclude for most"
     return f"in all {effect.difference.units} repetitions{few}"
 
@@ -191,24 +202,24 @@ def _is_constant(difference: Interval) -> bool:
     return not difference.is_exact and ends is not None and ends[0] == ends[1]
 
 
-def _bare(ratio: Interval) -> str:
+def _without_remarks(ratio: Interval) -> str:
     """A ratio without what the rest of the sentence says of it."""
     return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
 
 
-def _has(comparison: LevelComparison, statistic: str) -> bool:
+def _has_ratio(comparison: LevelComparison, statistic: str) -> bool:
     difference = comparison.by(statistic)
     return difference is not None and difference.ratio.value is not None
 
 
-def _end(factor: str, comparison: LevelComparison, made: StatisticComparison, *, several: bool) -> str:
+def _extreme(factor: str, comparison: LevelComparison, made: StatisticComparison, *, several: bool) -> str:
     """The smallest or the largest ratio, and where it is."""
     level = [named_level(factor, comparison.other)] if several else []
     where = ", ".join([*level, *([f"at {_named(comparison.fixed, comparison.fixed)}"] if comparison.fixed else [])])
     return f"{number_of_ratio(made.ratio.value or math.nan)}{f' ({where})' if where else ''}"
 
 
-def _said(made: Sequence[StatisticComparison]) -> str:
+def _conclusion(made: Sequence[StatisticComparison]) -> str:
     """What some comparisons show, in words: nothing was declared before the run, so that they explore."""
     shown = [effect for effect in made if effect.verdict.startswith(("larger", "smaller"))]
     of_most = [effect for effect in shown if effect.verdict.endswith("most repetitions")]
@@ -233,7 +244,7 @@ def _in_most(effect: StatisticComparison) -> str:
     return f"{side} in {count(agreeing)} of {count(effect.difference.units)}"
 
 
-def _what(metric: Metric, statistic: str) -> str:
+def _metric_name(metric: Metric, statistic: str) -> str:
     title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
     name = STATISTICS[statistic].heading
     return f"{name[:1].upper()}{name[1:]} {title}"

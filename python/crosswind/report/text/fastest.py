@@ -50,9 +50,9 @@ def _line(answer: Answer, case: AnswerCase) -> str:
         said = f"{at}{names[0]} is {exactly}as fast as {names[1]}{f' ({shown})' if shown else ''}"
     else:
         said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
-    return said + (_open(case) if case.verdict == "cannot tell" else "")
+    return said + (_what_would_decide(case) if case.verdict == "cannot tell" else "")
 
 
-def _open(case: AnswerCase) -> str:
+def _what_would_decide(case: AnswerCase) -> str:
     more = f"; {asking_for(case.needed, [case])} would decide" if case.needed else ""
     return f", but this run is inconclusive{more}"

@@ -150,13 +150,15 @@ def inferred_sentences(result: Result) -> list[str]:
     """A sentence for each of the first cells; none where nothing ran over a real network or no model is asked."""
     if result.conditions is None or result.conditions.network is None:
         return []
-    said = [sentence for cell in result.cells if (sentence := _of_cell(cell)) is not None]
+    said = [sentence for cell in result.cells if (sentence := _model_sentence(cell)) is not None]
     more = len(said) - _MOST_CELLS
     return [*said[:_MOST_CELLS], *([f"{more} more cells have model predictions."] if more > 0 else [])]
 
 
-def _of_cell(cell: CellResult) -> str | None:
-    expected = [f"{_short(model)} expects {quantity(model.value, model.unit)}" for model in cell.models if model.value]
+def _model_sentence(cell: CellResult) -> str | None:
+    expected = [
+        f"{_model_name(model)} expects {quantity(model.value, model.unit)}" for model in cell.models if model.value
+    ]
     if not expected:
         return None
     first = cell.models[0]
@@ -168,6 +170,6 @@ def _of_cell(cell: CellResult) -> str | None:
     return f"{name} {percent(first.inputs['loss'])} loss{trip} inferred from TCP, {', '.join(expected)}{beside}."
 
 
-def _short(model: ModelPrediction) -> str:
+def _model_name(model: ModelPrediction) -> str:
     """Its name as a word: "Mathis" of "Mathis, C = sqrt(3/2)"."""
     return model.title.partition(",")[0]

@@ -29,7 +29,8 @@ def spent_sentences(result: Result) -> list[Sentence]:
     cells = [cell for cell in result.cells if _mean(cell, WHOLE)]
     cells.sort(key=lambda cell: -_mean(cell, WHOLE))
     return [
-        Sentence(text) for text in (*(_of_cell(cell) for cell in cells[:MOST]), *difference_sentences(result.spent))
+        Sentence(text)
+        for text in (*(_cell_sentence(cell) for cell in cells[:MOST]), *difference_sentences(result.spent))
     ]
 
 
@@ -40,7 +41,7 @@ def spent_sentence(result: Result) -> list[str]:
     return of_differences[:1] or [said.text for said in made[:1]]
 
 
-def _of_cell(cell: CellResult) -> str:
+def _cell_sentence(cell: CellResult) -> str:
     whole = _mean(cell, WHOLE)
     divisor, unit = scale_of([whole], "ns")
     named = []
@@ -70,11 +71,11 @@ def difference_sentences(differences: Sequence[SpentDifference]) -> Iterator[str
         fixed = ", ".join(named_level(key, level) for key, level in made.fixed.items())
         yield (
             f"Of the {number(abs(value), divisor)} {unit} that {names[0]} takes longer than {names[1]}"
-            f"{f' at {fixed}' if fixed else ''}, {_all_made_of(made, divisor, unit)}."
+            f"{f' at {fixed}' if fixed else ''}, {_parts_text(made, divisor, unit)}."
         )
 
 
-def _all_made_of(made: SpentDifference, divisor: float, unit: str) -> str:
+def _parts_text(made: SpentDifference, divisor: float, unit: str) -> str:
     """The parts that make most of a difference: "40 ms are handshakes and 30 ms queues, less 9 ms of propagation"."""
     whole = _value(made)
     sign = 1 if whole > 0 else -1
@@ -84,7 +85,7 @@ def _all_made_of(made: SpentDifference, divisor: float, unit: str) -> str:
     for part in made.parts:
         amount = (part.difference.value or 0.0) * sign
         if amount > 0:
-            more.append(_made_of(part, divisor, unit, turned=sign < 0, verb=not more))
+            more.append(_part_text(part, divisor, unit, turned=sign < 0, verb=not more))
         elif amount < 0:
             less.append(f"{_quantity(part.difference, divisor, unit, turned=sign > 0)} of {_NOUNS[part.group]}")
         left -= amount
@@ -100,7 +101,7 @@ def _quantity(difference: Interval, divisor: float, unit: str, *, turned: bool) 
     return with_unit(exactly_said(interval(difference.negated() if turned else difference, divisor)), unit)
 
 
-def _made_of(first: PartOfDifference, divisor: float, unit: str, *, turned: bool, verb: bool) -> str:
+def _part_text(first: PartOfDifference, divisor: float, unit: str, *, turned: bool, verb: bool) -> str:
     """What most of a difference is: a part that makes nearly all of its group by its own name."""
     said, noun, mostly = first.difference, _NOUNS[first.group], ""
     if first.part is not None and first.part_difference is not None and said.value:

@@ -184,11 +184,11 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
         return f"the change is {change}"
     if cell.reason:
         return f"inconclusive: {cell.reason}"
-    more = "no number of repetitions is likely to decide" if cell.needed is None else _more(cell.needed)
+    more = "no number of repetitions is likely to decide" if cell.needed is None else _more_repetitions(cell.needed)
     return f"the change is {change}; inconclusive: {more}"
 
 
-def _more(repetitions: int) -> str:
+def _more_repetitions(repetitions: int) -> str:
     many = f"{repetitions:,}".replace(",", " ")
     return f"about {many} more repetition{'' if repetitions == 1 else 's'} of each run would"
 
