@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from conftest import missing
+from crosswind.peers.registry import PEERS
 from e2e_cli import Cli
 from peers.certificates import authority
 from virtual.conftest import requires_kernel
@@ -160,3 +162,25 @@ def test_each_program_has_a_file_of_its_own_that_goes_with_the_cell(
     assert not any(Path(place).exists() for place in places)
     without = crosswind("exec", "--clock", "virtual", "--no-keys", "--", "sh", "-c", 'test -z "$SSLKEYLOGFILE"')
     assert without.status == 0
+
+
+@pytest.mark.timeout(600)
+def test_a_browser_that_loads_a_page_over_http_3_is_read(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requires_kernel()
+    lack = PEERS["chromium"].missing()
+    if lack is not None:
+        missing(f"{lack.problem}: {lack.hint}")
+    crosswind = Cli(tmp_path, capfd)
+    kept = str(tmp_path / "run")
+    page = ["run", "page", "--transport", "http3", "--client", "chromium", "--count", "1", "--repetitions", "1"]
+    ended = crosswind(*page, "--clock", "virtual", "--delay", f"{DELAY_MS}ms", "--no-report", "--output", kept)
+    assert ended.status == 0, ended.err
+    connections = json.loads(crosswind("explain", kept, "--slowest", "20", "--json").out)["connections"]
+    assert connections
+    for found in connections:
+        of_handshake = [part["time_ns"] for part in found["parts"] if part["part"] == "security_handshake"]
+        assert (found["protocol"], found["beginning"]) == ("quic", "handshake")
+        assert sum(of_handshake) / MS == pytest.approx(2 * DELAY_MS, abs=0.01)
+        waits = {part["part"] for part in found["parts"]}
+        assert "congestion_window" in waits
+        assert "datagram_loss" not in waits
