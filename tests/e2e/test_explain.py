@@ -1,5 +1,6 @@
 """`crosswind explain`: exchanges whose packets are lost by index, in virtual time, so that every word is known."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from crosswind.catalog import catalog
 from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.spent import GROUPS
+from crosswind.store.checksums import sealed, unsealed
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 
@@ -146,3 +148,21 @@ def test_every_part_is_in_one_group_and_no_column_of_samples_has_its_name() -> N
     assert sorted(part for group in GROUPS for part in group.parts) == sorted(parts)
     assert set(SPENT_SCHEMA) & set(SAMPLE_SCHEMA) == {"exchange"}
     assert [column.name for column in catalog().spent] == list(SPENT_SCHEMA)
+
+
+def test_a_run_that_was_stopped_before_a_repetition_ended_says_so(crosswind: Cli) -> None:
+    requires_kernel()
+    crosswind("run", "echo", "--clock", "virtual", "--messages", "2", "--output", "ran")
+    # As it is where the session was killed in the middle of the first one.
+    cells = crosswind.cwd / "ran" / "cells"
+    shutil.rmtree(cells / "c000-r00")
+    (cells / "c000-r00.1.part").mkdir()
+    manifest = crosswind.cwd / "ran" / "manifest.json"
+    written = unsealed(manifest.read_bytes())
+    del written["checksum"]
+    manifest.write_bytes(sealed(written | {"status": "running"}))
+    for asked, which in (([], ""), (["--cell", "0"], " of cell 0"), (["--repetition", "0"], " 0")):
+        ended = crosswind("explain", "ran", *asked)
+        assert (ended.status, ended.out) == (2, "")
+        said = f"error: no repetition{which} has ended yet\nhint: `crosswind run --resume "
+        assert ended.err.startswith(said), ended.err

@@ -74,13 +74,20 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
                 f"{shown(store.directory / damage.file)} {damage.reason}",
                 hint=f"`crosswind run --resume {shown(store.directory)}` runs what is damaged again",
             )
-    results = [result for result in known.values() if result.failure is None]
-    chosen = [
+    ended = [
         result
-        for result in results
+        for result in known.values()
         if cell in (None, result.planned.cell) and repetition in (None, result.planned.repetition)
     ]
+    chosen = [result for result in ended if result.failure is None]
     if not chosen:
+        planned = [which for which in store.plan if cell in (None, which.cell)]
+        planned = [which for which in planned if repetition in (None, which.repetition)]
+        if planned and not ended:
+            raise UsageError(
+                f"no repetition{_asked(cell, repetition)} has ended yet",
+                hint=f"`crosswind run --resume {shown(store.directory)}` runs what is missing",
+            )
         raise UsageError(
             f"the run has no repetition {_named(cell, repetition)}", hint=_what_there_is(store, cell, repetition)
         )
@@ -97,8 +104,11 @@ def _what_there_is(store: Store, cell: int | None, repetition: int | None) -> st
 
 
 def _named(cell: int | None, repetition: int | None) -> str:
-    of_cell = "" if cell is None else f" of cell {cell}"
-    return f"{'' if repetition is None else repetition}{of_cell}".strip() or "that succeeded"
+    return _asked(cell, repetition).strip() or "that succeeded"
+
+
+def _asked(cell: int | None, repetition: int | None) -> str:
+    return ("" if repetition is None else f" {repetition}") + ("" if cell is None else f" of cell {cell}")
 
 
 def _the_one(store: Store, tables: Sequence[tuple[RepetitionResult, pl.DataFrame]], message: int) -> Explained:
