@@ -3,7 +3,8 @@
     PYTHONPATH=python:tests python -m coverage.parts --samples 100000 --seed 1
 
 Each cell has a workload, a transport, a path and host settings by chance. A cell fails where a part is negative, where
-the parts do not sum to the whole, or where the whole is not what the client measured. It also counts `unknown`.
+the parts do not sum to the whole, or where the whole is not what the client measured. It also counts
+`unknown`, and says where it is.
 """
 
 import argparse
@@ -49,7 +50,9 @@ def main() -> None:
         for problem in problems(cell, str(workload["kind"])):
             failed += 1
             print(f"FAILED {number}: {workload} {path} {host}: {problem}", flush=True)
-        transport = str(workload["transport"])
+        for told in unknown_pieces(cell):
+            print(f"unknown {number}: {workload} {path} {host}: {told}", flush=True)
+        transport = f"{workload['kind']} over {workload['transport']}"
         unknown[transport] += int((cell.spent["unknown_ns"] > 0).sum())
         taken[transport] += cell.spent.height
         unknown_ns[transport] += cell.spent["unknown_ns"].sum()
@@ -76,6 +79,14 @@ def problems(cell: VirtualCell, kind: str) -> Iterator[str]:
     # The bytes of a transfer end at the server, where the client may not have seen it yet.
     if not ((whole >= took) if kind == "transfer" else (whole == took)).all():
         yield "another time than the client measured"
+
+
+def unknown_pieces(cell: VirtualCell) -> Iterator[str]:
+    """Where time has no name, the longest first, of the exchanges whose pieces are kept."""
+    pieces = cell.pieces.filter(part="unknown").with_columns(ns=pl.col("to_ns") - pl.col("from_ns"))
+    for row in pieces.sort("ns", descending=True).head(3).iter_rows(named=True):
+        packet = "" if row["index"] is None else f", packet {row['index']} {row['direction']}"
+        yield f"{row['ns'] / 1e6:.3f} ms of exchange {row['exchange']} at {row['from_ns'] / 1e6:.3f} ms{packet}"
 
 
 def drawn_path(chance: random.Random) -> Settings:
