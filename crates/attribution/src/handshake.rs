@@ -86,6 +86,17 @@ impl<'a> Handshake<'a> {
         self.confirmations.arrivals.iter().copied().find(|it| it.1.entered >= known)
     }
 
+    /// The round trip that the host that sends in the direction of `side` measured, where it sent nothing again.
+    pub fn round_trip(&self, side: Side) -> Option<Duration> {
+        let (known, answer) = self.answer()?;
+        let (from, to, sent) = if side == self.opener {
+            (self.first()?.entered, known, &self.syns)
+        } else {
+            (answer.entered, self.confirmation()?.0, &self.answers)
+        };
+        (sent.packets.len() == 1).then(|| to.saturating_since(from))
+    }
+
     /// For how long timers were waited for until it was sent, and how often one expired; where there is none, until the last SYN was sent
     /// by `until`.
     pub fn waited(&self, until: Instant) -> (Duration, u32) {

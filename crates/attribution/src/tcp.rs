@@ -372,7 +372,9 @@ impl<'a> Connection<'a> {
         let last = news.map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
         let at = sent.packet.entered;
         let waited = last.map(|last| at.saturating_since(last));
-        let shortest = half.shortest_round_trip.map(|it| it + it);
+        // The first round trip that it knows is the handshake's. At a pace, what follows may be further apart by itself.
+        let first = self.handshake.as_ref().and_then(|it| it.round_trip(leg.side)).filter(|_| !self.hosts.pacing);
+        let shortest = half.shortest_round_trip.into_iter().chain(first).min().map(|it| it + it);
         // It comes no later than the retransmission timer would, which counts from what is not acknowledged.
         let oldest = half.bytes.first_with(acknowledged);
         let oldest = oldest.map(|it| half.bytes.again(it).take_while(|&it| it < send).last().unwrap_or(it));

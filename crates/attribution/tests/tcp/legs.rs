@@ -57,6 +57,24 @@ fn a_probe_of_new_data_is_told_whoever_wrote_that_and_whatever_acknowledges_noth
 }
 
 #[test]
+fn a_probe_of_new_data_may_follow_two_round_trips_of_the_handshake() {
+    // Nothing is acknowledged yet, for the way is longer now. The handshake took 2 ms.
+    let waited = |us: u64, pacing| {
+        let mut wire = Wire::default();
+        wire.syns();
+        wire.data(10_000, 0, 1000, true);
+        wire.data(10_000 + us, 1000, 1000, true);
+        let position = Some(Position::Bytes { start: 0, end: 2000 });
+        let own = Leg { position, alone: false, ..leg(10_000, 11_000 + us, 2000) };
+        wire.pieces_at(Hosts { nagle: false, pacing, ..HOSTS }, own)
+    };
+    let then = (Part::PropagationForward, 1000, 0);
+    assert_eq!(waited(5000, false), [(Part::TailLossProbe, 5000, 0), then]);
+    assert_eq!(waited(3000, false), [(Part::Unknown, 3000, 0), then]);
+    assert_eq!(waited(5000, true), [(Part::Pacing, 5000, 0), then]);
+}
+
+#[test]
 fn a_message_waits_for_the_recovery_of_another() {
     let mut wire = Wire::default();
     wire.syns();
