@@ -1,7 +1,7 @@
 //! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
 
 use crate::flows::{numbered, pairs_with_peers, port};
-use crate::network::{Capturing, Far, NetworkReport};
+use crate::network::{Capturing, FarEnd, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
 use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Readback, Testbed, TestbedSettings};
@@ -81,7 +81,7 @@ pub struct Known {
 pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => {
-            let far = Far::start(cell)?;
+            let far = FarEnd::start(cell)?;
             let flows = numbered(cell).map(|(number, flow)| far.start_flow(cell, flow, number));
             let flows = flows.collect::<Result<_, _>>()?;
             Box::new(Real { cell, flows, far, tcp_totals: Arc::default(), capture: None })
@@ -150,15 +150,15 @@ impl Between for Built<'_> {
 struct Real<'a> {
     cell: &'a Cell,
     /// The servers of the flows beside the workload, which end before its own.
-    flows: Vec<Far>,
-    far: Far,
+    flows: Vec<FarEnd>,
+    far: FarEnd,
     tcp_totals: Arc<TcpTotals>,
     capture: Option<Capturing>,
 }
 
 impl Real<'_> {
     /// The server of the flow with this number.
-    fn flow(&self, number: u16) -> &Far {
+    fn flow(&self, number: u16) -> &FarEnd {
         &self.flows[usize::from(number) - 1]
     }
 }
@@ -212,7 +212,7 @@ impl Between for Real<'_> {
     }
 
     fn check(&self) -> Result<(), CellError> {
-        self.flows.iter().chain([&self.far]).try_for_each(Far::check)
+        self.flows.iter().chain([&self.far]).try_for_each(FarEnd::check)
     }
 
     fn finish(&mut self) -> Result<Known, CellError> {

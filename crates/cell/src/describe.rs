@@ -11,7 +11,7 @@ use crosswind_ledger::{Budget, Column, FlowInterval, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
 use crosswind_settings::{Group, Key};
 use crosswind_transport::{Features, TcpSample, TransportRef};
-use crosswind_workload::{Kind, PageObject, Sample};
+use crosswind_workload::{PageObject, Sample, WorkloadKind};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -110,7 +110,7 @@ impl Transport {
 }
 
 impl Workload {
-    fn new(kind: &'static Kind) -> Self {
+    fn new(kind: &'static WorkloadKind) -> Self {
         let Group { help, keys } = kind.settings();
         let transports = kind.transports().map(|transport| transport.name()).collect();
         Self { kind: kind.name, help, sample: kind.sample, transports, keys }

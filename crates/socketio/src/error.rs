@@ -86,7 +86,7 @@ pub enum Error {
     AckId,
     /// The JSON is not what the packet's type carries.
     #[error("a Socket.IO packet of type {0:?} with other data than that type carries")]
-    MessageData(crate::Kind),
+    MessageData(crate::MessageKind),
     /// An event without a name, or with one that Socket.IO reserves.
     #[error("an event whose name is missing, no text, or reserved by Socket.IO")]
     EventName,
@@ -105,7 +105,7 @@ pub enum Error {
     #[error("a Socket.IO packet of type {message:?} while the session is in step {step}")]
     UnexpectedMessage {
         /// The packet's type.
-        message: crate::Kind,
+        message: crate::MessageKind,
         /// What the session was waiting for.
         step: &'static str,
     },

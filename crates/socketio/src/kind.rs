@@ -5,7 +5,7 @@ pub const MAX_ATTACHMENTS: usize = 16;
 
 /// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// `0`: joins a namespace; the server answers with an object that holds `sid`.
     Connect,
     /// `1`: leaves the namespace.

@@ -20,7 +20,7 @@ pub use error::Error;
 pub use event::{Carrier, CloseReason, Event, Joined};
 pub use frame::{FrameDecoder, encode_frame, encode_frame_header};
 pub use handshake::{Handshake, encode_client_open, parse_client_open};
-pub use kind::{Kind, MAX_ATTACHMENTS};
+pub use kind::{MAX_ATTACHMENTS, MessageKind};
 pub use message::{Message, MessageDecoder};
 pub use packet::{Packet, Payload, decode_polling, encode_polling};
 pub use session::{CLIENT_CONNECT_TIMEOUT_NS, SERVER_CONNECT_TIMEOUT_NS, Session};

@@ -2,12 +2,12 @@
 //!
 //! Text: type digit, then for binary ones the count of attachments and `-`, then the namespace and `,` unless it is `/`, then
 //! the acknowledgement id if any, then JSON if any. Attachments follow as binary Engine.IO messages, and stand in the JSON as
-//! `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with attachments, so [`Kind`] has five.
+//! `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with attachments, so [`MessageKind`] has five.
 //!
 //! Stricter than socket.io-parser 4.2: an event must have a name, an ACK an id, and each attachment exactly one placeholder.
 
 use crate::handshake::parse_json;
-use crate::kind::{Kind, MAX_ATTACHMENTS};
+use crate::kind::{MAX_ATTACHMENTS, MessageKind};
 use crate::{Error, Payload};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(crate) const RESERVED: [&str; 6] =
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// Its type.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The namespace, `/` unless chosen otherwise.
     pub namespace: String,
     /// Asks for an acknowledgement under this id, or is one.
@@ -41,7 +41,7 @@ pub struct MessageDecoder {
 
 impl Message {
     /// A message in the namespace `/` without id and attachments.
-    pub fn new(kind: Kind, data: Option<Value>) -> Self {
+    pub fn new(kind: MessageKind, data: Option<Value>) -> Self {
         Self { kind, namespace: "/".to_owned(), ack_id: None, data, attachments: Vec::new() }
     }
 
@@ -52,7 +52,7 @@ impl Message {
             Payload::Binary(bytes) => (json!({ "_placeholder": true, "num": 0 }), vec![bytes]),
         };
         let data = Value::Array(vec![Value::String(name.to_owned()), argument]);
-        Self { attachments, ..Self::new(Kind::Event, Some(data)) }
+        Self { attachments, ..Self::new(MessageKind::Event, Some(data)) }
     }
 
     /// The name and argument of an event such as [`Message::event`] makes.
@@ -65,8 +65,8 @@ impl Message {
         };
         let attachment = <[Bytes; 1]>::try_from(self.attachments);
         let argument = match (self.kind, self.ack_id, argument, attachment) {
-            (Kind::Event, None, Value::String(text), Err(none)) if none.is_empty() => Payload::Text(text),
-            (Kind::Event, None, value, Ok([bytes])) if placeholder(&value).is_some() => Payload::Binary(bytes),
+            (MessageKind::Event, None, Value::String(text), Err(none)) if none.is_empty() => Payload::Text(text),
+            (MessageKind::Event, None, value, Ok([bytes])) if placeholder(&value).is_some() => Payload::Binary(bytes),
             _ => return Err(Error::Arguments),
         };
         Ok((name, argument))
@@ -82,13 +82,13 @@ impl Message {
         self.check(self.attachments.len())?;
         let count = self.attachments.len();
         let mut text = String::from(match (self.kind, count) {
-            (Kind::Connect, _) => "0",
-            (Kind::Disconnect, _) => "1",
-            (Kind::Event, 0) => "2",
-            (Kind::Ack, 0) => "3",
-            (Kind::ConnectError, _) => "4",
-            (Kind::Event, _) => "5",
-            (Kind::Ack, _) => "6",
+            (MessageKind::Connect, _) => "0",
+            (MessageKind::Disconnect, _) => "1",
+            (MessageKind::Event, 0) => "2",
+            (MessageKind::Ack, 0) => "3",
+            (MessageKind::ConnectError, _) => "4",
+            (MessageKind::Event, _) => "5",
+            (MessageKind::Ack, _) => "6",
         });
         if count > 0 {
             text.push_str(&count.to_string());
@@ -111,13 +111,13 @@ impl Message {
     fn parse(text: &str) -> Result<(Self, usize), Error> {
         let mut rest = text.chars();
         let (kind, binary) = match rest.next() {
-            Some('0') => (Kind::Connect, false),
-            Some('1') => (Kind::Disconnect, false),
-            Some('2') => (Kind::Event, false),
-            Some('3') => (Kind::Ack, false),
-            Some('4') => (Kind::ConnectError, false),
-            Some('5') => (Kind::Event, true),
-            Some('6') => (Kind::Ack, true),
+            Some('0') => (MessageKind::Connect, false),
+            Some('1') => (MessageKind::Disconnect, false),
+            Some('2') => (MessageKind::Event, false),
+            Some('3') => (MessageKind::Ack, false),
+            Some('4') => (MessageKind::ConnectError, false),
+            Some('5') => (MessageKind::Event, true),
+            Some('6') => (MessageKind::Ack, true),
             other => return Err(Error::MessageType(other)),
         };
         let mut rest = rest.as_str();
@@ -146,17 +146,17 @@ impl Message {
 
     /// Whether data, id and placeholders are what a message of this kind with so many attachments has.
     fn check(&self, attachments: usize) -> Result<(), Error> {
-        let takes_id = matches!(self.kind, Kind::Event | Kind::Ack);
+        let takes_id = matches!(self.kind, MessageKind::Event | MessageKind::Ack);
         let has_id = self.ack_id.is_some();
-        if (has_id && !takes_id) || (!has_id && self.kind == Kind::Ack) {
+        if (has_id && !takes_id) || (!has_id && self.kind == MessageKind::Ack) {
             return Err(Error::AckId);
         }
         match (self.kind, &self.data) {
-            (Kind::Connect, None | Some(Value::Object(_)))
-            | (Kind::Disconnect, None)
-            | (Kind::ConnectError, Some(Value::String(_) | Value::Object(_)))
-            | (Kind::Ack, Some(Value::Array(_))) => {}
-            (Kind::Event, Some(Value::Array(data))) => {
+            (MessageKind::Connect, None | Some(Value::Object(_)))
+            | (MessageKind::Disconnect, None)
+            | (MessageKind::ConnectError, Some(Value::String(_) | Value::Object(_)))
+            | (MessageKind::Ack, Some(Value::Array(_))) => {}
+            (MessageKind::Event, Some(Value::Array(data))) => {
                 let name = data.first().and_then(Value::as_str).ok_or(Error::EventName)?;
                 if RESERVED.contains(&name) {
                     return Err(Error::EventName);

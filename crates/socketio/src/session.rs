@@ -15,7 +15,7 @@
 //! A closed session ignores every input; the payloads that it has queued can still be polled.
 
 use crate::{
-    Carrier, CloseReason, Error, Event, Handshake, Joined, Kind, Message, MessageDecoder, Packet, Payload,
+    Carrier, CloseReason, Error, Event, Handshake, Joined, Message, MessageDecoder, MessageKind, Packet, Payload,
     encode_client_open, message::RESERVED, parse_client_open, text,
 };
 use serde_json::json;
@@ -333,31 +333,32 @@ impl Session {
 
     fn handle_message(&mut self, message: Message) -> Result<(), CloseReason> {
         match (self.role, self.step, message.kind) {
-            (Role::Server, _, Kind::Connect) if message.namespace != "/" => {
+            (Role::Server, _, MessageKind::Connect) if message.namespace != "/" => {
                 let data = json!({ "message": "Invalid namespace" });
-                let refusal = Message { namespace: message.namespace, ..Message::new(Kind::ConnectError, Some(data)) };
+                let refusal =
+                    Message { namespace: message.namespace, ..Message::new(MessageKind::ConnectError, Some(data)) };
                 self.send(Packet::Message(&refusal.encode()?));
             }
             _ if message.namespace != "/" => return Err(Error::Namespace.into()),
-            (Role::Server, Step::Connecting, Kind::Connect) => {
-                let reply = Message::new(Kind::Connect, Some(json!({ "sid": self.socket_sid })));
+            (Role::Server, Step::Connecting, MessageKind::Connect) => {
+                let reply = Message::new(MessageKind::Connect, Some(json!({ "sid": self.socket_sid })));
                 self.send(Packet::Message(&reply.encode()?));
                 self.become_connected(self.socket_sid.clone());
             }
-            (Role::Client, Step::Connecting, Kind::Connect) => {
+            (Role::Client, Step::Connecting, MessageKind::Connect) => {
                 let sid = message.data.as_ref().and_then(|data| data["sid"].as_str());
-                self.become_connected(sid.ok_or(Error::MessageData(Kind::Connect))?.to_owned());
+                self.become_connected(sid.ok_or(Error::MessageData(MessageKind::Connect))?.to_owned());
             }
-            (Role::Client, Step::Connecting, Kind::ConnectError) => {
+            (Role::Client, Step::Connecting, MessageKind::ConnectError) => {
                 let data = message.data.unwrap_or_default();
                 let said = data.as_str().or(data["message"].as_str()).map(str::to_owned);
                 return Err(CloseReason::Refused(said.unwrap_or_else(|| data.to_string())));
             }
-            (_, Step::Connected, Kind::Event) => {
+            (_, Step::Connected, MessageKind::Event) => {
                 let (name, argument) = message.into_event()?;
                 self.events.push_back(Event::Message { name, argument });
             }
-            (_, Step::Connected, Kind::Disconnect) => return Err(CloseReason::Disconnected),
+            (_, Step::Connected, MessageKind::Disconnect) => return Err(CloseReason::Disconnected),
             (_, _, kind) => return Err(Error::UnexpectedMessage { message: kind, step: self.step_name() }.into()),
         }
         Ok(())

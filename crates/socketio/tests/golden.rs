@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use crosswind_socketio::{
-    Error, FrameDecoder, Handshake, Kind, MAX_ATTACHMENTS, Message, MessageDecoder, Packet, Payload, decode_polling,
-    encode_frame, encode_polling, parse_client_open,
+    Error, FrameDecoder, Handshake, MAX_ATTACHMENTS, Message, MessageDecoder, MessageKind, Packet, Payload,
+    decode_polling, encode_frame, encode_polling, parse_client_open,
 };
 use serde_json::{Value, json};
 
@@ -147,34 +147,43 @@ fn messages_of_every_kind() {
     let two = json!(["e", placeholder(0), { "a": placeholder(1) }]);
     let control = "\0\u{1e}\u{8}\t\n\u{c}\r\"\\/\u{7f}\u{2028}\u{e9}\u{20ac}\u{1f600}";
     let vectors = [
-        ("0", message(Kind::Connect, "/", None, Value::Null, &[])),
-        (r#"0/admin,{"token":"t"}"#, message(Kind::Connect, "/admin", None, json!({ "token": "t" }), &[])),
-        (r#"0{"sid":"oSO0OpakMV_3jnilAAAA"}"#, message(Kind::Connect, "/", None, sid, &[])),
-        ("1", message(Kind::Disconnect, "/", None, Value::Null, &[])),
-        ("1/admin,", message(Kind::Disconnect, "/admin", None, Value::Null, &[])),
-        (r#"2["echo","a"]"#, message(Kind::Event, "/", None, json!(["echo", "a"]), &[])),
-        (r#"2/admin,456["echo","a"]"#, message(Kind::Event, "/admin", Some(456), json!(["echo", "a"]), &[])),
+        ("0", message(MessageKind::Connect, "/", None, Value::Null, &[])),
+        (r#"0/admin,{"token":"t"}"#, message(MessageKind::Connect, "/admin", None, json!({ "token": "t" }), &[])),
+        (r#"0{"sid":"oSO0OpakMV_3jnilAAAA"}"#, message(MessageKind::Connect, "/", None, sid, &[])),
+        ("1", message(MessageKind::Disconnect, "/", None, Value::Null, &[])),
+        ("1/admin,", message(MessageKind::Disconnect, "/admin", None, Value::Null, &[])),
+        (r#"2["echo","a"]"#, message(MessageKind::Event, "/", None, json!(["echo", "a"]), &[])),
+        (r#"2/admin,456["echo","a"]"#, message(MessageKind::Event, "/admin", Some(456), json!(["echo", "a"]), &[])),
         (
             "2[\"e\\\"\\\\/\",\"\\u0000\\u001e\\b\\t\\n\\f\\r\\\"\\\\/\u{7f}\u{2028}\u{e9}\u{20ac}\u{1f600}\"]",
-            message(Kind::Event, "/", None, json!(["e\"\\/", control]), &[]),
+            message(MessageKind::Event, "/", None, json!(["e\"\\/", control]), &[]),
         ),
-        (r#"2["e",1,null,true,[],{}]"#, message(Kind::Event, "/", None, json!(["e", 1, null, true, [], {}]), &[])),
-        ("312[]", message(Kind::Ack, "/", Some(12), json!([]), &[])),
-        (r#"3/admin,9007199254740991["x"]"#, message(Kind::Ack, "/admin", Some((1 << 53) - 1), json!(["x"]), &[])),
+        (
+            r#"2["e",1,null,true,[],{}]"#,
+            message(MessageKind::Event, "/", None, json!(["e", 1, null, true, [], {}]), &[]),
+        ),
+        ("312[]", message(MessageKind::Ack, "/", Some(12), json!([]), &[])),
+        (
+            r#"3/admin,9007199254740991["x"]"#,
+            message(MessageKind::Ack, "/admin", Some((1 << 53) - 1), json!(["x"]), &[]),
+        ),
         (
             r#"4/admin,{"message":"Not authorized"}"#,
-            message(Kind::ConnectError, "/admin", None, json!({ "message": "Not authorized" }), &[]),
+            message(MessageKind::ConnectError, "/admin", None, json!({ "message": "Not authorized" }), &[]),
         ),
-        (r#"4"no""#, message(Kind::ConnectError, "/", None, json!("no"), &[])),
+        (r#"4"no""#, message(MessageKind::ConnectError, "/", None, json!("no"), &[])),
         (
             r#"51-["echo",{"_placeholder":true,"num":0}]"#,
-            message(Kind::Event, "/", None, json!(["echo", placeholder(0)]), &[&[1, 2, 3]]),
+            message(MessageKind::Event, "/", None, json!(["echo", placeholder(0)]), &[&[1, 2, 3]]),
         ),
         (
             r#"52-/admin,7["e",{"_placeholder":true,"num":0},{"a":{"_placeholder":true,"num":1}}]"#,
-            message(Kind::Event, "/admin", Some(7), two, &[&[1], &[2]]),
+            message(MessageKind::Event, "/admin", Some(7), two, &[&[1], &[2]]),
         ),
-        (r#"61-3[{"_placeholder":true,"num":0}]"#, message(Kind::Ack, "/", Some(3), json!([placeholder(0)]), &[&[9]])),
+        (
+            r#"61-3[{"_placeholder":true,"num":0}]"#,
+            message(MessageKind::Ack, "/", Some(3), json!([placeholder(0)]), &[&[9]]),
+        ),
     ];
     for (text, message) in vectors {
         assert_eq!(message.encode().unwrap(), text);
@@ -219,10 +228,10 @@ fn messages_that_are_refused() {
     assert_eq!(decoder.handle_text(r#"51-["a",{"_placeholder":true,"num":0}]"#), Ok(None));
     assert_eq!(decoder.handle_text("1"), Err(Error::AttachmentsMissing { missing: 1 }));
 
-    let attached = Message { attachments: vec![Bytes::new()], ..Message::new(Kind::Connect, None) };
+    let attached = Message { attachments: vec![Bytes::new()], ..Message::new(MessageKind::Connect, None) };
     assert_eq!(attached.encode(), Err(Error::UnexpectedAttachments));
     for namespace in ["admin", "/a,b", ""] {
-        let astray = Message { namespace: namespace.to_owned(), ..Message::new(Kind::Connect, None) };
+        let astray = Message { namespace: namespace.to_owned(), ..Message::new(MessageKind::Connect, None) };
         assert_eq!(astray.encode(), Err(Error::Namespace));
     }
 }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use crosswind_socketio::{
-    CLIENT_CONNECT_TIMEOUT_NS, Carrier, CloseReason, Error, Event, Handshake, Joined, Kind, Payload,
+    CLIENT_CONNECT_TIMEOUT_NS, Carrier, CloseReason, Error, Event, Handshake, Joined, MessageKind, Payload,
     SERVER_CONNECT_TIMEOUT_NS, Session,
 };
 
@@ -285,14 +285,14 @@ fn nonsense_ends_a_session() {
     against(client(), OPEN, packet('0', "connected"));
     against(client(), "1", CloseReason::PeerClosed);
     against(client(), "9", Error::PacketType('9').into());
-    against(client(), CONNECTED, message(Kind::Connect, "connected"));
+    against(client(), CONNECTED, message(MessageKind::Connect, "connected"));
     against(client(), r#"42["e",1]"#, Error::Arguments.into());
     against(client(), r#"42/other,["e","a"]"#, Error::Namespace.into());
-    against(client(), r#"431["a"]"#, message(Kind::Ack, "connected"));
+    against(client(), r#"431["a"]"#, message(MessageKind::Ack, "connected"));
     against(Session::client(Carrier::WebSocket, 0), "40", packet('4', "opening"));
     against(connected_server(), "2", packet('2', "connected"));
-    against(connected_server(), "40", message(Kind::Connect, "connected"));
-    against(server(Carrier::WebSocket), r#"42["e","a"]"#, message(Kind::Event, "connecting"));
+    against(connected_server(), "40", message(MessageKind::Connect, "connected"));
+    against(server(Carrier::WebSocket), r#"42["e","a"]"#, message(MessageKind::Event, "connecting"));
 
     let mut session = client();
     session.handle_payload(&binary(&[1]), 0);

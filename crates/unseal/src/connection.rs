@@ -2,7 +2,7 @@
 
 use crate::crypto::Crypto;
 use crate::handshake::{parameters, random};
-use crate::header::{Kind, Long, Version, is_long};
+use crate::header::{Long, PacketKind, Version, is_long};
 use crate::key_log::{KeyLog, Label, Random};
 use crate::keys::{Keys, Packet, Suite};
 use crosswind_ledger::{Frames, QuicFrame, QuicLog, QuicSpace};
@@ -49,7 +49,7 @@ struct End {
 impl Connection {
     /// Of a datagram whose first packet is the first of a client, as its keys say.
     pub fn begin(number: u32, side: Side, datagram: &[u8], space: &mut Vec<u8>) -> Option<Self> {
-        let long = Long::read(datagram).filter(|it| it.kind == Kind::Initial)?;
+        let long = Long::read(datagram).filter(|it| it.kind == PacketKind::Initial)?;
         let mut keys = Keys::initial(long.version, long.destination)?;
         keys[CLIENT].open(datagram.get(..long.size)?, long.number_at, 0, space)?;
         Some(Self {
@@ -94,7 +94,7 @@ impl Connection {
             let size = if let Some(long) = Long::read(rest) {
                 let packet = &rest[..long.size.min(rest.len())];
                 let (number_space, opened) = self.open_long(side, &long, packet, keys, space);
-                if long.kind == Kind::Retry {
+                if long.kind == PacketKind::Retry {
                     log.add_sent(self.number, number_space, NO_NUMBER, packet, &[]);
                     log.add_frame(QuicFrame::Retry);
                 } else {
@@ -130,17 +130,17 @@ impl Connection {
         let secret = |label| keys.secret(self.random.as_ref()?, label);
         let sealed = Sealed { packet, number_at: long.number_at, version: long.version };
         match long.kind {
-            Kind::Retry => {
+            PacketKind::Retry => {
                 self.is_retried = end == SERVER;
                 (QuicSpace::Initial, None)
             }
-            Kind::Initial => (QuicSpace::Initial, self.open_initial(end, long, packet, space)),
-            Kind::Early => {
+            PacketKind::Initial => (QuicSpace::Initial, self.open_initial(end, long, packet, space)),
+            PacketKind::Early => {
                 let next = self.ends[end].next[QuicSpace::Data as usize];
                 let secret = secret(Label::ClientEarly);
                 (QuicSpace::Data, sealed.open(&mut self.early, secret, next, space))
             }
-            Kind::Handshake => {
+            PacketKind::Handshake => {
                 self.version = long.version;
                 let secret = secret(if end == CLIENT { Label::ClientHandshake } else { Label::ServerHandshake });
                 let End { handshake, next, .. } = &mut self.ends[end];

@@ -32,7 +32,7 @@ impl Version {
 
 /// What a packet with a long header is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     Initial,
     Early,
     Handshake,
@@ -43,7 +43,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Long<'a> {
     pub version: Version,
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// The connection ID that the packet goes to, and the one that its sender has.
     pub destination: &'a [u8],
     pub source: &'a [u8],
@@ -65,16 +65,16 @@ impl<'a> Long<'a> {
         let destination = reader.id()?;
         let source = reader.id()?;
         let kind = match (version, first >> 4 & 3) {
-            (Version::One, 0) | (Version::Two, 1) => Kind::Initial,
-            (Version::One, 1) | (Version::Two, 2) => Kind::Early,
-            (Version::One, 2) | (Version::Two, 3) => Kind::Handshake,
-            _ => Kind::Retry,
+            (Version::One, 0) | (Version::Two, 1) => PacketKind::Initial,
+            (Version::One, 1) | (Version::Two, 2) => PacketKind::Early,
+            (Version::One, 2) | (Version::Two, 3) => PacketKind::Handshake,
+            _ => PacketKind::Retry,
         };
-        if kind == Kind::Retry {
+        if kind == PacketKind::Retry {
             let size = datagram.len();
             return Some(Self { version, kind, destination, source, number_at: size, size });
         }
-        if kind == Kind::Initial {
+        if kind == PacketKind::Initial {
             let token = usize::try_from(reader.number()?).ok()?;
             reader.take(token)?;
         }

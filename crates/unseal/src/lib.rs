@@ -116,5 +116,5 @@ impl<'k> Opener<'k> {
 
 /// Whether a datagram may be the first of a connection over QUIC: an Initial packet of a version that can be opened.
 pub fn may_begin(payload: &[u8]) -> bool {
-    header::Long::read(payload).is_some_and(|it| it.kind == header::Kind::Initial)
+    header::Long::read(payload).is_some_and(|it| it.kind == header::PacketKind::Initial)
 }

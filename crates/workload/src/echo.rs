@@ -56,7 +56,7 @@ pub struct Echo {
     pub stream: Reuse,
     /// Messages of that size go there and back (echo), or one way (upload, download) with an answer of one byte.
     #[serde(default)]
-    pub direction: Direction,
+    pub direction: Way,
     /// What messages are made of, where a transport tells the two apart.
     #[serde(default)]
     pub payload: Payload,
@@ -90,7 +90,7 @@ pub enum Mode {
 /// Which way the large messages of an exchange go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum Way {
     /// To the server and back.
     #[default]
     Echo,
@@ -126,7 +126,7 @@ impl WorkloadSettings for Echo {
             return Err(SettingError::new("stream", problem, format!("transports that have: {}", able.join(", "))));
         }
         match (self.mode, self.rate_per_s) {
-            (Mode::Open, _) if self.direction != Direction::Echo => Err(SettingError::new(
+            (Mode::Open, _) if self.direction != Way::Echo => Err(SettingError::new(
                 "direction",
                 "is set in an open loop",
                 "an open loop echoes each message; use a closed loop",
@@ -191,9 +191,9 @@ impl ClientServer for Echo {
     fn sizes(&self) -> Sizes {
         let both = Sizes::both(self.size_bytes);
         match self.direction {
-            Direction::Echo => both,
-            Direction::Upload => Sizes { reply: 1, ..both },
-            Direction::Download => Sizes { request: 1, ..both },
+            Way::Echo => both,
+            Way::Upload => Sizes { reply: 1, ..both },
+            Way::Download => Sizes { request: 1, ..both },
         }
     }
 

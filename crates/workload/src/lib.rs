@@ -3,7 +3,7 @@
 //! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
 //! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 //!
-//! - `workload`: what a workload says of itself ([`WorkloadSettings`], [`Workload`]) and does ([`Run`]).
+//! - `workload`: what a workload says of itself ([`WorkloadSettings`], [`Workload`]) and does ([`Runnable`]).
 //! - `client_server`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
 //!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs that take the place of the client or the server.
@@ -66,9 +66,9 @@ pub use peer::{
     ServerFollower, Violation,
 };
 pub use progress::{Fault, Progress, Snapshot};
-pub use registry::{Kind, WorkloadConfig, kinds};
+pub use registry::{WorkloadConfig, WorkloadKind, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use seen::{SEEN_BYTES, Seen};
 pub use served::{Clocks, FarServed, FarServer, Served};
 pub use warning::{Warning, WarningReport};
-pub use workload::{PathFacts, Run, Workload, WorkloadSettings};
+pub use workload::{PathFacts, Runnable, Workload, WorkloadSettings};

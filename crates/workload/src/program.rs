@@ -9,7 +9,7 @@ use crate::peer::is_open;
 use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
 use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
 use crate::warning::Warning;
-use crate::workload::{MIN_TIMEOUT_NS, Run, Workload, WorkloadSettings, number};
+use crate::workload::{MIN_TIMEOUT_NS, Runnable, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::program::{ProgramId, Programs};
 use crosswind_host::{ErrorKind, HostError};
@@ -110,7 +110,7 @@ impl Workload for Program {
     }
 }
 
-impl Run for Program {
+impl Runnable for Program {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         let arguments = self.server.iter().chain([&self.client]).flatten();
         let returned = ReturnedFiles::new(context, arguments)?;

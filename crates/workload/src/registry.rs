@@ -3,7 +3,7 @@
 use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
 use crate::probes;
-use crate::workload::{PathFacts, Run, WorkloadSettings};
+use crate::workload::{PathFacts, Runnable, WorkloadSettings};
 use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};
@@ -12,18 +12,18 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-static KINDS: &[Kind] = &[
-    Kind::of::<crate::echo::Echo>(),
-    Kind::of::<crate::transfer::Transfer>(),
-    Kind::of::<crate::connect::Connect>(),
-    Kind::of::<crate::multiplex::Multiplex>(),
-    Kind::of::<crate::page::Page>(),
-    Kind::of::<crate::program::Program>(),
+static KINDS: &[WorkloadKind] = &[
+    WorkloadKind::of::<crate::echo::Echo>(),
+    WorkloadKind::of::<crate::transfer::Transfer>(),
+    WorkloadKind::of::<crate::connect::Connect>(),
+    WorkloadKind::of::<crate::multiplex::Multiplex>(),
+    WorkloadKind::of::<crate::page::Page>(),
+    WorkloadKind::of::<crate::program::Program>(),
 ];
 
 /// A kind of workload.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub struct WorkloadKind {
     /// Its name in a cell.
     pub name: &'static str,
     /// What one row of the samples is.
@@ -34,11 +34,11 @@ pub struct Kind {
 }
 
 /// Every kind, in the order of the catalogue.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+pub fn kinds() -> impl Iterator<Item = &'static WorkloadKind> {
     KINDS.iter()
 }
 
-impl Kind {
+impl WorkloadKind {
     const fn of<W: WorkloadSettings>() -> Self {
         Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: group_of::<W>, read: read_kind::<W> }
     }
@@ -58,7 +58,7 @@ impl Kind {
 #[derive(Clone)]
 pub struct WorkloadConfig {
     settings: Map<String, Value>,
-    workload: Arc<dyn Run>,
+    workload: Arc<dyn Runnable>,
     peers: Peers,
 }
 
@@ -109,7 +109,7 @@ impl WorkloadConfig {
 }
 
 impl Deref for WorkloadConfig {
-    type Target = dyn Run;
+    type Target = dyn Runnable;
 
     fn deref(&self) -> &Self::Target {
         self.workload.as_ref()

@@ -9,11 +9,11 @@ use crate::peer;
 use crate::seen::SeenByPort;
 use crate::served::{Clocks, Served};
 use crate::server::Server;
-use crate::workload::Run;
+use crate::workload::Runnable;
 use crosswind_units::Duration;
 use std::sync::OnceLock;
 
-impl<W: ClientServer> Run for W {
+impl<W: ClientServer> Runnable for W {
     /// Runs the clients and the server, wherever these are.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         if context.peers.any() {

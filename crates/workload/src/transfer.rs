@@ -71,7 +71,7 @@ pub struct Transfer {
     pub duration_ns: Option<u64>,
     /// Upload (client to server) or download.
     #[serde(default)]
-    pub direction: Direction,
+    pub direction: Way,
     /// Transfers over all connections.
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = MAX_COUNT))]
@@ -104,7 +104,7 @@ pub struct Transfer {
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum Way {
     /// Client to server.
     #[default]
     Upload,
@@ -166,7 +166,7 @@ impl Workload for Transfer {
             connections: self.connections,
             size_bytes: self.size_bytes,
             duration_ns: self.duration_ns,
-            upload: self.direction == Direction::Upload,
+            upload: self.direction == Way::Upload,
         }
     }
 }
@@ -209,7 +209,7 @@ impl ClientServer for Transfer {
     fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
         let one_clock = clocks == Clocks::Same;
         match self.direction {
-            Direction::Upload => {
+            Way::Upload => {
                 sample.received_bytes = seen.bytes;
                 if one_clock || self.duration_ns.is_some() {
                     sample.received = (seen.bytes > 0).then_some(seen.received);
@@ -225,7 +225,7 @@ impl ClientServer for Transfer {
                     return Err(TransportError::with("cannot transfer", Outcome::Closed, cause));
                 }
             }
-            Direction::Download => {
+            Way::Download => {
                 if self.size_bytes.is_some() && one_clock {
                     sample.sent = Some(seen.sent);
                 }
@@ -262,14 +262,14 @@ impl ServeStream for End {
         let client_port = served.client_port;
         let started = self.clock.now();
         let seen = match self.config.direction {
-            Direction::Upload => {
+            Way::Upload => {
                 let mut received = Received::default();
                 let _ = self.receive(served.stream.receiver.as_mut(), &mut received).await;
                 let last = received.last.unwrap_or(started);
                 let first = received.first.unwrap_or(last);
                 Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes, position: None }
             }
-            Direction::Download => {
+            Way::Download => {
                 if self.asks() && served.stream.receiver.receive(&mut [0; 1]).await.is_err() {
                     return;
                 }
@@ -283,7 +283,7 @@ impl ServeStream for End {
         served.note(seen);
         // The client learns that this is all, or is gone.
         let _ = served.stream.sender.finish().await;
-        if self.config.direction == Direction::Download && self.config.size_bytes.is_some() {
+        if self.config.direction == Way::Download && self.config.size_bytes.is_some() {
             // The connection is the client's to end: what is on its way must not be cut off.
             let _ = self.within(served.stream.receiver.receive_some(&mut [0; 1])).await;
         }
@@ -322,7 +322,7 @@ impl End {
         };
         sample.failed = result.is_err().then(|| clock.now());
         if config.size_bytes.is_some() {
-            let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
+            let side = if config.direction == Way::Upload { Side::Forward } else { Side::Reverse };
             let clock = lane.context.testbed.payload_clock();
             sample.wire_ns = clock.read(side, client_port).map(|(first, last)| (last - first).as_nanos());
         }
@@ -352,12 +352,12 @@ impl End {
     ) -> Result<(), TransportError> {
         let config = &self.config;
         let purpose = match config.direction {
-            Direction::Upload => Purpose::Upload(config.size_bytes),
-            Direction::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
+            Way::Upload => Purpose::Upload(config.size_bytes),
+            Way::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
         };
         let mut stream = lane.within("cannot open a stream", connection.open(purpose)).await?;
         match config.direction {
-            Direction::Upload => {
+            Way::Upload => {
                 sample.sent = Some(open);
                 let sending = self.send(stream.sender.as_mut(), &mut sample.sent_bytes);
                 let result = lane.until_over("cannot transfer", sending).await;
@@ -374,7 +374,7 @@ impl End {
                 }
                 Ok(())
             }
-            Direction::Download => {
+            Way::Download => {
                 if lane.context.far_server.is_some() {
                     // From the request on, by the client's clock: the server's is another one.
                     sample.sent = Some(open);

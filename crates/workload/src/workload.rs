@@ -20,7 +20,7 @@ use std::fmt;
 ///
 /// The struct that implements it is the only place where a key stands: its fields with their documentation, defaults and
 /// ranges are the keys, their help, their defaults and their ranges (see `crosswind_settings`).
-pub trait WorkloadSettings: Run + Serialize + DeserializeOwned + JsonSchema + 'static {
+pub trait WorkloadSettings: Runnable + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Its name in a cell.
     const KIND: &'static str;
 
@@ -76,7 +76,7 @@ pub trait Workload: fmt::Debug + Send + Sync {
 }
 
 /// How a workload is run: `session` says it of all whose clients and server talk over connections.
-pub trait Run: Workload {
+pub trait Runnable: Workload {
     /// Runs it.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError>;
 

@@ -1,6 +1,6 @@
 //! A capture at one end of the network: the packets between the two machines that belong to the cell.
 
-use super::Far;
+use super::FarEnd;
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError};
 use crosswind_host::PacketSocket;
@@ -100,7 +100,7 @@ pub struct Capturing {
 
 impl Capturing {
     /// Begins `client.pcapng`, if the cell wants one.
-    pub fn start(cell: &Cell, far: &Far) -> Result<Option<Self>, CellError> {
+    pub fn start(cell: &Cell, far: &FarEnd) -> Result<Option<Self>, CellError> {
         let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) else { return Ok(None) };
         let (unfinished, file) = UnfinishedFile::create(directory, "client.pcapng")?;
         let filter = Filter { other: far.address.ip(), port: far.address.port() };

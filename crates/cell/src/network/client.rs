@@ -67,7 +67,7 @@ impl NetworkReport {
 }
 
 /// The server of a cell on another machine.
-pub struct Far {
+pub struct FarEnd {
     control: Mutex<Control>,
     /// Where it listens.
     pub address: SocketAddr,
@@ -126,7 +126,7 @@ struct Ended {
     capture_missed: u64,
 }
 
-impl Far {
+impl FarEnd {
     /// Asks the machine that `cell` names for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
         Self::start_server(cell, Wanted::workload(cell, false)?)
@@ -292,7 +292,7 @@ impl Far {
     }
 }
 
-impl FarServer for Far {
+impl FarServer for FarEnd {
     fn stop(&self) -> Result<FarServed, WorkloadError> {
         self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.message, hint: error.hint })
     }

@@ -18,7 +18,7 @@ mod token;
 mod watch;
 
 pub use capture::Capturing;
-pub use client::{Far, NetworkReport};
+pub use client::{FarEnd, NetworkReport};
 pub use listen::listen;
 pub use messages::{FromClient, FromServer, ServedReport};
 pub use parts::{Parts, TooLarge};

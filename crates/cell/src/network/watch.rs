@@ -4,7 +4,7 @@
 //! standard input, one a line; what came back is printed, one JSON object a line. In its answers the server says how many messages it
 //! has received, as TWAMP's reflector does (RFC 5357), which tells what was lost on the way there from what was lost on the way back.
 
-use super::client::{Far, NetworkReport};
+use super::client::{FarEnd, NetworkReport};
 use super::own_clock;
 use crate::event::{write_last_event, write_line};
 use crate::{Cell, CellError, ErrorKind, Event};
@@ -86,7 +86,7 @@ pub fn watch(text: &str) -> Result<(), CellError> {
         .map_err(|error| CellError::bad_cell(format!("the argument is not what it should be: {error}")))?;
     let cell = cell_of(&wanted)?;
     let features = features(&cell)?;
-    let far = Arc::new(Far::start_numbered(&cell)?);
+    let far = Arc::new(FarEnd::start_numbered(&cell)?);
     let over = Arc::new(AtomicBool::new(false));
     let watching = watch_control(Arc::clone(&far), Arc::clone(&over))?;
     let result = Watch::new(&wanted, &cell, features, &far)?.run();
@@ -133,7 +133,7 @@ fn features(cell: &Cell) -> Result<Features, CellError> {
 }
 
 /// Ends the process with an error once the server has ended the cell, or is gone.
-fn watch_control(far: Arc<Far>, over: Arc<AtomicBool>) -> Result<std::thread::JoinHandle<()>, CellError> {
+fn watch_control(far: Arc<FarEnd>, over: Arc<AtomicBool>) -> Result<std::thread::JoinHandle<()>, CellError> {
     let work = move || {
         while !over.load(Relaxed) {
             if let Err(error) = far.check() {
@@ -148,7 +148,7 @@ fn watch_control(far: Arc<Far>, over: Arc<AtomicBool>) -> Result<std::thread::Jo
 
 /// One connection.
 struct Watch<'a> {
-    far: &'a Far,
+    far: &'a FarEnd,
     cell: &'a Cell,
     settings: Settings,
     features: Features,
@@ -162,7 +162,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(wanted: &Wanted, cell: &'a Cell, features: Features, far: &'a Far) -> Result<Self, CellError> {
+    fn new(wanted: &Wanted, cell: &'a Cell, features: Features, far: &'a FarEnd) -> Result<Self, CellError> {
         let security = features.secure.then(|| far.security());
         let security = security.transpose().map_err(|e| CellError::internal(e.to_string()))?.map(Arc::new);
         let mut token = [0; 8];

@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use crate::runtime::call::PollDone;
 use crate::runtime::single_stream::{Duplex, poll_part, put_message};
 use crate::runtime::tasks::Tasks;
-use crate::settings::Payload as Kind;
+use crate::settings::Payload as PayloadKind;
 use crate::{Phases, TransportError};
 use bytes::Bytes;
 use crosswind_socketio::{CloseReason, Error, Event, Payload, Session};
@@ -30,7 +30,7 @@ pub(super) struct End {
     alarm: Pin<Box<Sleep>>,
     alarm_ns: Option<u64>,
     /// What messages are sent as.
-    kind: Kind,
+    kind: PayloadKind,
     event: String,
     /// Messages are sent as the last one was received: text or binary, and the name of their event.
     answers: bool,
@@ -50,7 +50,7 @@ impl End {
     /// `session` makes the state machine, given the time at which it begins.
     pub(super) fn new(
         pipe: Pipe,
-        kind: Kind,
+        kind: PayloadKind,
         answers: bool,
         session: impl FnOnce(u64) -> Result<Session, Error>,
     ) -> Result<Self, TransportError> {
@@ -125,8 +125,8 @@ impl End {
         loop {
             if let Event::Message { name, argument } = ready!(self.poll_event(context))? {
                 let (bytes, kind) = match argument {
-                    Payload::Text(text) => (Bytes::from(text), Kind::Text),
-                    Payload::Binary(bytes) => (bytes, Kind::Binary),
+                    Payload::Text(text) => (Bytes::from(text), PayloadKind::Text),
+                    Payload::Binary(bytes) => (bytes, PayloadKind::Binary),
                 };
                 if self.answers {
                     (self.event, self.kind) = (name, kind);
@@ -140,8 +140,8 @@ impl End {
     fn emit(&mut self, message: &[u8]) -> Result<(), TransportError> {
         let what = "cannot send";
         let emitted = match self.kind {
-            Kind::Binary => self.session.emit(&self.event, Payload::Binary(Bytes::copy_from_slice(message))),
-            Kind::Text => {
+            PayloadKind::Binary => self.session.emit(&self.event, Payload::Binary(Bytes::copy_from_slice(message))),
+            PayloadKind::Text => {
                 let text = std::str::from_utf8(message)
                     .map_err(|e| TransportError::with(what, Outcome::Error, format!("not text: {e}")))?;
                 self.session.emit_text(&self.event, text)

@@ -5,7 +5,7 @@ use crate::TransportError;
 use crate::error::Outcome;
 use crate::runtime::tasks::Tasks;
 use bytes::Bytes;
-use crosswind_socketio::{Handshake, Kind, MessageDecoder, Packet, Payload, decode_polling, encode_polling};
+use crosswind_socketio::{Handshake, MessageDecoder, MessageKind, Packet, Payload, decode_polling, encode_polling};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper::{Method, Request, StatusCode};
@@ -108,11 +108,11 @@ fn joined(payload: &Payload) -> Result<Option<String>, TransportError> {
             let message = MessageDecoder::default().handle_text(text).map_err(protocol_error(WHAT))?;
             let refused = || TransportError::with(WHAT, Outcome::Refused, "the server refuses the namespace");
             match message {
-                Some(message) if message.kind == Kind::Connect => {
+                Some(message) if message.kind == MessageKind::Connect => {
                     let sid = message.data.as_ref().and_then(|data| data["sid"].as_str());
                     sid.map(|sid| Some(sid.to_owned())).ok_or_else(refused)
                 }
-                Some(message) if message.kind == Kind::ConnectError => Err(refused()),
+                Some(message) if message.kind == MessageKind::ConnectError => Err(refused()),
                 _ => Err(TransportError::with(WHAT, Outcome::Protocol, "a message before the namespace is joined")),
             }
         }

@@ -4,7 +4,7 @@ use crate::TransportError;
 use crate::error::Outcome;
 use crate::runtime::call::PollDone;
 use crate::websocket::Socket;
-use crosswind_socketio::{Handshake, Kind as MessageKind, MessageDecoder, Packet, Payload};
+use crosswind_socketio::{Handshake, MessageDecoder, MessageKind, Packet, Payload};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;

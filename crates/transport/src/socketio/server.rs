@@ -10,7 +10,7 @@ use super::{Accepting, PATH, new_handshake, new_sid};
 use crate::TransportError;
 use crate::error::Outcome;
 use crate::runtime::tasks::Tasks;
-use crate::settings::Payload as Kind;
+use crate::settings::Payload as PayloadKind;
 use crate::websocket::{Socket, Upgrade};
 use bytes::Bytes;
 use crosswind_socketio::{Carrier, Packet, Payload, Session, decode_polling, encode_polling};
@@ -149,7 +149,11 @@ async fn upgrade(
 
 /// Answers the client's probe, and moves its session here. Nothing is returned if the session belongs to another connection, which
 /// then has the socket as well.
-async fn move_session(session: &PollingSession, mut socket: Socket, kind: Kind) -> Result<Option<End>, TransportError> {
+async fn move_session(
+    session: &PollingSession,
+    mut socket: Socket,
+    kind: PayloadKind,
+) -> Result<Option<End>, TransportError> {
     let unexpected = || {
         let cause = "another packet than expected";
         TransportError::with("cannot move a session to WebSocket", Outcome::Protocol, cause)
@@ -177,7 +181,7 @@ async fn receive_text(socket: &mut Socket) -> Result<String, TransportError> {
 }
 
 /// The end of a session that began by polling.
-fn polling_end(pipe: Pipe, kind: Kind, session: &PollingSession, joined: bool) -> Result<End, TransportError> {
+fn polling_end(pipe: Pipe, kind: PayloadKind, session: &PollingSession, joined: bool) -> Result<End, TransportError> {
     let mut end = End::new(pipe, kind, true, |now_ns| {
         let sid = session.socket_sid.clone();
         Session::server_upgrading(Carrier::WebSocket, session.handshake.clone(), sid, joined, now_ns)
