@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(she
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
+.PHONY: help demo install build build-tests wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
         advisories bench release catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -22,6 +22,7 @@ help:
 	@echo "make test        every test"
 	@echo "make check       formatting, lints, types, import contracts, licences"
 	@echo "make docs        the documentation as a site, in dist/site; its links are checked"
+	@echo "make wheels      wheels for other machines, x86-64 and arm64, in dist/wheels; ARCHITECTURES=aarch64 for one of them"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
@@ -57,6 +58,10 @@ dist/.built: $(DEV)/.locked $(RUST_SOURCES) $(PYTHON_SOURCES)
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.manual packaging/wheel-data/data/share
 	$(DEV)/bin/maturin build --release --locked --quiet --out dist
 	@touch $@
+
+ARCHITECTURES ?= x86_64 aarch64
+wheels: dist/.built
+	packaging/wheels $(ARCHITECTURES)
 
 install: $(VENV)/.crosswind
 $(VENV)/.crosswind: dist/.built requirements.lock
