@@ -76,7 +76,7 @@ fn defaults_are_those_of_the_protocol() {
                 "resumption": "none", "polling": false, "connections": 1, "timeout_ns": 60_000_000_000_u64,
             },
             "output": {
-                "directory": null, "packets": false, "spent": false, "capture": false, "qlog": false, "profile": false,
+                "directory": null, "packets": false, "spent": false, "keys": false, "capture": false, "qlog": false, "profile": false,
                 "client_input": null, "client_output": null, "client_errors": null, "client_foreground": false,
                 "client_whole": false,
             },
