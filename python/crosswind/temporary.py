@@ -1,7 +1,7 @@
 """Temporary directories that do not outlive the process that makes them, whatever ends it.
 
 A process holds a lock in each directory of its own, which the kernel gives back however that process dies. Who makes
-the next directory removes those of the same user that nobody holds any more.
+or removes a directory removes those of the same user that nobody holds any more.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _ATTEMPTS = 100
 
 @contextlib.contextmanager
 def temporary_directory(base: Path | None = None) -> Iterator[Path]:
-    """A new directory, removed at the end, and those that killed processes have left removed at the start.
+    """A new directory, removed at the end. Those that killed processes have left are removed before and after.
 
     Args: base: where to make it; None for the place of temporary files. Raises: OSError when it cannot be made.
     """
@@ -37,6 +37,8 @@ def temporary_directory(base: Path | None = None) -> Iterator[Path]:
     finally:
         _remove(path)
         os.close(held)
+        # Of a cell that was killed in the meantime.
+        _remove_left_behind(base)
 
 
 def _new(base: Path) -> tuple[Path, int]:

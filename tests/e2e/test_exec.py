@@ -235,8 +235,8 @@ def test_what_ends_it_ends_everything(
     ended = crosswind.end(process)
     assert (ended.status, ended.err) == ((-9, "") if number == signal.SIGKILL else (130, "interrupted\n"))
     wait_until(lambda: not any(map(is_running, everything)))
-    # What SIGKILL ends cannot remove its files. The next one does.
-    assert len(list(temporary.iterdir())) == (1 if number == signal.SIGKILL else 0)
+    # What SIGKILL ends cannot remove its files: those of the command, and the keys of its programs. The next one does.
+    assert len(list(temporary.iterdir())) == (2 if number == signal.SIGKILL else 0)
     assert crosswind.end(crosswind.start("exec", "--", "true")).status == 0
     assert list(temporary.iterdir()) == []
 
