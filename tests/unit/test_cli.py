@@ -2,12 +2,14 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from command_lines import REFUSED
+from conftest import ROOT
 from crosswind import __version__
 from crosswind.cli import main
 from crosswind.cli.settings import options, parse_set
@@ -164,3 +166,11 @@ def test_show_and_plan_say_the_same_time(crosswind: Crosswind, options: tuple[st
     found = [re.search(r"in all +about ([\d.]+)", text) for text in (re.sub(r"^quick.*$", "", shown), planned)]
     of_show, of_plan = (float(match[1]) for match in found if match)
     assert of_show == pytest.approx(of_plan, abs=0.51)
+
+
+def test_a_process_that_imports_the_command_does_not_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["crosswind", "--version"])
+    script = ROOT / "packaging" / "wheel-data" / "scripts" / "crosswind"
+    runpy.run_path(str(script), run_name="__mp_main__")
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(script), run_name="__main__")
