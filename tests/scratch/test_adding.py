@@ -51,7 +51,11 @@ LINES = (
     Line("crates/path/src/lib.rs", "mod settings;", "mod toy;"),
     Line("crates/transport/src/registry.rs", "&crate::tcp::Tcp,", "    &crate::toy::Toy,"),
     Line("crates/transport/src/lib.rs", "mod tls;", "mod toy;"),
-    Line("crates/workload/src/registry.rs", "Kind::of::<crate::echo::Echo>(),", "    Kind::of::<crate::toy::Toy>(),"),
+    Line(
+        "crates/workload/src/registry.rs",
+        "WorkloadKind::of::<crate::echo::Echo>(),",
+        "    WorkloadKind::of::<crate::toy::Toy>(),",
+    ),
     Line("crates/workload/src/lib.rs", "mod session;", "mod toy;"),
     Line("python/crosswind/metrics.py", "_ALL_METRICS = (", METRIC.strip("\n")),
 )
