@@ -400,7 +400,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// The same as [`Self::recovery`], of the stream with a number, which may be that of what TLS says.
+    /// As [`Self::recovery`], for one stream. From `HANDSHAKE` on, `number` stands for the CRYPTO data of a packet number space.
     pub fn recovery_of(&self, number: u64, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
         let space = match number.checked_sub(HANDSHAKE) {
             Some(0) => QuicSpace::Initial,

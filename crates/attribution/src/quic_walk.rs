@@ -17,9 +17,9 @@ use std::collections::HashSet;
 
 /// Datagrams of the initial window (RFC 9002, section 7.2). One that is larger shows, since as much is in flight.
 const INITIAL_WINDOW: u64 = 10;
-/// What every datagram may have (RFC 9000, section 14). One that is smaller has all that there was to be sent.
+/// Bytes that a datagram may have on every path (RFC 9000, section 14). The sender of a smaller one had nothing more to send.
 const LEAST_FULL: u32 = 1200;
-/// By so many bytes full datagrams differ: frames end where numbers of other lengths begin.
+/// Full datagrams differ by up to so many bytes, because their frames have fields of variable length.
 const SLACK: u32 = 32;
 /// The longest that a receiver delays an acknowledgement, but for timers that are late.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(30);

@@ -63,7 +63,7 @@ pub struct SinkReport {
     pub packets: u64,
     /// Packets in both captures together.
     pub captured: u64,
-    /// Packets whose bytes were wanted and are not there, because the disk was too slow.
+    /// Packets that the capture lacks, because the disk was too slow.
     pub capture_missed: u64,
     /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,

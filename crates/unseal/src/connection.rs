@@ -87,7 +87,7 @@ impl Connection {
         let mut rest = datagram;
         while !rest.is_empty() && !log.is_full() {
             if rest.len() < datagram.len() && rest.iter().all(|&byte| byte == 0) {
-                // What fills a datagram belongs to no packet.
+                // Padding behind the last packet is part of no packet.
                 log.extend_last(rest.len(), datagram);
                 return;
             }

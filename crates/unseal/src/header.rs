@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// A number of so many bytes.
+    /// Reads an integer of `bytes` bytes in network byte order.
     pub fn fixed(&mut self, bytes: usize) -> Option<usize> {
         Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))
     }

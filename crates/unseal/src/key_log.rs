@@ -35,7 +35,7 @@ pub struct KeyLog {
     secrets: HashMap<Random, [Option<Box<[u8]>>; LABELS.len()]>,
 }
 
-/// Secrets stay secret.
+/// Prints no secret.
 impl std::fmt::Debug for KeyLog {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "KeyLog of {} connections", self.secrets.len())

@@ -20,7 +20,7 @@ const SAMPLE_BYTES: usize = 16;
 const LONGEST_NUMBER: usize = 4;
 const LONG_HEADER: u8 = 0x80;
 const KEY_PHASE: u8 = 0x04;
-/// The longest key, and the longest secret.
+/// Bytes of the longest secret; no key is longer.
 const MOST_BYTES: usize = 48;
 
 /// What a secret's packets are protected with. A secret's length tells the hash alone.

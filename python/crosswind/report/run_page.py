@@ -50,7 +50,7 @@ _OF_HOSTS = "Network settings of the machine itself: the hosts of a cell have th
 
 @dataclass(frozen=True)
 class Drawn:
-    """What charts draw: a run, and the samples of its cells."""
+    """The data of charts: a run and the samples of its cells."""
 
     record: RunRecord
     data: Sequence[CellData]
@@ -269,7 +269,7 @@ def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]
 
 
 def _terms_of(conditions: Conditions) -> list[Term]:
-    """The conditions. HTML leaves out what the picture shows, a terminal what stands in a sentence or in a table."""
+    """The conditions. HTML omits those in the picture; a terminal omits those in a sentence or a table."""
     return [Term(line.about, line.text, _shown(line.about)) for line in condition_lines(conditions)]
 
 

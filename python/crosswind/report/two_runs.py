@@ -97,7 +97,7 @@ def _sections(comparison: RunComparison, *, has_charts: bool) -> Iterator[Sectio
 
 
 def _condition_sentences(comparison: RunComparison) -> Iterator[Sentence]:
-    """Each condition with the cells that decide it, which HTML has as a table."""
+    """Each condition with the cells that decide it, for the terminal. HTML has a table of them."""
     for asked in comparison.conditions:
         said = f"{asked.answer.capitalize()}: {condition_text(asked)}"
         yield Sentence(said, TONES[asked.answer], shown=Shown.TERMINAL)

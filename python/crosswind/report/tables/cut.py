@@ -1,4 +1,4 @@
-"""Tables that are cut to their worst and their best rows, so that they fit a screen."""
+"""Shortens tables to their worst and best rows, so that they fit a screen."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ _FEWEST_ROWS = 3
 
 
 def cut_to(tables: Sequence[Table], most: int) -> list[Table]:
-    """Tables with a ranking in `most` rows together: each whole, or its worst and its best rows."""
+    """Shortens tables to `most` rows in total. A table keeps all of its rows, or its worst and its best."""
     totals = [table.ranking.total if table.ranking else len(table.rows) for table in tables]
     return [_cut(table, room) for table, room in zip(tables, _rooms(totals, most), strict=True)]
 

@@ -44,7 +44,7 @@ def with_short_names(table: Table, width: int) -> Table:
 
 
 def _without_factors(table: Table) -> Table:
-    """The table with a short heading in the place of the names of all factors."""
+    """The table, with a short heading instead of the names of all factors."""
     if table.name_columns != 1 or _BETWEEN_LEVELS not in table.headings[0]:
         return table
     name, *others = table.columns

@@ -58,7 +58,7 @@ def print_summary(page: Page, console: Console) -> None:
 
 
 def summary_lines(page: Page, width: int | None = None) -> Iterator[Text]:
-    """A page whole, with the verdict last. Sections have their titles where there are several.
+    """All lines of a page, with the verdict last. Titles of sections are shown if there are several sections.
 
     Args: width: that no line exceeds; None: as wide as sentences and tables are.
     """
