@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
-use crosswind_attribution::{Attribution, Hosts, Leg, flows};
-use crosswind_ledger::{Headers, HttpEnd, PacketRecord, Position, QuicLog, QuicSpace, TCP, TCP_ACK, UDP, Verdict};
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{HOSTS, NO_HTTP};
+use crosswind_attribution::{Attribution, Leg, flows};
+use crosswind_ledger::{Headers, PacketRecord, Position, QuicLog, QuicSpace, TCP, TCP_ACK, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
@@ -16,21 +20,6 @@ const PROPAGATION: Duration = Duration::from_millis(10);
 const SEGMENT: u32 = 1448;
 /// Of a segment on a link of 100 Mbit/s.
 const ON_THE_WIRE: Duration = Duration::from_micros(120);
-static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
-const HOSTS: Hosts = Hosts {
-    promptness: Duration::from_micros(2),
-    in_order: false,
-    tail_loss_probes: true,
-    slow_start_after_idle: true,
-    nagle: false,
-    pacing: false,
-    initial_window: None,
-    send_buffer: None,
-    quic_packet_threshold: 3,
-    quic_time_threshold: 9.0 / 8.0,
-    quic_stream_window: 1 << 24,
-    quic_connection_window: 1 << 26,
-};
 
 fn main() {
     let transfer = transfer();

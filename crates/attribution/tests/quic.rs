@@ -1,29 +1,18 @@
 //! Legs over QUIC whose packets are written by hand, with exact answers; and over any packets: pieces are the leg.
 
+mod common;
+
+use common::NO_HTTP;
 use crosswind_attribution::{Attribution, Hosts, Leg, Part};
-use crosswind_ledger::{DropCause, Headers, HttpEnd, PacketRecord, Position, QuicLog, QuicSpace, UDP, Verdict};
+use crosswind_ledger::{DropCause, Headers, PacketRecord, Position, QuicLog, QuicSpace, UDP, Verdict};
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
-use crosswind_units::{Bytes, Duration, Instant};
+use crosswind_units::{Bytes, Instant};
 use proptest::prelude::*;
 
 const PORT: u16 = 40_000;
 /// One way, of a path without a link.
 const TRIP_US: u64 = 1000;
-static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
-const HOSTS: Hosts = Hosts {
-    promptness: Duration::from_micros(2),
-    in_order: false,
-    tail_loss_probes: true,
-    slow_start_after_idle: true,
-    nagle: false,
-    pacing: false,
-    initial_window: None,
-    send_buffer: None,
-    quic_packet_threshold: 3,
-    quic_time_threshold: 9.0 / 8.0,
-    quic_stream_window: 1000,
-    quic_connection_window: 2000,
-};
+const HOSTS: Hosts = Hosts { quic_stream_window: 1000, quic_connection_window: 2000, ..common::HOSTS };
 
 fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)

@@ -1,33 +1,22 @@
 //! TCP, and what is beside it, over tables of packets that are written by hand.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod connections;
 mod legs;
 mod properties;
 
+use common::NO_HTTP;
 use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece};
 use crosswind_ledger::{
     DropCause, Headers, HttpEnd, HttpFrame, HttpWrite, PacketRecord, QuicLog, TCP, TCP_ACK, TcpOptions, Verdict,
 };
 use crosswind_path::{Side, TimeSpent, loss::LOSS};
-use crosswind_units::{Bytes, Duration, Instant};
+use crosswind_units::{Bytes, Instant};
 
 const PORT: u16 = 40_000;
 const PROPAGATION_US: u64 = 1000;
-static NO_HTTP: [Vec<HttpEnd>; 2] = [Vec::new(), Vec::new()];
-const HOSTS: Hosts = Hosts {
-    promptness: Duration::from_micros(2),
-    in_order: false,
-    tail_loss_probes: true,
-    slow_start_after_idle: true,
-    nagle: true,
-    pacing: false,
-    initial_window: None,
-    send_buffer: None,
-    quic_packet_threshold: 3,
-    quic_time_threshold: 9.0 / 8.0,
-    quic_stream_window: 1 << 24,
-    quic_connection_window: 1 << 26,
-};
+const HOSTS: Hosts = Hosts { nagle: true, ..common::HOSTS };
 
 fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)
