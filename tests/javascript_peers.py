@@ -9,7 +9,7 @@ from crosswind.peers.registry import PEERS
 
 def peer(name: str) -> dict[str, Any]:
     """A peer as a cell has it, where it can run."""
-    lacks = PEERS[name].missing()
+    lacks = PEERS[name].missing("socketio-websocket")
     if lacks is not None:
         missing(f"{lacks.problem}: {lacks.hint}")
     if name == "node":

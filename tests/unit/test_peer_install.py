@@ -19,6 +19,7 @@ from crosswind.peers.node.install import (
     packages_directory,
     socketio_bundle,
 )
+from crosswind.peers.registry import PEERS, Obstacle
 
 NPM = """#!/bin/sh
 echo "$*" >> "$LOG"
@@ -147,6 +148,30 @@ def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
     install_packages()
     found = doctor._npm_packages()
     assert (found.ok, found.detail) == (True, "socket.io 1.2.3, socket.io-client 1.2.3, ws 1.2.3")
+
+
+def test_a_peer_lacks_a_program_a_version_or_a_package(machine: Machine) -> None:
+    chromium, node = PEERS["chromium"], PEERS["node"]
+    assert [getattr(peer.missing("websocket"), "problem", None) for peer in (chromium, node)] == [
+        "Chromium is not installed",
+        "Node is not installed",
+    ]
+    machine.put("chromium", "#!/bin/sh\necho Chromium 98.0.4758.102\n")
+    machine.put("node", "#!/bin/sh\necho v16.20.2\n")
+    too_old = "install version 132 or later, or set CROSSWIND_CHROMIUM to one"
+    assert chromium.missing("websocket") == Obstacle("Chromium 98.0.4758.102 is too old", too_old)
+    assert node.missing("websocket") == Obstacle("Node 16.20.2 is too old", "the peers need Node 18 or later")
+    machine.put("chromium", "#!/bin/sh\necho Chromium 156.0.1.2\n")
+    machine.put("node", "#!/bin/sh\necho v20.1.0\n")
+    assert chromium.missing("websocket") is None
+    # What only Socket.IO needs, a page over another transport does not.
+    lacks = Obstacle(
+        "the npm packages of the peers node and deno are not installed", "`crosswind browser install` installs it"
+    )
+    assert chromium.missing("socketio-websocket") == node.missing("websocket") == lacks
+    machine.put("npm", NPM)
+    install_packages()
+    assert chromium.missing("socketio-websocket") is node.missing("websocket") is None
 
 
 def chromium_check() -> tuple[bool, str, str | None]:

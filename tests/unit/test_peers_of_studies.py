@@ -28,7 +28,7 @@ OWN = {"name": "mine", "command": ["{python}", "client.py", "{address}"]}
 @pytest.fixture
 def nothing_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has every program that any peer needs."""
-    monkeypatch.setattr(KnownPeer, "missing", lambda _peer: None)
+    monkeypatch.setattr(KnownPeer, "missing", lambda _peer, _transport: None)
 
 
 def workloads(design: Study) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ def test_a_placeholder_of_programs_is_none_of_peers() -> None:
 
 def test_a_peer_that_lacks_something_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     lacks = Obstacle("Chromium is not installed", "apt install chromium")
-    monkeypatch.setattr(KnownPeer, "missing", lambda peer: lacks if peer.name == "chromium" else None)
+    monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: lacks if peer.name == "chromium" else None)
     with pytest.raises(StudyError) as caught:
         checked(adhoc("echo", client="native,chromium"))
     assert "workload.client is chromium, and Chromium is not installed" in caught.value.message
@@ -155,9 +155,9 @@ def test_a_peer_that_lacks_something_is_refused_before_anything_runs(monkeypatch
 
 def test_what_a_peer_needs_is_found_by_functions_that_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
-    assert PEERS["iperf3"].missing() == Obstacle("iperf3 is not installed", "`apt install iperf3`")
+    assert PEERS["iperf3"].missing("tcp") == Obstacle("iperf3 is not installed", "`apt install iperf3`")
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert PEERS["iperf3"].missing() is None
+    assert PEERS["iperf3"].missing("tcp") is None
 
 
 @pytest.mark.usefixtures("nothing_missing")
@@ -305,7 +305,7 @@ def test_a_failure_of_iperf3_is_an_outcome(text: str, message: str, outcome: str
 def test_plan_says_what_is_missing(
     crosswind: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KnownPeer, "missing", lambda _peer: Obstacle("it is not here", "install it"))
+    monkeypatch.setattr(KnownPeer, "missing", lambda _peer, _transport: Obstacle("it is not here", "install it"))
     status, _, err = crosswind("plan", "echo", "--client", "chromium")
     assert status == 2
     assert "--client chromium: workload.client is chromium, and it is not here" in err

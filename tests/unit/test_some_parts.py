@@ -42,7 +42,7 @@ NOT_HERE = Obstacle("Chromium is not installed", "apt-get install chromium")
 
 @pytest.fixture
 def no_chromium(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KnownPeer, "missing", lambda peer: NOT_HERE if peer.name == "chromium" else None)
+    monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: NOT_HERE if peer.name == "chromium" else None)
 
 
 def parts_of(design: Study) -> list[str]:
@@ -193,7 +193,7 @@ def test_a_peer_that_is_asked_for_is_refused(crosswind: Callable[..., tuple[int,
 
 
 def test_where_everything_is_installed_all_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KnownPeer, "missing", lambda _peer: None)
+    monkeypatch.setattr(KnownPeer, "missing", lambda _peer, _transport: None)
     design = optional(PARTS + BROWSER)
     here, notes = for_this_machine(design)
     assert (parts_of(here), notes) == (["small", "bulk", "browser"], ())
@@ -207,6 +207,24 @@ def test_built_in_studies_run_without_a_browser(name: str) -> None:
     here, notes = for_this_machine(load_study(name))
     assert "So the parts browser and floor are not run." in notes
     assert not any("workload.client" in cell.settings for cell in here.cells())
+
+
+@pytest.mark.parametrize(
+    ("missing", "parts", "cells"),
+    [
+        ((), ["as-run", "sizes", "ends", "several-packets"], 68),
+        (("chromium",), ["sizes", "ends"], 24),
+        (("deno",), ["sizes", "ends"], 16),
+        (("chromium", "deno"), ["sizes", "ends"], 12),
+    ],
+)
+def test_the_thesis_runs_with_what_is_installed(
+    missing: tuple[str, ...], parts: list[str], cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: NOT_HERE if peer.name in missing else None)
+    here, notes = for_this_machine(load_study("thesis"))
+    assert (parts_of(here), len(list(here.cells()))) == (parts, cells)
+    assert [note.split()[2] for note in notes if note.startswith("Cells with")] == list(missing)
 
 
 def test_an_optional_peer_that_does_not_exist() -> None:

@@ -18,7 +18,7 @@ CLOCK_NS = 5_000
 def _everything_is_there() -> None:
     requires_kernel()
     requires_binary()
-    lack = PEERS["chromium"].missing()
+    lack = PEERS["chromium"].missing("socketio-webtransport")
     if lack is not None:
         missing(f"{lack.problem}: {lack.hint}")
 

@@ -167,7 +167,7 @@ def test_each_program_has_a_file_of_its_own_that_goes_with_the_cell(
 @pytest.mark.timeout(600)
 def test_a_browser_that_loads_a_page_over_http_3_is_read(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     requires_kernel()
-    lack = PEERS["chromium"].missing()
+    lack = PEERS["chromium"].missing("http3")
     if lack is not None:
         missing(f"{lack.problem}: {lack.hint}")
     crosswind = Cli(tmp_path, capfd)

@@ -19,7 +19,7 @@ from crosswind.cell.binary import REINSTALL, find_binary
 from crosswind.cell.guests import try_kernel
 from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
-from crosswind.peers.find_program import find_program
+from crosswind.peers.find_program import find_program, program_version
 from crosswind.peers.node.install import deno_version, package_versions
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
@@ -188,7 +188,7 @@ def _program(name: str, use: str) -> MachineCheck:
         return MachineCheck(name, False, False, error.message, error.hint)
     if program is None:
         return MachineCheck(name, False, False, "not found", use)
-    return MachineCheck(name, True, False, _program_version(program) or program)
+    return MachineCheck(name, True, False, program_version(program) or program)
 
 
 def _npm_packages() -> MachineCheck:
@@ -217,15 +217,6 @@ def _package(name: str, use: str) -> MachineCheck:
         return MachineCheck(name, True, False, metadata.version(name))
     except metadata.PackageNotFoundError:
         return MachineCheck(name, False, False, "not found", use)
-
-
-def _program_version(command: str) -> str | None:
-    try:
-        answer = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
-    return version[0] if version else None
 
 
 def _shown(path: Path) -> str:

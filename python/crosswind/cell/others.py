@@ -18,7 +18,7 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
 
     It looks for each peer on this machine once.
     """
-    missing = cache(lambda name: PEERS[name].missing())
+    missing = cache(lambda name, transport: PEERS[name].missing(transport))
 
     def refusal(cell: Mapping[str, Any]) -> Refusal | None:
         return _misspelt(cell, binary) or _not_found(cell) or _refused_peer(cell, missing)
@@ -64,13 +64,14 @@ def is_other_file(program: str) -> bool:
     return os.sep in program and Path(program).exists()
 
 
-def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
+def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str, str], Obstacle | None]) -> Refusal | None:
     """Why a cell's peers cannot run here, or not its workload, if so. A user's own peer is not judged."""
     for (*owner, _, end, _), name in all_peers_of(cell).items():
         if name not in PEERS:
             continue
         workload = (cell["flows"][owner[-1]] if owner else cell)["workload"]
-        if (obstacle := missing(name) or PEERS[name].cannot(str(end), workload)) is not None:
+        obstacle = missing(name, workload["transport"]) or PEERS[name].cannot(str(end), workload)
+        if obstacle is not None:
             key = ".".join(map(str, (*owner, "workload", end)))
             return Refusal(key, f"{key} is {name}, and {obstacle.problem}", obstacle.hint)
     return None

@@ -1,7 +1,9 @@
 """Programs of the system that peers need, by every name under which systems have them."""
 
 import os
+import re
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -36,3 +38,18 @@ def find_program(name: str) -> str | None:
         raise EngineError(f"{CHROMIUM} names {named}, which is not a program", hint="unset it, or correct it")
     places = _CHROMIUM_PLACES if name == "chromium" else ()
     return next(filter(None, map(shutil.which, (*places, *_NAMES.get(name, (name,))))), None)
+
+
+def program_version(program: str) -> str | None:
+    """What a program says to `--version`, as 156.0.1.2; None where it says none."""
+    try:
+        answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    version = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
+    return version[0] if version else None
+
+
+def is_older(version: str | None, oldest: int) -> bool:
+    """Whether a version is of an earlier major one. One that is not known is not judged."""
+    return version is not None and int(version.partition(".")[0]) < oldest

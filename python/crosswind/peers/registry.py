@@ -24,8 +24,9 @@ class KnownPeer:
     """A peer that comes with Crosswind.
 
     Attributes: summary: what it is. client, server: whether it can be that. module: what starts it. needs: functions,
-        "module:function", which raise CrosswindError for what they do not find. check: a function likewise that is
-        given the end and the workload, and raises CrosswindError for one that it cannot run.
+        "module:function", which raise CrosswindError for what this machine lacks. needs_for_socketio: further ones, for
+        the transports of Socket.IO. check: a function likewise that is given the end and the workload, and raises
+        CrosswindError for one that it cannot run on any machine.
     """
 
     name: str
@@ -33,6 +34,7 @@ class KnownPeer:
     module: str
     needs: tuple[str, ...]
     check: str
+    needs_for_socketio: tuple[str, ...] = ()
     client: bool = True
     server: bool = True
 
@@ -40,9 +42,10 @@ class KnownPeer:
         """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
         return ("{python}", "-m", self.module) if getattr(self, end) else None
 
-    def missing(self) -> Obstacle | None:
-        """What it needs and this machine lacks, if so."""
-        return next(filter(None, map(_obstacle, self.needs)), None)
+    def missing(self, transport: str) -> Obstacle | None:
+        """What it needs for a transport and this machine lacks, if so: a program, a version, a package."""
+        needs = self.needs + (self.needs_for_socketio if transport.startswith("socketio-") else ())
+        return next(filter(None, map(_obstacle, needs)), None)
 
     def cannot(self, end: str, workload: Mapping[str, Any]) -> Obstacle | None:
         """Why it cannot run a workload as "client" or "server", if so. Args: workload: with every default filled in."""
@@ -66,15 +69,16 @@ _PEERS = (
         "chromium",
         "Chromium without a window",
         module="crosswind.peers.chromium",
-        needs=("crosswind.peers.chromium.browser:find_chromium",),
-        check="crosswind.peers.chromium.needs:check",
+        needs=("crosswind.peers.chromium.browser:check_installed",),
+        needs_for_socketio=(f"{_OF_NODE}:socketio_bundle",),
+        check="crosswind.peers.chromium.job:check_workload",
         server=False,
     ),
     KnownPeer(
         "node",
         "Node.js with ws and the official Socket.IO",
         module="crosswind.peers.node",
-        needs=(f"{_OF_NODE}:node_program", f"{_OF_NODE}:installed_packages"),
+        needs=(f"{_OF_NODE}:check_node_installed", f"{_OF_NODE}:installed_packages"),
         check="crosswind.peers.node.abilities:check_node",
     ),
     KnownPeer(

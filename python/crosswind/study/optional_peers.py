@@ -21,8 +21,14 @@ def for_this_machine(study: Study) -> tuple[Study, tuple[str, ...]]:
     optional = study.table.study.optional_peers
     if not optional:
         return study, ()
-    obstacles = {name: PEERS[name].missing() for name in optional}
-    return without_peers(study, {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None})
+    used = {
+        (setting.text, str(cell.workload.get("transport")))
+        for cell in study.cells()
+        for end in _ENDS
+        if (setting := cell.settings.get(f"workload.{end}")) is not None and setting.text in optional
+    }
+    obstacles = ((name, PEERS[name].missing(transport)) for name, transport in sorted(used))
+    return without_peers(study, {name: obstacle for name, obstacle in obstacles if obstacle is not None})
 
 
 def without_peers(study: Study, missing: Mapping[str, Obstacle]) -> tuple[Study, tuple[str, ...]]:

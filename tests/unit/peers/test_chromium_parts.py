@@ -192,10 +192,8 @@ def test_a_profile_is_where_the_path_of_its_socket_is_short_enough(
 
 
 def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CROSSWIND_CHROMIUM", "/bin/true")
-    assert PEERS["chromium"].missing() is None
     monkeypatch.setenv("CROSSWIND_CHROMIUM", "/nowhere/chromium")
-    assert PEERS["chromium"].missing() == Obstacle(
+    assert PEERS["chromium"].missing("websocket") == Obstacle(
         "CROSSWIND_CHROMIUM names /nowhere/chromium, which is not a program", "unset it, or correct it"
     )
 

@@ -16,7 +16,7 @@ from typing import IO
 
 from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
 from crosswind.peers.chromium.job import SECURE, ChromiumError, Job
-from crosswind.peers.find_program import CHROMIUM, find_program
+from crosswind.peers.find_program import CHROMIUM, find_program, is_older, program_version
 from crosswind.temporary import temporary_directory
 
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
@@ -110,6 +110,11 @@ def find_chromium() -> str:
     return program
 
 
+def check_installed() -> None:
+    """Raises: CrosswindError where there is no Chromium, or one that is too old."""
+    _refuse_old(program_version(find_chromium()))
+
+
 @contextlib.contextmanager
 def browser(job: Job) -> Iterator[Browser]:
     """A browser for this job. Raises: CrosswindError when it does not start, or ends before its use does."""
@@ -131,13 +136,16 @@ def browser(job: Job) -> Iterator[Browser]:
 
 
 def _version(devtools: DevTools) -> str:
-    product = str(devtools.call("Browser.getVersion")["product"])
-    version = product.partition("/")[2]
-    if int(version.partition(".")[0] or 0) < OLDEST:
+    version = str(devtools.call("Browser.getVersion")["product"]).partition("/")[2]
+    _refuse_old(version or None)
+    return version
+
+
+def _refuse_old(version: str | None) -> None:
+    if is_older(version, OLDEST):
         raise ChromiumError(
             f"Chromium {version} is too old", hint=f"install version {OLDEST} or later, or set {CHROMIUM} to one"
         )
-    return version
 
 
 def _start(command: list[str], environment: Mapping[str, str], log: IO[bytes]) -> tuple[int, DevTools]:

@@ -10,6 +10,8 @@ from crosswind.errors import EngineError
 _ABILITIES = json.loads(Path(__file__).with_name("abilities.json").read_text("utf-8"))
 TRANSPORTS: Mapping[str, tuple[str, ...]] = {name: tuple(of) for name, of in _ABILITIES["transports"].items()}
 """By runtime."""
+OLDEST_NODE: int = _ABILITIES["oldest_node"]
+"""The oldest major version that has what the packages and the peers use."""
 WORKLOADS: Mapping[str, tuple[str, ...]] = {end: tuple(of) for end, of in _ABILITIES["workloads"].items()}
 """By end."""
 

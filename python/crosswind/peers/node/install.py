@@ -9,7 +9,8 @@ from pathlib import Path
 
 from crosswind.cache import cache_directory
 from crosswind.errors import DiskError, EngineError
-from crosswind.peers.find_program import find_program
+from crosswind.peers.find_program import find_program, is_older, program_version
+from crosswind.peers.node.abilities import OLDEST_NODE
 
 HINT = "`crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600
@@ -63,6 +64,13 @@ def node_program() -> str:
     if program is None:
         raise EngineError("Node is not installed", hint=HINT)
     return program
+
+
+def check_node_installed() -> None:
+    """Raises: EngineError where the system has no Node, or one that is too old."""
+    version = program_version(node_program())
+    if is_older(version, OLDEST_NODE):
+        raise EngineError(f"Node {version} is too old", hint=f"the peers need Node {OLDEST_NODE} or later")
 
 
 def install_packages() -> Path:

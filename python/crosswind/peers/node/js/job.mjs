@@ -93,9 +93,12 @@ export function authority({ address, port }) {
   return `${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
-/** Refuses a job that this runtime cannot do. What a study asks for is refused before anything runs, by the same file. */
+/** What the runtimes can do. What a study asks for is refused before anything runs, by the same file. */
+export const ABILITIES = JSON.parse(fs.readFileSync(new URL("../abilities.json", import.meta.url), "utf8"));
+
+/** Refuses a job that this runtime cannot do. */
 export function refuse({ role, address, workload: { kind, transport, resumption } }) {
-  const { transports, workloads } = JSON.parse(fs.readFileSync(new URL("../abilities.json", import.meta.url), "utf8"));
+  const { transports, workloads } = ABILITIES;
   if (!transports[runtime].includes(transport)) {
     const able = Object.keys(transports).find((other) => transports[other].includes(transport)) ?? "native";
     const hint = `use ${role} = "${able}"; ${runtime} carries ${transports[runtime].join(", ")}`;
