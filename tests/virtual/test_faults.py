@@ -207,7 +207,6 @@ def test_a_kill_at_any_step_leaves_nothing(processes: int) -> None:
 
 def test_a_program_that_spins_on_the_clock_is_named(cells: VirtualCells, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(started, "STUCK_S", 2.0)
-    begun = time.monotonic()
     ran = cells.run({"kind": "program", "client": SPIN_ON_THE_CLOCK})
     failure = ran.end.failure
     assert failure is not None
@@ -218,7 +217,6 @@ def test_a_program_that_spins_on_the_clock_is_named(cells: VirtualCells, monkeyp
     assert re.match(said, failure.message), failure.message
     assert failure.hint is not None
     assert "--clock real" in failure.hint
-    assert time.monotonic() - begun < 20
     assert cells.run(ECHO).finished.valid
 
 

@@ -166,9 +166,9 @@ impl ExchangeDelay {
 impl Starvation {
     /// The share of the elapsed time that the thread waited; 0 for a thread that never ran. It is not the share of the time
     /// that it ran or waited: a thread that sleeps nearly always waits a microsecond at each wake-up, and would seem to
-    /// starve.
+    /// starve. At most 1: the kernel books a wait when it ends, so one that began before the thread was observed counts whole.
     pub fn fraction(&self) -> f64 {
-        if self.elapsed_ns > 0 { self.wait_ns as f64 / self.elapsed_ns as f64 } else { 0.0 }
+        if self.elapsed_ns > 0 { (self.wait_ns as f64 / self.elapsed_ns as f64).min(1.0) } else { 0.0 }
     }
 }
 

@@ -54,6 +54,14 @@ fn a_figure_equal_to_its_budget_is_within_it() {
 }
 
 #[test]
+fn a_wait_that_began_before_the_thread_was_observed_is_all_of_its_time() {
+    let thread = Starvation { run_ns: 0, wait_ns: 110, elapsed_ns: 100 };
+    assert_eq!(thread.fraction(), 1.0);
+    let all_of_it = Budget { starvation: 1.0, ..Budget::default() };
+    assert!(FidelityReport::new(Observed { starvation: Some(thread), ..observed(0, 0) }, all_of_it).within_budget);
+}
+
+#[test]
 fn every_figure_beyond_the_budget_is_reported() {
     let report = report(Observed {
         probe_starvation: Some(HostStarvation { client: waited(100), server: waited(900) }),

@@ -258,9 +258,9 @@ impl<'a> Watch<'a> {
 
     /// Sends message `number`. An error: the connection is gone.
     async fn send(&self, sender: &mut dyn Sender, number: u64) -> Result<(), TransportError> {
-        self.wait_for_turn().await;
+        let sent_ns = self.wait_for_turn().await;
         let mut message = vec![0; self.size];
-        write_message(&mut message, number, self.token, own_clock());
+        write_message(&mut message, number, self.token, sent_ns);
         match sender.send(&message).await {
             Ok(()) => Ok(()),
             // What the network said of an earlier datagram.
@@ -272,8 +272,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Bounds the rate, whatever is asked for.
-    async fn wait_for_turn(&self) {
+    /// Bounds the rate, whatever is asked for. Returns when the message is sent.
+    async fn wait_for_turn(&self) -> u64 {
         let wait = Duration::from_nanos(self.next.load(Relaxed).saturating_sub(own_clock()));
         if !wait.is_zero() {
             match self.features.driver {
@@ -281,7 +281,9 @@ impl<'a> Watch<'a> {
                 Driver::Reactor => tokio::time::sleep(wait).await,
             }
         }
-        self.next.store(own_clock() + SHORTEST_INTERVAL.as_nanos() as u64, Relaxed);
+        let now = own_clock();
+        self.next.store(now + SHORTEST_INTERVAL.as_nanos() as u64, Relaxed);
+        now
     }
 
     /// Receives answers until it is over. An error: the connection is gone.
