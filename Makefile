@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(she
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
+.PHONY: help demo install build build-tests test-needs test-packages wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
         advisories bench release catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -88,15 +88,26 @@ deb: dist/.built kernel-wheel
 browser: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind browser install
 
-# Without the kernel the tests of virtual time are skipped; in CI that fails them.
-test: test-rust
-	@$(MAKE) --no-print-directory kernel || echo "there is no kernel of virtual time: its tests are skipped"
-	@$(MAKE) --no-print-directory test-python
+# Sets up what tests need, then runs them. A test that lacks something says so; in CI it fails.
+SETUP := $(MAKE) --no-print-directory
+test:
+	@packaging/system-packages
+	@$(SETUP) -j2 --output-sync=target build build-tests test-needs
+	@status=0; $(SETUP) test-rust test-python || status=$$?; packaging/system-packages --missing || status=1; exit $$status
 
 build-tests: $(DEV)/.locked
 	cargo test --workspace --locked --quiet --no-run
-	@# The Go peers of tests/peers, into the compiler's cache: beside all other tests it would take minutes.
-	@! command -v go > /dev/null || (cd tests/peers/go && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .)
+
+test-needs:
+	@$(SETUP) --keep-going kernel browser test-packages || test "$$CI" != true
+
+# What tests alone use, so that none of them waits for a registry: npm packages, the Go peers of tests/peers and the object
+# store of tests/objects in the compiler's cache, the crate of integrations/rust.
+test-packages: $(DEV)/.locked
+	$(DEV)/bin/python tests/npm_packages.py
+	cargo test --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --locked --quiet --no-run
+	cd tests/peers/go && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .
+	cd tests/objects/server && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .
 
 test-rust: $(DEV)/.locked
 	cargo test --workspace --locked --quiet
@@ -127,6 +138,7 @@ check-rust: $(DEV)/.locked
 	cargo fmt --manifest-path integrations/rust/Cargo.toml --check
 	cargo clippy --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --all-targets --quiet -- -D warnings
 	cargo clippy $(KERNEL_PATH) --target-dir target/kernel --locked --quiet -- -D warnings
+	@test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)" || rustup --quiet target add $(NO_STD) || true
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
 	    cargo build -p crosswind-path -p crosswind-guest --no-default-features --target $(NO_STD) --locked --quiet; \
 	else \

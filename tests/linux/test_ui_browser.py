@@ -14,6 +14,7 @@ from conftest import ROOT, requires, requires_cell
 from crosswind.peers.chromium.browser import browser
 from crosswind.peers.chromium.devtools import evaluate
 from crosswind.peers.chromium.job import Job
+from npm_packages import AXE as AXE_SOURCE
 from npm_packages import npm_packages
 
 STUDY = """
@@ -47,7 +48,7 @@ def in_short(report: object) -> str:
 def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
     requires("chromium")
     cell = requires_cell()
-    axe = npm_packages(ROOT / "tests" / "axe")
+    axe = npm_packages(AXE_SOURCE)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CROSSWIND_CELL": str(cell)}
     command = [sys.executable, "-m", "crosswind", "ui", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:

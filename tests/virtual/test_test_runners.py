@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import REAL_CELL, ROOT, requires
-from npm_packages import npm_packages
+from npm_packages import PLAYWRIGHT, npm_packages
 from virtual.conftest import requires_kernel
 
 INTEGRATIONS = ROOT / "integrations"
@@ -51,7 +51,7 @@ def test_playwright(environment: Mapping[str, str], tmp_path: Path) -> None:
     node, chromium = requires("node"), requires("chromium")
     place = tmp_path / "playwright"
     shutil.copytree(INTEGRATIONS / "playwright", place, ignore=shutil.ignore_patterns("node_modules", "test-results"))
-    (place / "node_modules").symlink_to(npm_packages(INTEGRATIONS / "playwright"))
+    (place / "node_modules").symlink_to(npm_packages(PLAYWRIGHT))
     command = (node, "node_modules/@playwright/test/cli.js", "test", "--config", "example", "--reporter=list")
     printed = run(*command, cwd=place, environment={**environment, "CHROMIUM": chromium})
     assert "1 passed" in printed

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from conftest import REAL_CELL, ROOT, requires
-from npm_packages import npm_packages
+from npm_packages import PLAYWRIGHT, npm_packages
 from virtual.conftest import requires_kernel
 
 SPEC = Path(__file__).parent / "keyboard"
@@ -32,7 +32,7 @@ def test_everything_is_done_by_the_keyboard(tmp_path: Path) -> None:
     subprocess.run([*crosswind, "run", "keyboard.toml"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     for file in SPEC.glob("*.mjs"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "node_modules").symlink_to(npm_packages(ROOT / "integrations" / "playwright"))
+    (tmp_path / "node_modules").symlink_to(npm_packages(PLAYWRIGHT))
     command = [*crosswind, "ui", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:
