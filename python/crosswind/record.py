@@ -194,7 +194,7 @@ class RunRecord:
         asked: what the study is to find, by kind, in the stored form of each (crosswind.findings); `cells` are the
             indices of the cells that it is about.
         models: names of the models to set beside the measurement (crosswind.models.registry).
-        notes: sentences to print in the report.
+        notes: sentences to print in the report. left_out: what of the study was not run, and why, likewise.
         limits: cells that the study runs less often than the others, each {at_most, cells}.
         compare_by: statistics by which levels are compared beside the mean.
         cells: executed repetitions, in any order. planned: how many the plan holds.
@@ -218,6 +218,7 @@ class RunRecord:
     compare_by: tuple[str, ...] = ("median",)
     damaged: list[Damage] = field(default_factory=list)
     keeps_parts: bool = True
+    left_out: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from crosswind.precision import StoppingRule
 from crosswind.store.addresses import place_of
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import StoredRun
-from crosswind.study.blocked_transports import with_notes, without_transports
+from crosswind.study.blocked_transports import without_transports
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.optional_peers import for_this_machine
@@ -125,9 +125,8 @@ def _that_reaches(study: Study, options: RunOptions) -> Study:
     tried = list(reach(server, transports_of(study), binary=find_binary()))
     for observer in options.observers:
         observer.reached(server, tried)
-    noted = with_notes(
-        study, [f"Tried before the run: {'; '.join(f'{reached.transport} {reached.text}' for reached in tried)}."]
-    )
+    answers = "; ".join(f"{reached.transport} {reached.text}" for reached in tried)
+    noted = study.with_sentences("notes", [f"Tried before the run: {answers}."])
     design, _ = without_transports(
         noted, {reached.transport: reached.obstacle for reached in tried if reached.is_blocked}
     )

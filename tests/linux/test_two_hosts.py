@@ -231,8 +231,8 @@ def test_a_firewall_that_drops_udp_blocks_transports_over_it(pair: Machines) -> 
     assert "  udp    blocked: UDP 9471 gets no answer" in lines
     assert "  http3  blocked: UDP 9471 gets no answer" in lines
     assert len(results(pair)) == 1
-    notes = json.loads((pair.cwd / "out/manifest.json").read_text())["presentation"]["notes"]
-    assert "Cells over http3 are left out, because it is blocked: UDP 9471 gets no answer." in notes
+    notes = json.loads((pair.cwd / "out/manifest.json").read_text())["presentation"]["left_out"]
+    assert "No cells over http3, which is blocked: UDP 9471 gets no answer." in notes
 
 
 @pytest.mark.parametrize(

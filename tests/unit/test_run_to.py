@@ -105,9 +105,9 @@ def test_cells_of_a_transport_that_is_blocked_are_not_run(crosswind: Crosswind, 
     assert status == 0
     assert "  http2  blocked: TCP 9471 is refused" in err.splitlines()
     assert "  http3  blocked: UDP 9471 gets no answer" in err.splitlines()
-    notes = json.loads(Path("out/manifest.json").read_text())["presentation"]["notes"]
-    assert "Cells over http3 are left out, because it is blocked: UDP 9471 gets no answer." in notes
-    assert [name for name in notes if name.startswith("Tried before the run: tcp reachable, 20.3 ms; http2 blocked")]
+    presentation = json.loads(Path("out/manifest.json").read_text())["presentation"]
+    assert "No cells over http3, which is blocked: UDP 9471 gets no answer." in presentation["left_out"]
+    assert [name for name in presentation["notes"] if name.startswith("Tried before the run: tcp reachable, 20.3 ms; http2 blocked")]
     assert len(Path("out/plan.jsonl").read_text().splitlines()) == 2  # A cell, and its repetition.
 
 

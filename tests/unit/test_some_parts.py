@@ -158,10 +158,10 @@ def test_a_part_that_needs_what_is_missing_is_left_out() -> None:
     here, notes = for_this_machine(optional(PARTS + BROWSER + ABOUT_PARTS))
     assert parts_of(here) == ["small", "bulk"]
     assert notes == (
-        "Cells with chromium are left out: Chromium is not installed: apt-get install chromium.",
+        "No cells with chromium: Chromium is not installed (apt-get install chromium).",
         "So the part browser is not run.",
     )
-    assert here.notes == notes
+    assert (here.left_out, here.notes) == (notes, ())
     assert here.findings["question"] == here.findings["published"] == ()
     # It is the same study where everything is installed and the parts are chosen by hand.
     by_hand = study(PARTS + BROWSER + ABOUT_PARTS + '[study]\nparts = ["small", "bulk"]\n')
@@ -224,7 +224,7 @@ def test_the_thesis_runs_with_what_is_installed(
     monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: NOT_HERE if peer.name in missing else None)
     here, notes = for_this_machine(load_study("thesis"))
     assert (parts_of(here), len(list(here.cells()))) == (parts, cells)
-    assert [note.split()[2] for note in notes if note.startswith("Cells with")] == list(missing)
+    assert [note.split()[3].rstrip(":") for note in notes if note.startswith("No cells with")] == list(missing)
 
 
 def test_an_optional_peer_that_does_not_exist() -> None:

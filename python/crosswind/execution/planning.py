@@ -211,6 +211,7 @@ def presentation(study: Study) -> dict[str, Any]:
             {"at_most": limit.at_most, "cells": [cell.index for cell in limit.where.among(cells)]}
             for limit in study.limits
         ],
+        "left_out": list(study.left_out),
         "notes": [
             *study.notes,
             *study.network_notes,

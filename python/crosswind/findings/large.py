@@ -96,6 +96,7 @@ def analyse_large(
         flows=flows_of(deep, level=level),
         model_errors=model_errors(summarised, deep),
         notes=list(run.record.notes),
+        left_out=list(run.record.left_out),
         warnings=warnings,
         design=run.record.study,
         provenance=run.record.provenance,

@@ -75,6 +75,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         precisions=[state.at_end() for state in precision_of(record, data)],
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),
+        left_out=list(record.left_out),
         warnings=warnings,
         design=record.study,
         provenance=record.provenance,

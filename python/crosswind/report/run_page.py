@@ -95,7 +95,10 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
             *(sentence for showing in showings() for sentence in showing.remarks(result)),
         ],
         picture=_picture_of(result.conditions) if result.conditions else None,
-        terms=_terms_of(result.conditions) if result.conditions else [],
+        terms=[
+            *(_terms_of(result.conditions) if result.conditions else []),
+            *(Term("Not run", sentence) for sentence in result.left_out),
+        ],
         doubts=doubts_of(result),
         summary=summary_tables(result),
         sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],

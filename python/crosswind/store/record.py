@@ -69,6 +69,7 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
         asked=presentation["asked"],
         models=presentation["models"],
         notes=presentation["notes"],
+        left_out=presentation.get("left_out", []),
         cells=cells,
         planned=manifest.planned if cells_of is None else sum(cell in cells_of for cell in store.plan.cells),
         provenance=dict(manifest.provenance),

@@ -17,7 +17,7 @@ def without_transports(study: Study, blocked: Mapping[str, str]) -> tuple[Study,
     """A study without the cells of some transports.
 
     Args:    blocked: why, for each of them, as a clause: "UDP 9471 gets no answer".
-    Returns: the study, and what was left out, in sentences that are notes of it.
+    Returns: the study, and what was left out, in sentences.
     Raises:  StudyError when nothing is left.
     """
     used = {str(cell.workload.get("transport")) for cell in study.cells()}
@@ -34,21 +34,15 @@ def without_transports(study: Study, blocked: Mapping[str, str]) -> tuple[Study,
         raise StudyError(f"{study.name}: none of its transports reaches the server ({listed})", hint=hint)
     for table in (document, *(parts[name] for name in kept)):
         _take(reasons, table.get("workload", {}))
-    notes = [f"Cells over {name} are left out, because it is blocked: {why}." for name, why in reasons.items()]
+    notes = [f"No cells over {name}, which is blocked: {why}." for name, why in reasons.items()]
     if len(kept) < len(running):
         unable = [name for name in running if name not in kept]
         document = with_parts({**document, "study": document.get("study", {})}, kept)
         notes.append(f"So the part{'s' if len(unable) > 1 else ''} {', '.join(unable)} cannot be run.")
     # Tables that are about what is left out are no mistakes of whoever wrote the study.
     origin = replace(study.origin, options={**study.origin.options, ("exclude",): _LABEL})
-    return with_notes(Study.from_document(document, name=study.name, origin=origin), notes), tuple(notes)
-
-
-def with_notes(study: Study, notes: Sequence[str]) -> Study:
-    """A study with further remarks. Raises: StudyError."""
-    report = study.document.get("report", {})
-    document = {**study.document, "report": {**report, "notes": [*report.get("notes", ()), *notes]}}
-    return Study.from_document(document, name=study.name, origin=study.origin)
+    left = Study.from_document(document, name=study.name, origin=origin)
+    return left.with_sentences("left_out", notes), tuple(notes)
 
 
 def _levels(part: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:

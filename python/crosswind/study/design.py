@@ -233,6 +233,17 @@ class Study:
         return tuple(self.table.report.notes)
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the study is not run here, and why, in sentences."""
+        return tuple(self.table.report.left_out)
+
+    def with_sentences(self, key: str, sentences: Sequence[str]) -> "Study":
+        """The same study, whose report says more. Args: key: "notes" or "left_out". Raises: StudyError."""
+        report = self.document.get("report", {})
+        document = {**self.document, "report": {**report, key: [*report.get(key, ()), *sentences]}}
+        return Study.from_document(document, name=self.name, origin=self.origin)
+
+    @property
     def network_notes(self) -> tuple[str, ...]:
         """Of each named network, what it sets key by key, what the study sets itself, and the source of its numbers."""
         return network_notes({part.name: part.settings for part in self.parts})

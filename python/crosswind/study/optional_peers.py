@@ -15,7 +15,7 @@ _KEY = ("study", "optional_peers")
 def for_this_machine(study: Study) -> tuple[Study, tuple[str, ...]]:
     """A study without the cells of its optional peers that are not installed here.
 
-    Returns: the study, which has no optional peers any more, and what was left out, in sentences that are notes of it.
+    Returns: the study, which has no optional peers any more, and what was left out, in sentences.
     Raises: StudyError.
     """
     optional = study.table.study.optional_peers
@@ -37,13 +37,14 @@ def without_peers(study: Study, missing: Mapping[str, Obstacle]) -> tuple[Study,
     del document["study"]["optional_peers"]
     notes = _leave_peers_out(document, missing, [part.name for part in study.parts]) if missing else ()
     options = {**study.origin.options, _KEY: ".".join(_KEY)}
-    return Study.from_document(document, name=study.name, origin=replace(study.origin, options=options)), notes
+    left = Study.from_document(document, name=study.name, origin=replace(study.origin, options=options))
+    return (left.with_sentences("left_out", notes) if notes else left), notes
 
 
 def _leave_peers_out(
     document: dict[str, Any], missing: Mapping[str, Obstacle], running: Sequence[str]
 ) -> tuple[str, ...]:
-    """Changes a document so that these peers are in no cell. Returns: what to say of it, which is a note too.
+    """Changes a document so that these peers are in no cell. Returns: what to say of it.
 
     Args: running: the names of the parts that are run.
     """
@@ -53,13 +54,11 @@ def _leave_peers_out(
         return ()
     for table in (document, *parts.values()):
         _leave_out(missing, table.get("workload", {}))
-    notes = [f"Cells with {name} are left out: {why.problem}: {why.hint}." for name, why in missing.items()]
+    notes = [f"No cells with {name}: {why.problem} ({why.hint})." for name, why in missing.items()]
     if without:
         document["study"]["parts"] = [name for name in parts if name not in without]
         subject, verb = ("part", "is") if len(without) == 1 else ("parts", "are")
         notes.append(f"So the {subject} {' and '.join(without)} {verb} not run.")
-    report = document.get("report", {})
-    document["report"] = {**report, "notes": [*report.get("notes", ()), *notes]}
     return tuple(notes)
 
 

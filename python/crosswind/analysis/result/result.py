@@ -48,6 +48,7 @@ class Result(ResultModel):
     precisions: list[PrecisionReached] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
+    left_out: list[str] = Field(default=[])
     warnings: list[ResultWarning]
     design: dict[str, Any]
     provenance: dict[str, Any]
