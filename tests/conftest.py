@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,16 @@ def missing(what: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"missing in CI: {what}", pytrace=False)
     pytest.skip(what)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says at the end what was not tested, and why."""
+    skipped = (report.longrepr for report in terminalreporter.getreports("skipped"))
+    reasons = Counter(why[2].removeprefix("Skipped: ") for why in skipped if isinstance(why, tuple))
+    if reasons:
+        terminalreporter.section("not tested")
+        for reason, tests in reasons.most_common():
+            terminalreporter.line(f"{tests:5}  {reason}")
 
 
 def requires(program: str) -> str:

@@ -107,7 +107,8 @@ def test_cells_of_a_transport_that_is_blocked_are_not_run(crosswind: Crosswind, 
     assert "  http3  blocked: UDP 9471 gets no answer" in err.splitlines()
     presentation = json.loads(Path("out/manifest.json").read_text())["presentation"]
     assert "No cells over http3, which is blocked: UDP 9471 gets no answer." in presentation["left_out"]
-    assert [name for name in presentation["notes"] if name.startswith("Tried before the run: tcp reachable, 20.3 ms; http2 blocked")]
+    tried = "Tried before the run: tcp reachable, 20.3 ms; http2 blocked"
+    assert [note for note in presentation["notes"] if note.startswith(tried)]
     assert len(Path("out/plan.jsonl").read_text().splitlines()) == 2  # A cell, and its repetition.
 
 
