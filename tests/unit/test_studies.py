@@ -14,6 +14,7 @@ from conftest import requires_binary
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.cell.check import CheckedCell
+from crosswind.errors import EngineError
 from crosswind.execution.planning import planned_cells, presentation
 from crosswind.findings.figure.declare import FigureDeclaration
 from crosswind.findings.fit.declare import FitDeclaration
@@ -26,6 +27,7 @@ from crosswind.store.manifest import Options
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
 from crosswind.study.keys import VALUE_TYPES
+from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
 from study_texts import shipped
 
@@ -598,3 +600,51 @@ def test_a_document_s_own_question_comes_first() -> None:
     assert {factor for name in asked for factor in [first[name]["where"].get("host.congestion_control")]} == {
         None, "cubic",
     }  # fmt: skip
+
+
+# --- on a machine that lacks something --------------------------------------------------------------------------------
+
+WITH_PEERS = ("page-load", "thesis", "websocket-or-http")
+"""The studies with cells that need a browser or npm packages."""
+
+
+@pytest.fixture
+def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No browser, no Node, no npm packages, no kernel of virtual time."""
+    for user in ("chromium.browser", "node.install"):
+        monkeypatch.setattr(f"crosswind.peers.{user}.find_program", lambda _name: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+
+
+@pytest.mark.usefixtures("bare_machine")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_runs_on_a_bare_machine_or_asks_for_the_kernel(name: str) -> None:
+    full, notes = for_this_machine(shipped(name))
+    # What is left out has its reason, and what to do about it.
+    left_out = [note for note in notes if note.startswith("No cells with")]
+    assert bool(left_out) == (name in WITH_PEERS)
+    assert all("not installed (" in note for note in left_out), left_out
+    for study in (full, first_look(shipped(name))[0]):
+        try:
+            assert checked(study)
+        except EngineError as error:
+            assert error.message.startswith("there is no kernel of virtual time")
+            assert error.hint is not None
+            assert "virtual" in study.document["host"]["clock"]
+
+
+@pytest.mark.parametrize("name", WITH_PEERS)
+@pytest.mark.parametrize("lacks", ["chromium", "npm packages"])
+def test_a_study_runs_without_one_of_the_things_its_peers_need(
+    name: str, lacks: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if lacks == "chromium":
+        monkeypatch.setattr("crosswind.peers.chromium.browser.find_program", lambda _name: None)
+    else:
+        monkeypatch.setattr("crosswind.peers.chromium.browser.check_installed", lambda: None)
+        monkeypatch.setattr("crosswind.peers.node.install.packages_directory", lambda: tmp_path / "none")
+    study, notes = for_this_machine(shipped(name))
+    assert checked(study)
+    # A page over HTTP or WebSocket takes a browser alone.
+    assert bool(notes) == (lacks == "chromium" or name == "thesis")
