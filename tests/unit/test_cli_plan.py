@@ -41,7 +41,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
 
 def test_a_plan_as_json_is_the_plan_that_is_run(crosswind: Crosswind, use_cell: UseCell) -> None:
     use_cell("finish()")
-    arguments = (*ECHO[1:], "--repetitions", "2", "--seed", "5")
+    arguments = (*ECHO[1:-2], "--repetitions", "2", "--seed", "5")
     planned = json.loads(crosswind("plan", *arguments, "--order", "--json")[1])
     assert (planned["schema"], planned["runs"], planned["repetitions"]) == ("crosswind.plan/1", 4, 2)
     assert planned["checked"] == "each cell, by crosswind-cell"
@@ -140,7 +140,7 @@ def test_a_run_teaches_the_next_plan(crosswind: Crosswind, use_cell: UseCell, mo
     plan = ("plan", *ECHO[1:])
     assert "computed: none of these cells ran on this machine" in crosswind(*plan)[1]
     assert crosswind(*ECHO)[0] == 0
-    other = " ".join(crosswind(*plan, "--repetitions", "2")[1].split())
+    other = " ".join(crosswind(*plan[:-2], "--repetitions", "2")[1].split())
     assert "forecast learned from 1 run on this machine; 4 of 4 runs are of cells that were measured" in other
     stored = json.loads(Path("learned/durations.json").read_text(encoding="utf-8"))
     assert [stored[name] for name in ("schema", "runs")] == ["crosswind.durations/5", 1]

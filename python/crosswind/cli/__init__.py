@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -91,7 +92,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, arguments = super().resolve_command(ctx, args)
         if command is not None:
-            refuse_empty(command, ctx, arguments)
+            check_values(command, ctx, arguments)
         return name, command, arguments
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -180,17 +181,23 @@ def _unexpected(error: Exception) -> tuple[str, str]:
         return message, "this is a bug in crosswind; CROSSWIND_DEBUG=1 shows the details"
 
 
-def refuse_empty(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
-    """Refuses options and single arguments of a command whose value is empty; the words of programs may be.
+def check_values(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
+    """Refuses a value that is empty, but of the words of programs, and an option of one value that has two.
 
     Args: context: of the command's group. Raises: UsageError.
     """
     inner = command.context_class(command, parent=context, **command.context_settings)
     # What is wrong besides is said when the command itself reads its line.
     with suppress(click.UsageError):
-        given, _, _ = command.make_parser(inner).parse_args(list(arguments))
+        given, _, order = command.make_parser(inner).parse_args(list(arguments))
         for parameter in command.params:
             value = given.get(parameter.name or "")
             if parameter.nargs == 1 and (value == "" or (isinstance(value, list) and "" in value)):
                 name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(inner)
                 raise UsageError(f"{name} is empty", hint="is a variable unset? Give it a value, or leave it out")
+        for option, times in Counter(order).items():
+            if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                flag = max(option.opts, key=len)
+                raise UsageError(
+                    f"{flag} is given {times} times", hint=f"give {flag} once; several levels are one list: A,B"
+                )

@@ -1,7 +1,7 @@
 """A study without the transports that nothing gets through with: no cell of theirs is run."""
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
