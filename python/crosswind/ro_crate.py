@@ -8,11 +8,12 @@ The archive holds the run as it is on the disk, its report, its estimates, and i
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from crosswind import report
 from crosswind.analysis.result import Result
+from crosswind.inside import files_inside
 from crosswind.report.files import whole_file
 from crosswind.results import Analysed, write_page
 from crosswind.store.lock import LOCK
@@ -78,27 +79,20 @@ def write_crate(
         _make(run, made, scratch)
         for name in (*_MADE, *cells):
             archive.write(scratch / name, name, zipfile.ZIP_DEFLATED)
-        for file in _files(run.directory):
-            name = file.relative_to(run.directory).as_posix()
-            kind = zipfile.ZIP_DEFLATED if file.suffix in _COMPRESSED else zipfile.ZIP_STORED
-            archive.write(file, name, kind)
+        for name in _files(run.directory):
+            kind = zipfile.ZIP_DEFLATED if PurePath(name).suffix in _COMPRESSED else zipfile.ZIP_STORED
+            archive.write(run.directory / name, name, kind)
         return len(archive.namelist())
 
 
-def _files(directory: Path) -> Iterator[Path]:
+def _files(directory: Path) -> Iterator[str]:
     """What is kept of a run: all that is whole."""
-    for file in sorted(directory.rglob("*")):
-        name = file.relative_to(directory)
-        if (
-            file.is_symlink()
-            or not file.is_file()
-            or name.name == LOCK
-            or name.name[0] == "."
-            or name.as_posix() in (*_MADE, *_CELLS)
-        ):
+    for name in files_inside(directory):
+        parts = PurePath(name).parts
+        if parts[-1] == LOCK or parts[-1][0] == "." or name in (*_MADE, *_CELLS):
             continue
-        if not any(part.endswith(".part") for part in name.parts):
-            yield file
+        if not any(part.endswith(".part") for part in parts):
+            yield name
 
 
 def _make(run: StoredRun, made: Analysed, directory: Path) -> None:

@@ -20,6 +20,7 @@ from crosswind.store.checksums import Checksum, DamagedFileError, check_file
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.store.run import load
+from crosswind.store.run_file import RunFile
 from crosswind.store.tables import read_rows, read_table
 from fixture_types import Crosswind, UseCell
 from mutations import flip, mutated, same
@@ -217,23 +218,24 @@ def test_a_run_that_goes_on_runs_damaged_repetitions_again_and_keeps_them(damage
 
 def test_some_rows_of_a_table_are_those_of_all_of_it_and_damage_is_said_alike(tmp_path: Path) -> None:
     (tmp_path / "a[b]*").mkdir()
-    path = tmp_path / "a[b]*" / "packets.parquet"
+    file = RunFile(tmp_path / "a[b]*", "packets.parquet")
+    path = file.run / file.name
     pl.DataFrame({"port": [1, 2, 1], "at": [30, 20, 10]}).write_parquet(path)
-    checksum = Checksum.of(path)
+    checksum = Checksum.of(file)
     schema: dict[str, type[pl.DataType]] = {"at": pl.Int64, "port": pl.Int64, "since_then": pl.String}
     chosen = {"where": pl.col("port") == 1, "columns": ["at", pl.col("since_then").is_null().alias("absent")]}
-    whole = read_table(path, schema, checksum).filter(chosen["where"]).select(chosen["columns"])
-    assert read_rows(path, schema, checksum, **chosen).equals(whole)
+    whole = read_table(file, schema, checksum).filter(chosen["where"]).select(chosen["columns"])
+    assert read_rows(file, schema, checksum, **chosen).equals(whole)
     assert whole.rows() == [(30, True), (10, True)]
-    assert read_rows(path, schema, None, **chosen).is_empty()
+    assert read_rows(file, schema, None, **chosen).is_empty()
     content = path.read_bytes()
     for damage in (lambda: path.write_bytes(flip(content, random.Random(1))), path.unlink):
         damage()
         said = []
         for read in (
-            lambda: read_table(path, schema, checksum),
-            lambda: read_rows(path, schema, checksum, **chosen),
-            lambda: check_file(path, checksum),
+            lambda: read_table(file, schema, checksum),
+            lambda: read_rows(file, schema, checksum, **chosen),
+            lambda: check_file(file, checksum),
         ):
             with pytest.raises(DamagedFileError) as raised:
                 read()

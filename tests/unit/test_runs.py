@@ -322,8 +322,8 @@ def test_while_a_run_is_removed_nobody_can_go_on_with_it(tmp_path: Path, monkeyp
             refused.append(path.name)
         remove(path)
 
-    remove = removal._remove
-    monkeypatch.setattr(removal, "_remove", ask)
+    remove = removal.remove_path
+    monkeypatch.setattr(removal, "remove_path", ask)
     with lock:
         remove_run(directory)
     assert set(refused) == {"cells", "lock", "plan.jsonl", MARKER}
@@ -344,9 +344,9 @@ def test_a_removal_that_is_interrupted_leaves_no_run_and_can_be_ended(
         left[0] -= 1
         remove(path)
 
-    remove = removal._remove
+    remove = removal.remove_path
     with monkeypatch.context() as patched:
-        patched.setattr(removal, "_remove", remove_some)
+        patched.setattr(removal, "remove_path", remove_some)
         with pytest.raises((KeyboardInterrupt, DiskError)):
             remove_run(directory)
     (leftover,) = tmp_path.iterdir()

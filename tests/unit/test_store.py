@@ -21,6 +21,7 @@ from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import Session
 from crosswind.store.record import record_of
 from crosswind.store.result import RepetitionResult
+from crosswind.store.run_file import RunFile
 from crosswind.store.tables import read_table, to_parquet
 from runs import cell_result, new_run, planned_cell
 from small_disks import mounted_disk
@@ -68,9 +69,9 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
         pl.DataFrame({"exchange": range(rows), "sent_ns": sent_ns, "server_ns": [3] * rows, "outcome": ["ok"] * rows}),
         SAMPLE_SCHEMA,
     ).cast(dict(SAMPLE_SCHEMA))
-    path = tmp_path / "samples.parquet"
-    whole.write_parquet(path)
-    found = read_table(path, SAMPLE_SCHEMA, Checksum.of(path))
+    file = RunFile(tmp_path, "samples.parquet")
+    whole.write_parquet(tmp_path / file.name)
+    found = read_table(file, SAMPLE_SCHEMA, Checksum.of(file))
     # Three columns are as long as the table: the number, and both times, of which the constant one stays as it is.
     assert 3 * 8 * rows <= found.estimated_size() < 4 * 8 * rows
     assert found.equals(whole)
@@ -80,9 +81,9 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
 def test_a_rate_over_a_time_that_is_always_the_same_keeps_its_last_digit(tmp_path: Path) -> None:
     rows = 2_000
     columns = {"sent_ns": [0] * rows, "received_ns": [7] * rows, "received_bytes": range(rows)}
-    path = tmp_path / "samples.parquet"
-    pl.DataFrame(columns).cast(pl.Int64).write_parquet(path)
-    found = read_table(path, SAMPLE_SCHEMA, Checksum.of(path))
+    file = RunFile(tmp_path, "samples.parquet")
+    pl.DataFrame(columns).cast(pl.Int64).write_parquet(tmp_path / file.name)
+    found = read_table(file, SAMPLE_SCHEMA, Checksum.of(file))
     rate = found.select(8e9 * pl.col("received_bytes") / (pl.col("received_ns") - pl.col("sent_ns"))).to_series()
     assert rate.to_list() == [8e9 * size / 7 for size in range(rows)]
 

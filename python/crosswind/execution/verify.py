@@ -25,6 +25,7 @@ from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.session import execute, resume_command
+from crosswind.inside import files_inside, read_inside
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
@@ -49,6 +50,9 @@ _OF_THE_MACHINE = (
 
 The kernel counts a process's memory in batches: its peak comes out otherwise now and then, by a few pages.
 """
+
+
+_TABLE = ".parquet"
 
 
 @dataclass(frozen=True)
@@ -176,9 +180,9 @@ def digests(directory: Path, *, columns: Mapping[str, list[str]] | None = None) 
 
     Args: columns: those of a table that count, by name of file; all of a table that is not among them.
     """
-    files = sorted(path for path in directory.iterdir() if path.is_file() and path.name != RESULT)
+    names = (name for name in _names(directory) if name != RESULT)
     chosen = columns or {}
-    return {path.name: hashlib.sha256(_contents(path, chosen.get(path.name))).hexdigest() for path in files}
+    return {name: hashlib.sha256(_contents(directory, name, chosen.get(name))).hexdigest() for name in names}
 
 
 def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
@@ -198,7 +202,7 @@ def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
     old, new = (
         digests(place, columns=columns)
         | {f"{name}.{column}": str(kind) for name in both for column, kind in schema[name].items()}
-        | result_values(json.loads((place / RESULT).read_bytes())["finished"])
+        | result_values(json.loads(read_inside(place, RESULT))["finished"])
         for place, schema in zip((before, after), schemas, strict=True)
     )
     may_be_added = {f"{name}.{column}" for name in both for column in schemas[1][name]}
@@ -210,7 +214,13 @@ def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
 
 def _schemas(directory: Path) -> dict[str, pl.Schema]:
     """Columns and their types of every table in a directory."""
-    return {path.name: pl.Schema(pl.read_parquet_schema(path)) for path in sorted(directory.glob("*.parquet"))}
+    tables = (name for name in _names(directory) if name.endswith(_TABLE))
+    return {name: pl.Schema(pl.read_parquet_schema(io.BytesIO(read_inside(directory, name)))) for name in tables}
+
+
+def _names(directory: Path) -> list[str]:
+    """The files directly in a directory."""
+    return [name for name in files_inside(directory) if "/" not in name]
 
 
 def _inside_any(key: str, known: Mapping[str, str]) -> bool:
@@ -227,11 +237,12 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, json.dumps(value, sort_keys=True)
 
 
-def _contents(path: Path, columns: list[str] | None) -> bytes:
-    if path.suffix != ".parquet":
-        return path.read_bytes()
+def _contents(directory: Path, name: str, columns: list[str] | None) -> bytes:
+    content = read_inside(directory, name)
+    if not name.endswith(_TABLE):
+        return content
     table = io.BytesIO()
-    contents = pl.read_parquet(path, columns=columns)
+    contents = pl.read_parquet(io.BytesIO(content), columns=columns)
     contents.select(columns or contents.columns).rechunk().write_ipc(table, compression="uncompressed")
     return table.getvalue()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crosswind.errors import DiskError
+from crosswind.inside import create_inside
 
 STANDARD_OUTPUT = Path("-")
 _OPEN_FILES = re.compile(r"/dev|/proc/\d+(/task/\d+)?/fd")
@@ -25,13 +26,14 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Where to write a file: under another name, which becomes the file's own when the block ends well.
 
     A symbolic link is followed. `-` is standard output; into it, and into what is there and is no regular file (a
-    pipe, a device), the file is copied when the block ends well.
+    pipe, a device), the file is copied when the block ends well. In the directory of a run, which somebody else may
+    have sent, the file takes the place of such a link or pipe.
 
     Raises: DiskError when the file cannot be written; nothing is left behind then, and what was there stays.
         BrokenPipeError when nobody reads standard output any more.
     """
     try:
-        with _copied_to(path) if is_stream(path) else _moved_to(_followed(path)) as part:
+        with _copied_to(path) if is_stream(path) else _moved_to(_place_of(path)) as part:
             yield part
     except BrokenPipeError:
         if path == STANDARD_OUTPUT:
@@ -52,6 +54,7 @@ def _moved_to(place: Path) -> Iterator[Path]:
     part = place.with_name(f"{place.name}.part")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
+        os.close(create_inside(part.parent, part.name))
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
@@ -76,13 +79,20 @@ def _copied_to(path: Path) -> Iterator[Path]:
                     _copy(written, stream)
 
 
+def _is_in_run(path: Path) -> bool:
+    """Whether a file is beside the manifest of a run."""
+    return (path.parent / "manifest.json").is_file()
+
+
 def _copy(written: BinaryIO, stream: BinaryIO) -> None:
     shutil.copyfileobj(written, stream)
     stream.flush()
 
 
-def _followed(path: Path) -> Path:
-    """Where a path leads, over all links. Raises: OSError where they lead nowhere."""
+def _place_of(path: Path) -> Path:
+    """Where a path leads, over all links but one in a run. Raises: OSError where they lead nowhere."""
+    if _is_in_run(path):
+        return path
     try:
         return path.resolve()
     except RuntimeError:
@@ -91,6 +101,8 @@ def _followed(path: Path) -> Path:
 
 def is_stream(path: Path) -> bool:
     """Whether a path is written to where it is: it is no regular file, or leads to what this process has open."""
+    if path != STANDARD_OUTPUT and _is_in_run(path):
+        return False
     if path == STANDARD_OUTPUT or any(_OPEN_FILES.fullmatch(os.path.realpath(place.parent)) for place in _chain(path)):
         return True
     try:

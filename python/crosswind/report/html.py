@@ -14,6 +14,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import IO
 
 import vl_convert
 
@@ -52,13 +53,9 @@ def render(page: Page) -> str:
     return _document(page.title, body, _scripts(markup, scripts), scripts, style, description=_description(page))
 
 
-def description_in(path: Path) -> str:
-    """What a page says in short, of a page that `render` made; empty where there is none."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+def description_in(page: IO[bytes]) -> str:
+    """What a page says in short, of a page that `render` made; empty where there is nothing. Raises: OSError."""
+    head = page.read(_HEAD_BYTES).decode(errors="replace")
     match = re.search(r'<meta name="description" content="([^"]*)">', head)
     return html.unescape(match[1]) if match else ""
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import CrosswindError, DiskError
+from crosswind.inside import files_inside
 from crosswind.store.checksums import Checksum, DamagedFileError
-from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
+from crosswind.store.files import ATTEMPT, disk_errors, remove_path, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of
 from crosswind.store.partitions import is_packable, is_partition, pack
 from crosswind.store.result import RESULT, RepetitionResult
+from crosswind.store.run_file import RunFile
 from crosswind.store.tables import to_parquet
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class CellsFolder:
         # The number keeps an orphan of a killed session from writing into the directory of its successor.
         part = self._folder / f"{key}.{os.getpid()}.part"
         with disk_errors(part):
-            shutil.rmtree(part, ignore_errors=True)
+            remove_path(part)
             part.mkdir()
         return part
 
@@ -141,5 +143,4 @@ class CellsFolder:
 
 def checksums_in(directory: Path) -> dict[str, Checksum]:
     """The checksum of every file below a directory, by its path within it. Links are left out. Raises: OSError."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
-    return {path.relative_to(directory).as_posix(): Checksum.of(path) for path in files}
+    return {name: Checksum.of(RunFile(directory, name)) for name in files_inside(directory)}

@@ -7,19 +7,18 @@ A file is checked before it is parsed: no parser of tables is made for what a di
 """
 
 import hashlib
-import io
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, Self
+from io import BufferedReader
+from typing import Any, Self
 
 from crosswind.errors import StoreError
-from crosswind.regular_files import open_regular, read_regular
 from crosswind.store.addresses import shown
+from crosswind.store.run_file import RunFile
 
 CHANGED = "has changed since it was written"
 MISSING = "is missing"
@@ -36,11 +35,17 @@ class Checksum:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> Self:
+    def of(cls, file: RunFile) -> Self:
         """That of a file as it is now. Raises: OSError."""
-        with open_regular(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return cls(os.fstat(file.fileno()).st_size, digest)
+        with file.open() as opened:
+            return cls.of_open(opened)
+
+    @classmethod
+    def of_open(cls, opened: BufferedReader) -> Self:
+        """That of an open file, which is read from its beginning. Raises: OSError."""
+        opened.seek(0)
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        return cls(os.fstat(opened.fileno()).st_size, digest)
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Self:
@@ -58,55 +63,49 @@ class Checksum:
 
 
 class DamagedFileError(StoreError):
-    """A file of a run is not what was written. Attributes: path: which. reason: why, as it follows its name."""
+    """A file of a run is not what was written. Attributes: file: which. reason: why, as it follows its name."""
 
-    def __init__(self, path: Path, reason: str, *, hint: str) -> None:
-        super().__init__(f"{shown(path)} {reason}", hint=hint)
-        self.path = path
+    def __init__(self, file: RunFile, reason: str, *, hint: str) -> None:
+        super().__init__(f"{file} {reason}", hint=hint)
+        self.file = file
         self.reason = reason
 
 
-def checked_bytes(path: Path, checksum: Checksum) -> bytes:
+def checked_bytes(file: RunFile, checksum: Checksum) -> bytes:
     """What a file of a repetition holds. Raises: DamagedFileError."""
-    with open_checked(path, checksum) as file:
-        return file.read()
-
-
-def open_checked(path: Path, checksum: Checksum) -> IO[bytes]:
-    """A file of a repetition, from its beginning; one of a usual size is read once. Raises: DamagedFileError."""
-    if checksum.size_bytes > _LARGE_BYTES:
-        check_file(path, checksum)
-        with _errors_of(path):
-            return open_regular(path)
-    with _errors_of(path):
-        if path.stat().st_size != checksum.size_bytes:
-            raise damaged_file(path, CHANGED)
-        content = read_regular(path)
-    if Checksum.of_bytes(content) != checksum:
-        raise damaged_file(path, CHANGED)
-    return io.BytesIO(content)
-
-
-def check_file(path: Path, checksum: Checksum) -> None:
-    """Reads a file of a repetition in pieces, of which it keeps none. Raises: DamagedFileError."""
-    with _errors_of(path):
-        if path.stat().st_size != checksum.size_bytes or Checksum.of(path) != checksum:
-            raise damaged_file(path, CHANGED)
+    with _errors_of(file), file.open() as opened:
+        if os.fstat(opened.fileno()).st_size == checksum.size_bytes:
+            content = opened.read()
+            if Checksum.of_bytes(content) == checksum:
+                return content
+    raise damaged_file(file, CHANGED)
 
 
 @contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
+def open_checked(file: RunFile, checksum: Checksum) -> Iterator[BufferedReader]:
+    """A file of a repetition, which is checked in pieces, from its beginning. Raises: DamagedFileError."""
+    with _errors_of(file), file.open() as opened:
+        if os.fstat(opened.fileno()).st_size != checksum.size_bytes or Checksum.of_open(opened) != checksum:
+            raise damaged_file(file, CHANGED)
+        opened.seek(0)
+        yield opened
+
+
+def check_file(file: RunFile, checksum: Checksum) -> None:
+    """Reads a file of a repetition in pieces, of which it keeps none. Raises: DamagedFileError."""
+    with open_checked(file, checksum):
+        pass
+
+
+@contextmanager
+def _errors_of(file: RunFile) -> Iterator[None]:
     """Raises: DamagedFileError where the system cannot read a file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
-        raise damaged_file(path, MISSING) from None
+        raise damaged_file(file, MISSING) from None
     except OSError as error:
-        raise damaged_file(path, f"cannot be read: {error.strerror or error}") from None
-
-
-_LARGE_BYTES = 64 << 20
-"""A larger file, as a capture, is read in pieces."""
+        raise damaged_file(file, f"cannot be read: {error.strerror or error}") from None
 
 
 def sealed(data: Mapping[str, Any]) -> bytes:
@@ -138,8 +137,6 @@ def earlier_schema(content: bytes) -> object:
     return data.get("schema") if isinstance(data, dict) and "checksum" not in data else None
 
 
-def damaged_file(path: Path, reason: str) -> DamagedFileError:
+def damaged_file(file: RunFile, reason: str) -> DamagedFileError:
     """The error of a file of a repetition that is not what was written."""
-    return DamagedFileError(
-        path, reason, hint=f"`crosswind run --resume {shown(path.parents[2])}` runs that repetition again"
-    )
+    return DamagedFileError(file, reason, hint=f"`crosswind run --resume {shown(file.run)}` runs that repetition again")

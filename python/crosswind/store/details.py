@@ -13,6 +13,7 @@ from crosswind.store.manifest import UnreadableFileError
 from crosswind.store.partition_index import partition_names
 from crosswind.store.partitions import read_partition
 from crosswind.store.result import RESULT, RepetitionResult, read_result
+from crosswind.store.run_file import RunFile
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def _results(directory: Path, keys: Iterable[str], run: str, problems: list[str]
     """Those that can be read; what is wrong with the others is added to `problems`."""
     for key in keys:
         try:
-            yield read_result(directory / "cells" / key / RESULT, key=key, run=run)
+            yield read_result(RunFile(directory, f"cells/{key}/{RESULT}"), key=key, run=run)
         except DamagedFileError as error:
             problems.append(f"cells/{key}/{RESULT} {error.reason}")
         except UnreadableFileError as error:
@@ -80,6 +81,6 @@ def _results(directory: Path, keys: Iterable[str], run: str, problems: list[str]
             try:
                 yield from read_partition(directory, name, run).results(store.plan)
             except DamagedFileError as error:
-                problems.append(f"{error.path.relative_to(directory)} {error.reason}")
+                problems.append(f"{error.file.name} {error.reason}")
     except StoreError as error:
         problems.append(error.message)

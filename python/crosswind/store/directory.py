@@ -23,13 +23,14 @@ from crosswind.damage import Damage
 from crosswind.errors import StoreError
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.checksums import Checksum, DamagedFileError, check_file
-from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
+from crosswind.store.files import ATTEMPT, disk_errors, remove_path, set_aside, write_sealed
 from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
 from crosswind.store.partition_index import PARTITIONS, names_in, partition_names
 from crosswind.store.plan import PLAN, PlannedCell, StoredPlan, drop_unlisted, extend_plan, read_plan, write_plan
 from crosswind.store.result import RESULT, RepetitionResult, read_result
+from crosswind.store.run_file import RunFile
 from crosswind.visible import no_utf8_in
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Store:
         """Takes the lock of a run of a study. Raises: StoreError."""
         if address_of(directory) is None:
             manifest = read_manifest(directory)
+            _refuse_links(directory)
             _refuse_another_study(directory, manifest, digest)
             return cls(directory, manifest, lock_run(directory))
         from crosswind.store.objects import RunObjects
@@ -222,15 +224,16 @@ class Store:
 
     def _tidy(self) -> None:
         """Removes what a dead session left half-written, sets damaged repetitions aside, and packs many others."""
-        for part in (*(self.directory / "cells").glob("*.part"), *(self.directory / PARTITIONS).glob("*.part")):
-            shutil.rmtree(part)
+        for folder in ("cells", PARTITIONS):
+            for name in names_in(self.directory / folder):
+                if name.endswith(".part"):
+                    remove_path(self.directory / folder / name)
         if self.manifest.precision is not None:
             drop_unlisted(self.directory, self._plan_checksum)
         cells = self.directory / "cells"
         for key in names_in(cells) & self.packed().keys():
             # A session died before it had removed what it had packed.
-            if (cells / key).is_dir():
-                shutil.rmtree(cells / key)
+            remove_path(cells / key)
         from crosswind.store.partitions import batches, is_packable, pack
 
         checked = self.check()
@@ -340,13 +343,17 @@ class Store:
                 damaged.append(self.damage(self.plan[at], errors[0]))
                 continue
             try:
-                results[key] = read_result(folder / key / RESULT, key=key, run=self.manifest.id)
+                results[key] = self._result(key, key)
             except DamagedFileError as error:
                 if done or (folder / key).exists():  # It may have been packed meanwhile.
                     damaged.append(self.damage(self.plan[at], error))
         if errors and not done:
-            damaged += [Damage("", -1, -1, self._name_of(error.path), error.reason) for error in errors]
+            damaged += [Damage("", -1, -1, error.file.name, error.reason) for error in errors]
         return results, damaged
+
+    def _result(self, folder: str, key: str) -> RepetitionResult:
+        """What a folder of `cells` has of the repetition with a key. Raises: as `read_result`."""
+        return read_result(RunFile(self.directory, f"cells/{folder}/{RESULT}"), key=key, run=self.manifest.id)
 
     def check(self) -> Checked:
         """Checks every file of every repetition against its checksum.
@@ -356,9 +363,8 @@ class Store:
         results, damaged = self.results_in_directories()
         files = len(results)
         for result in results.values():
-            place = self.directory / "cells" / result.key
             files += len(result.files)
-            damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
+            damaged += self._damaged_files(result, result.key)
         for partition in self.partitions():
             files += 1 + len(partition.files)
             for error in partition.damaged_files():
@@ -369,23 +375,37 @@ class Store:
         """What is lost with a partition of which a file is damaged."""
         return [self.damage(self.plan.with_key(key), error) for key in partition.keys]
 
+    def _damaged_files(self, result: RepetitionResult, folder: str) -> Iterator[Damage]:
+        """Args: folder: of `cells`, in which the repetition is."""
+        for name, checksum in result.files.items():
+            try:
+                check_file(RunFile(self.directory, f"cells/{folder}/{name}"), checksum)
+            except DamagedFileError as error:
+                yield self.damage(result.planned, error)
+
     def check_attempts(self) -> Checked:
         """The same of the attempts that do not count: `results` has them by the names of their directories."""
         results, damaged, files = {}, [], 0
         planned = {planned.key: planned for planned in self.plan}
-        for place in sorted((self.directory / "cells").iterdir()):
-            match = ATTEMPT.fullmatch(place.name)
+        for name in sorted(names_in(self.directory / "cells")):
+            match = ATTEMPT.fullmatch(name)
             if match is None or match["why"] == "damaged" or match["key"] not in planned:
                 continue
             try:
-                result = read_result(place / RESULT, key=match["key"], run=self.manifest.id)
+                result = self._result(name, match["key"])
             except DamagedFileError as error:
                 damaged.append(self.damage(planned[match["key"]], error))
                 continue
-            results[place.name] = result
+            results[name] = result
             files += 1 + len(result.files)
-            damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
+            damaged += self._damaged_files(result, name)
         return Checked(results, damaged, files)
+
+    def file(self, result: RepetitionResult, name: str) -> RunFile:
+        """A file of a repetition, or of the partition in which that is."""
+        if result.partition is not None:
+            return result.partition.file(name)
+        return RunFile(self.directory, f"cells/{result.key}/{name}")
 
     def table(self, result: RepetitionResult, name: str, schema: Mapping[str, "type[pl.DataType]"]) -> "pl.DataFrame":
         """A table of a repetition; one without rows where none was written. Raises: DamagedFileError."""
@@ -393,7 +413,7 @@ class Store:
             return result.partition.rows_of(result.planned, name, schema)
         from crosswind.store.tables import read_table
 
-        return read_table(self.directory / "cells" / result.key / name, schema, result.files.get(name))
+        return read_table(self.file(result, name), schema, result.files.get(name))
 
     def rows(
         self,
@@ -409,8 +429,7 @@ class Store:
             return self.table(result, name, schema).filter(where).select(columns)
         from crosswind.store.tables import read_rows
 
-        place = self.directory / "cells" / result.key / name
-        return read_rows(place, schema, result.files.get(name), where=where, columns=columns)
+        return read_rows(self.file(result, name), schema, result.files.get(name), where=where, columns=columns)
 
     def check_files(self, result: RepetitionResult, names: Iterable[str]) -> None:
         """Checks some of a repetition's files against their checksums, if it has them. Raises: DamagedFileError."""
@@ -420,7 +439,7 @@ class Store:
             return
         for name in names:
             if name in result.files:
-                check_file(self.directory / "cells" / result.key / name, result.files[name])
+                check_file(self.file(result, name), result.files[name])
 
     def unpacked(self, result: RepetitionResult, scratch: Path) -> Path:
         """The directory of a repetition; of a packed one, a copy made in `scratch`. Raises: DamagedFileError."""
@@ -439,10 +458,7 @@ class Store:
 
     def damage(self, planned: PlannedCell, error: DamagedFileError) -> Damage:
         """What a damaged file means for its repetition."""
-        return Damage(planned.key, planned.cell, planned.repetition, self._name_of(error.path), error.reason)
-
-    def _name_of(self, path: Path) -> str:
-        return path.relative_to(self.directory).as_posix()
+        return Damage(planned.key, planned.cell, planned.repetition, error.file.name, error.reason)
 
     def missing(self) -> list[PlannedCell]:
         """What still has to run, in the order of the plan: repetitions without a result, and those that failed."""
@@ -453,14 +469,6 @@ class Store:
     def has_results(self) -> bool:
         """Whether a repetition was run."""
         return bool(self.packed()) or bool(self.results_in_directories()[0])
-
-
-def _damaged_files(place: Path, result: RepetitionResult) -> Iterator[DamagedFileError]:
-    for name, checksum in result.files.items():
-        try:
-            check_file(place / name, checksum)
-        except DamagedFileError as error:
-            yield error
 
 
 def check_place(directory: Path) -> None:
@@ -497,6 +505,16 @@ def _refuse_another_study(directory: Path, manifest: Manifest, digest: str | Non
         )
 
 
+def _refuse_links(directory: Path) -> None:
+    """Raises: StoreError when what a session writes into a run would land elsewhere."""
+    for folder in (directory / "cells", directory / PARTITIONS):
+        if folder.is_symlink():
+            raise StoreError(
+                f"{folder} is a link, and links in a run are not followed",
+                hint="put the directory itself in the place of the link",
+            )
+
+
 def _refuse_taken(directory: Path) -> None:
     """Raises: StoreError when a run cannot be made in a directory because of what is there."""
     _refuse_odd(directory)
@@ -511,8 +529,8 @@ def _is_killed_start(directory: Path) -> bool:
     """Whether a directory holds nothing but what a session leaves that is killed before it has written its manifest."""
     lock, cells = directory / LOCK, directory / "cells"
     others = {entry.name for entry in directory.iterdir()} - {*_FILES_OF_A_START, "cells"}
-    is_ours = lock.is_file() and lock.stat().st_size == 0
-    return is_ours and not others and not (cells.exists() and any(cells.iterdir()))
+    is_ours = not lock.is_symlink() and lock.is_file() and lock.stat().st_size == 0
+    return is_ours and not others and not cells.is_symlink() and not names_in(cells)
 
 
 def _occupied(directory: Path) -> StoreError:

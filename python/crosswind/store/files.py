@@ -3,12 +3,14 @@
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError
+from crosswind.inside import create_inside
 from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
@@ -28,7 +30,7 @@ def write_whole(path: Path, content: Iterable[bytes]) -> None:
     """Writes a file under another name, syncs it, and renames it. Raises: OSError; the old file then stays."""
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("wb") as file:
+        with os.fdopen(create_inside(part.parent, part.name), "wb") as file:
             file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
@@ -60,12 +62,20 @@ def set_aside(place: Path, why: str) -> Path | None:
 
     Returns: where it is now; None where there was none. Raises: OSError.
     """
-    if not place.exists():
+    if not os.path.lexists(place):
         return None
     number = 1
-    while place.with_name(f"{place.name}.{why}-{number}").exists():
+    while os.path.lexists(place.with_name(f"{place.name}.{why}-{number}")):
         number += 1
     return place.rename(place.with_name(f"{place.name}.{why}-{number}"))
+
+
+def remove_path(path: Path) -> None:
+    """Removes a file, a link or a directory with everything in it, and follows no link. Raises: OSError."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
 
 
 @contextmanager
@@ -78,6 +88,8 @@ def disk_errors(where: Path) -> Iterator[None]:
 
 
 def _disk_hint(number: int | None) -> str:
+    if number in (errno.ELOOP, errno.EINVAL):
+        return "a run has regular files alone, and links in it are not followed: remove what stands there"
     if number in _NOT_A_PLACE:
         return _PLACE_HINT
     return _DISK_HINT

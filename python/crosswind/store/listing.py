@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import StoreError
-from crosswind.regular_files import read_regular
+from crosswind.inside import read_inside
 from crosswind.store.addresses import address_of
 from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use
@@ -170,12 +170,12 @@ def is_leftover(directory: Path) -> bool:
     """Whether a directory is what is left of a run whose removal was interrupted."""
     if not _LEFTOVER.fullmatch(directory.name) or directory.is_symlink():
         return False
-    return is_run(directory) or _is_manifest(directory / MARKER) or not any(directory.iterdir())
+    return is_run(directory) or _is_manifest(directory, MARKER) or not any(directory.iterdir())
 
 
 def is_run(directory: Path) -> bool:
     """Whether a directory, not a link to one, has the manifest of a run, of whatever version."""
-    return not directory.is_symlink() and _is_manifest(directory / MANIFEST)
+    return not directory.is_symlink() and _is_manifest(directory, MANIFEST)
 
 
 def half_written(directory: Path) -> list[Path]:
@@ -288,9 +288,9 @@ def _started(directory: Path, name: str | None) -> str | None:
     return manifest.started if name in (None, manifest.name) else None
 
 
-def _is_manifest(path: Path) -> bool:
+def _is_manifest(directory: Path, name: str) -> bool:
     try:
-        data = json.loads(read_regular(path))
+        data = json.loads(read_inside(directory, name))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(data, dict) and str(data.get("schema")).startswith(FAMILY)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from crosswind.errors import StoreError
+from crosswind.inside import open_inside
 from crosswind.store.addresses import shown
 
 LOCK = "lock"
@@ -15,7 +16,7 @@ LOCK = "lock"
 
 def lock_run(directory: Path) -> IO[bytes]:
     """Takes a run's lock until the file that is returned is closed. Raises: StoreError when another session has it."""
-    lock = (directory / LOCK).open("wb")
+    lock = os.fdopen(open_inside(directory, LOCK, os.O_WRONLY | os.O_CREAT), "wb")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -36,7 +37,7 @@ def in_use(directory: Path) -> bool:
 def holder(directory: Path) -> int | None:
     """The process that holds the run's lock; None where nobody does, or the kernel does not show who."""
     try:
-        number = str((directory / LOCK).stat().st_ino)
+        number = str((directory / LOCK).lstat().st_ino)
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
@@ -72,10 +73,12 @@ def used_by_another(run: str, *, host: str = "", instead: str = "stop it with Ct
 
 @contextmanager
 def _locked(directory: Path, kind: int) -> Iterator[None]:
-    """The run's lock inside, without waiting. A run without a lock file has no session. Raises: BlockingIOError."""
+    """The run's lock inside, without waiting. A run whose lock is no file has no session. Raises: BlockingIOError."""
     try:
-        descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+        descriptor = open_inside(directory, LOCK)
+    except PermissionError:
+        raise
+    except OSError:
         yield
         return
     try:

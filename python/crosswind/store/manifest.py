@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.errors import StoreError
-from crosswind.regular_files import read_regular
 from crosswind.store.addresses import shown
 from crosswind.store.checksums import Checksum, earlier_schema, unsealed
 from crosswind.store.files import write_sealed
+from crosswind.store.run_file import RunFile
 
 MANIFEST = "manifest.json"
 RUN_SCHEMA = "crosswind.run/5"
@@ -170,45 +170,45 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 def read_manifest(directory: Path) -> Manifest:
     """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
-    path = directory / MANIFEST
+    file = RunFile(directory, MANIFEST)
     try:
-        data = read_sealed(path, known=RUN_SCHEMA, earlier=_EARLIER)
+        data = read_sealed(file, known=RUN_SCHEMA, earlier=_EARLIER)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"it has no {MANIFEST}"
         raise UnreadableFileError(f"{shown(directory)} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
     except OSError as error:
-        raise _damaged(path, error.strerror or str(error)) from None
+        raise _damaged(file, error.strerror or str(error)) from None
     except ValueError as error:
-        raise _damaged(path, f"it {error}") from None
+        raise _damaged(file, f"it {error}") from None
     try:
         return Manifest.from_json(data)
     except KeyError as error:
-        raise _damaged(path, f"it lacks {error}") from None
+        raise _damaged(file, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError) as error:
-        raise _damaged(path, f"it is no manifest of a run: {error}") from None
+        raise _damaged(file, f"it is no manifest of a run: {error}") from None
 
 
-def read_sealed(path: Path, *, known: str, earlier: str | None = None) -> Any:
+def read_sealed(file: RunFile, *, known: str, earlier: str | None = None) -> Any:
     """The object that a JSON file with its own checksum holds.
 
     Args: known: the schema that this version writes. earlier: another that it reads.
     Raises: UnreadableFileError where it is of another schema. OSError. ValueError where it has changed.
     """
-    content = read_regular(path)
+    content = file.read()
     try:
         data = unsealed(content)
     except ValueError:
         # Before its schema had checksums, a file had none.
         if (schema := earlier_schema(content)) is not None and schema not in (known, earlier):
-            raise _of_another_schema(path, schema, known) from None
+            raise _of_another_schema(file, schema, known) from None
         raise
     schema = data.get("schema")
     if schema not in (known, earlier):
-        raise _of_another_schema(path, schema, known)
+        raise _of_another_schema(file, schema, known)
     return data
 
 
-def _of_another_schema(path: Path, schema: object, known: str) -> UnreadableFileError:
+def _of_another_schema(file: RunFile, schema: object, known: str) -> UnreadableFileError:
     family, _, version = str(schema).partition("/")
     known_family, _, known_version = known.partition("/")
     if family == known_family and version.isdecimal() and int(version) > int(known_version):
@@ -217,10 +217,10 @@ def _of_another_schema(path: Path, schema: object, known: str) -> UnreadableFile
     else:
         reason = f"its schema is {schema!r}, not {known!r}"
         hint = "this version cannot read it: run the study anew, or read the Parquet files directly"
-    return UnreadableFileError(f"cannot read {shown(path)}: {reason}", reason, hint=hint)
+    return UnreadableFileError(f"cannot read {file}: {reason}", reason, hint=hint)
 
 
-def _damaged(path: Path, reason: str) -> UnreadableFileError:
+def _damaged(file: RunFile, reason: str) -> UnreadableFileError:
     return UnreadableFileError(
-        f"cannot read {shown(path)}: {reason}", reason, hint="restore the file from a copy, or run the study anew"
+        f"cannot read {file}: {reason}", reason, hint="restore the file from a copy, or run the study anew"
     )

@@ -22,6 +22,7 @@ from typing import IO
 from crosswind.errors import StoreError
 from crosswind.store.addresses import address_of
 from crosswind.store.bucket import AbsentError, Bucket, StoredObject
+from crosswind.store.files import remove_path
 from crosswind.store.lease import Lease, age_s, held_by
 from crosswind.store.listing import MARKER
 from crosswind.store.lock import LOCK, in_use, lock_run
@@ -132,7 +133,7 @@ class RunObjects:
     def _empty(self) -> None:
         for path in self.copy.iterdir():
             if path.name not in (LOCK, _COPY_ID, MANIFEST):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                remove_path(path)
 
     def _tags(self) -> dict[str, str]:
         try:

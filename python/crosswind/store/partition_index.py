@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosswind.inside import plain
 from crosswind.store.checksums import Checksum, damaged_file
 from crosswind.store.files import ATTEMPT
 from crosswind.store.manifest import read_sealed
+from crosswind.store.run_file import RunFile
 
 PARTITIONS = "partitions"
 INDEX = "index.json"
@@ -21,14 +23,25 @@ _NAME = re.compile(r"\d{5,}")
 class PartitionIndex:
     """One of them.
 
-    Attributes: keys: of its repetitions, in the order of its tables. files: beside its index. stored_sums: of its
-        repetitions (crosswind.store.kept.Sums); None where an earlier version wrote it.
+    Attributes: run: the directory of the run. name: of its own within `partitions`. keys: of its repetitions, in the
+        order of its tables. files: beside its index. stored_sums: of its repetitions (crosswind.store.kept.Sums);
+        None where an earlier version wrote it.
     """
 
-    directory: Path
+    run: Path
+    name: str
     keys: Sequence[str]
     files: Mapping[str, Checksum]
     stored_sums: Mapping[str, Any] | None
+
+    def file(self, name: str) -> RunFile:
+        """One of its files."""
+        return file_of(self.run, self.name, name)
+
+
+def file_of(run: Path, partition: str, name: str = INDEX) -> RunFile:
+    """A file of a partition of a run."""
+    return RunFile(run, f"{PARTITIONS}/{partition}/{name}")
 
 
 def partition_names(run: Path) -> list[str]:
@@ -57,9 +70,9 @@ def read_index(run: Path, name: str, run_id: str) -> PartitionIndex:
     Raises: OSError. UnreadableFileError where it is of another schema, DamagedFileError where it is of another run,
         KeyError, TypeError or ValueError where it has changed.
     """
-    path = run / PARTITIONS / name / INDEX
-    data = read_sealed(path, known=PARTITION_SCHEMA)
+    index = file_of(run, name)
+    data = read_sealed(index, known=PARTITION_SCHEMA)
     if data["run"] != run_id:
-        raise damaged_file(path, "is the index of another run")
-    files = {name: Checksum.from_json(checksum) for name, checksum in data["files"].items()}
-    return PartitionIndex(path.parent, tuple(data["keys"]), files, data.get("sums"))
+        raise damaged_file(index, "is the index of another run")
+    files = {plain(name): Checksum.from_json(checksum) for name, checksum in data["files"].items()}
+    return PartitionIndex(run, name, tuple(data["keys"]), files, data.get("sums"))

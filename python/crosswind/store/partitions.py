@@ -19,7 +19,15 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.record import OF_REPETITION, empty_table, whole_table
-from crosswind.store.checksums import CHANGED, MISSING, Checksum, DamagedFileError, checked_bytes, damaged_file
+from crosswind.store.checksums import (
+    CHANGED,
+    MISSING,
+    Checksum,
+    DamagedFileError,
+    check_file,
+    checked_bytes,
+    damaged_file,
+)
 from crosswind.store.files import sync_path, sync_tree, write_sealed
 from crosswind.store.kept import Sums
 from crosswind.store.partition_index import (
@@ -27,11 +35,13 @@ from crosswind.store.partition_index import (
     PARTITION_SCHEMA,
     PARTITIONS,
     PartitionIndex,
+    file_of,
     partition_names,
     read_index,
 )
 from crosswind.store.plan import PlannedCell, StoredPlan
 from crosswind.store.result import RepetitionResult, refusals
+from crosswind.store.run_file import RunFile
 
 RESULTS = "results.parquet"
 
@@ -55,7 +65,7 @@ class Partition(PartitionIndex):
 
     def table(self, name: str) -> pl.DataFrame | None:
         """A table of all its repetitions; None where none has it. Raises: DamagedFileError."""
-        return None if name not in self.files else _table(self.directory / name, self.files[name])
+        return None if name not in self.files else _table(self.file(name), self.files[name])
 
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
@@ -67,15 +77,15 @@ class Partition(PartitionIndex):
         """The table of one repetition. Raises: DamagedFileError."""
         if name not in self.files:
             return empty_table(schema)
-        path, checksum = self.directory / name, self.files[name]
-        start, length = _places(path, checksum).get((planned.cell, planned.repetition), (0, 0))
-        return _shaped(path, checksum, tuple(schema.items())).slice(start, length)
+        file, checksum = self.file(name), self.files[name]
+        start, length = _places(file, checksum).get((planned.cell, planned.repetition), (0, 0))
+        return _shaped(file, checksum, tuple(schema.items())).slice(start, length)
 
     def texts(self) -> pl.DataFrame:
         """What its repetitions were, as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
         table = self.table(RESULTS)
         if table is None or table.height != len(self.keys):
-            raise damaged_file(self.directory / RESULTS, MISSING if table is None else CHANGED)
+            raise damaged_file(self.file(RESULTS), MISSING if table is None else CHANGED)
         return table
 
     def results(self, plan: StoredPlan, cells: Container[int] | None = None) -> Iterator[RepetitionResult]:
@@ -87,11 +97,10 @@ class Partition(PartitionIndex):
         if cells is not None and stored_cells and not any(cell in cells for cell in stored_cells):
             return
         table = self.texts()
-        path = self.directory / RESULTS
         for key, cell, text in zip(self.keys, table["cell"], table["result"], strict=True):
             if cells is not None and cell not in cells:
                 continue
-            with refusals(path):
+            with refusals(self.file(RESULTS)):
                 result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self)
             yield result
 
@@ -101,7 +110,7 @@ class Partition(PartitionIndex):
             return Sums.of(self.results(plan))
         for error in self.damaged_files([RESULTS]):
             raise error
-        with refusals(self.directory / INDEX):
+        with refusals(self.file(INDEX)):
             return Sums.from_json(self.stored_sums)
 
     def damaged_files(self, names: Iterable[str] | None = None) -> Iterator[DamagedFileError]:
@@ -109,28 +118,28 @@ class Partition(PartitionIndex):
         for name, checksum in self.files.items():
             if names is None or name in names:
                 try:
-                    checked_bytes(self.directory / name, checksum)
+                    check_file(self.file(name), checksum)
                 except DamagedFileError as error:
                     yield error
 
 
 @lru_cache(maxsize=16)
-def _table(path: Path, checksum: Checksum) -> pl.DataFrame:
+def _table(file: RunFile, checksum: Checksum) -> pl.DataFrame:
     try:
-        return pl.read_parquet(io.BytesIO(checked_bytes(path, checksum)))
+        return pl.read_parquet(io.BytesIO(checked_bytes(file, checksum)))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise damaged_file(path, f"cannot be read: {str(error).splitlines()[0]}") from error
+        raise damaged_file(file, f"cannot be read: {str(error).splitlines()[0]}") from error
 
 
 @lru_cache(maxsize=16)
-def _shaped(path: Path, checksum: Checksum, schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
-    return whole_table(_table(path, checksum), dict(schema))
+def _shaped(file: RunFile, checksum: Checksum, schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
+    return whole_table(_table(file, checksum), dict(schema))
 
 
 @lru_cache(maxsize=16)
-def _places(path: Path, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
+def _places(file: RunFile, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
     """First row and number of rows of each repetition."""
-    runs = _table(path, checksum).select(pl.struct(*OF_REPETITION).rle().alias("run"))["run"].struct.unnest()
+    runs = _table(file, checksum).select(pl.struct(*OF_REPETITION).rle().alias("run"))["run"].struct.unnest()
     places: dict[tuple[int, int], tuple[int, int]] = {}
     start = 0
     for length, own in runs.iter_rows():
@@ -141,9 +150,9 @@ def _places(path: Path, checksum: Checksum) -> Mapping[tuple[int, int], tuple[in
 
 def read_partition(run: Path, name: str, run_id: str) -> Partition:
     """A partition of a run. Raises: DamagedFileError; UnreadableFileError where it is of another schema."""
-    with refusals(run / PARTITIONS / name / INDEX):
+    with refusals(file_of(run, name)):
         index = read_index(run, name, run_id)
-    return Partition(index.directory, index.keys, index.files, index.stored_sums)
+    return Partition(run, name, index.keys, index.files, index.stored_sums)
 
 
 def is_packable(result: RepetitionResult) -> bool:
@@ -211,7 +220,7 @@ def write_partition(
     part.mkdir(parents=True)
     for name, table in tables.items():
         table.write_parquet(part / name, compression="zstd")
-    files = {name: Checksum.of(part / name).as_json() for name in tables}
+    files = {name: Checksum.of(RunFile(part, name)).as_json() for name in tables}
     index = {"schema": PARTITION_SCHEMA, "run": run_id, "keys": list(keys), "files": files, "sums": sums.as_json()}
     write_sealed(part / INDEX, index)
     sync_tree(part)
@@ -224,7 +233,7 @@ def _labelled(run: Path, results: Iterable[RepetitionResult], name: str) -> Iter
     for result in results:
         checksum = result.files.get(name)
         if checksum is not None:
-            content = checked_bytes(run / "cells" / result.key / name, checksum)
+            content = checked_bytes(RunFile(run, f"cells/{result.key}/{name}"), checksum)
             numbers = {"cell": result.planned.cell, "repetition": result.planned.repetition}
             labels = [pl.lit(value, dtype=pl.UInt32).alias(label) for label, value in numbers.items()]
             yield pl.read_parquet(io.BytesIO(content), parallel="none").select(*labels, pl.all())

@@ -8,6 +8,7 @@ A plan of a million repetitions takes five megabytes. A run of schema `crosswind
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -18,13 +19,16 @@ from typing import Any, Self, overload
 
 from crosswind.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.errors import StoreError
+from crosswind.inside import open_inside
 from crosswind.path_effect import PathEffect
-from crosswind.regular_files import read_regular
 from crosswind.store.checksums import CHANGED, Checksum, json_bytes
 from crosswind.store.files import write_whole
+from crosswind.store.run_file import RunFile
 from crosswind.study.identity import repetition_key
 
 PLAN = "plan.jsonl"
+_KEY = re.compile(r"[\w-]+")
+"""It is the name of a directory."""
 _OF_A_REPETITION = ("key", "order", "repetition", "block", "seed")
 
 
@@ -191,6 +195,8 @@ class StoredPlan(Sequence[PlannedCell]):
             repetition, block, seed = data["repetition"], data["block"], data["seed"]
             cells = data["cells"] if "cells" in data else [data["cell"]]
             keys = data.get("keys") or [data.get("key") or repetition_key(cell, repetition) for cell in cells]
+            if odd := [key for key in keys if not _KEY.fullmatch(key)]:
+                raise ValueError(f"{odd[0][:40]!r} is no key of a repetition")
             self._own += [(self._kind[cell], block, seed) for cell, _ in zip(cells, keys, strict=True)]
             self.cells += cells
             self.keys += keys
@@ -266,19 +272,19 @@ def write_plan(directory: Path, plan: Iterable[PlannedCell]) -> Checksum:
 
 def extend_plan(directory: Path, plan: StoredPlan, added: Iterable[PlannedCell]) -> Checksum:
     """Adds repetitions to the plan of a run, at its end. Returns: its checksum. Raises: OSError."""
-    return _write(directory, chain([read_regular(directory / PLAN)], _lines(added, plan.kinds)))
+    return _write(directory, chain([RunFile(directory, PLAN).read()], _lines(added, plan.kinds)))
 
 
 def _write(directory: Path, content: Iterable[bytes]) -> Checksum:
     write_whole(directory / PLAN, content)
-    return Checksum.of(directory / PLAN)
+    return Checksum.of(RunFile(directory, PLAN))
 
 
 def drop_unlisted(directory: Path, checksum: Checksum) -> None:
     """Removes what a session added to the plan that died before the manifest said so. Raises: OSError."""
-    path = directory / PLAN
-    if path.stat().st_size > checksum.size_bytes:
-        os.truncate(path, checksum.size_bytes)
+    with os.fdopen(open_inside(directory, PLAN, os.O_RDWR), "rb+") as file:
+        if os.fstat(file.fileno()).st_size > checksum.size_bytes:
+            file.truncate(checksum.size_bytes)
 
 
 def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> StoredPlan:
@@ -288,9 +294,9 @@ def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> St
         plan and saying so in the manifest; what it added is left out.
     Raises: StoreError when it cannot be read, or has changed.
     """
-    path = directory / PLAN
+    file = RunFile(directory, PLAN)
     try:
-        content = read_regular(path)
+        content = file.read()
         whole = content[: checksum.size_bytes] if may_be_longer else content
         if Checksum.of_bytes(whole) != checksum:
             raise ValueError(f"it {CHANGED}")
@@ -298,5 +304,5 @@ def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> St
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
         raise StoreError(
-            f"cannot read {path}: {reason}", hint="restore the file from a copy, or run the study anew"
+            f"cannot read {file}: {reason}", hint="restore the file from a copy, or run the study anew"
         ) from None

@@ -1,7 +1,6 @@
 """A run as analysis sees it: every repetition that has a result, with its tables."""
 
 from collections.abc import Container, Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 
@@ -30,6 +29,7 @@ from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, 
 from crosswind.store.directory import Store
 from crosswind.store.partitions import PACKED_AT_ONCE, texts_of
 from crosswind.store.result import RepetitionResult
+from crosswind.store.run_file import RunFile
 from crosswind.store.tables import read_table
 
 SAMPLES = "samples.parquet"
@@ -156,7 +156,6 @@ def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Dam
 
 def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     """One repetition of a run with its tables. Raises: DamagedFileError when one of them is not what was written."""
-    place = store.directory / "cells" / result.key
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
     planned = result.planned
@@ -186,7 +185,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_intervals(),
         spent=_spent(store, result, samples) if whole else empty_spent(),
         objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
-        client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
+        client_out=_end_of_text(store.file(result, _OUTPUT), result.files.get(_OUTPUT)) if whole else "",
     )
 
 
@@ -211,8 +210,7 @@ def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.
 def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:
     """The packets of a repetition; None where they were not kept. Raises: DamagedFileError."""
     checksum = result.files.get(PACKETS)
-    place = store.directory / "cells" / result.key / PACKETS
-    return None if checksum is None else read_table(place, PACKET_SCHEMA, checksum)
+    return None if checksum is None else read_table(store.file(result, PACKETS), PACKET_SCHEMA, checksum)
 
 
 def _samples(store: Store, result: RepetitionResult) -> pl.DataFrame:
@@ -220,14 +218,13 @@ def _samples(store: Store, result: RepetitionResult) -> pl.DataFrame:
     samples = store.table(result, SAMPLES, SAMPLE_SCHEMA)
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():
-        place = store.directory / "cells" / result.key if result.partition is None else result.partition.directory
-        raise damaged_file(place / SAMPLES, f"has no rows, and the cell counted {counted} samples")
+        raise damaged_file(store.file(result, SAMPLES), f"has no rows, and the cell counted {counted} samples")
     return samples
 
 
-def _end_of_text(path: Path, checksum: Checksum | None) -> str:
+def _end_of_text(file: RunFile, checksum: Checksum | None) -> str:
     if checksum is None:
         return ""
-    with open_checked(path, checksum) as file:
-        file.seek(max(0, checksum.size_bytes - _KEPT_OUTPUT_BYTES))
-        return file.read().decode(errors="replace")
+    with open_checked(file, checksum) as opened:
+        opened.seek(max(0, checksum.size_bytes - _KEPT_OUTPUT_BYTES))
+        return opened.read().decode(errors="replace")

@@ -5,14 +5,13 @@ The invariant: at every moment there is a whole run, or a directory that nobody 
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from crosswind.errors import DiskError, StoreError
 from crosswind.store.addresses import address_of
-from crosswind.store.files import sync_path
+from crosswind.store.files import remove_path, sync_path
 from crosswind.store.listing import MARKER, is_leftover, is_run
 from crosswind.store.lock import without_sessions
 from crosswind.store.manifest import MANIFEST, NOT_A_RUN_HINT
@@ -41,7 +40,7 @@ def remove_run(directory: Path) -> None:
             (place / MANIFEST).rename(place / MARKER)
         # The marker goes last: as long as anything is there, it says what that was.
         for entry in sorted(place.iterdir(), key=lambda path: path.name == MARKER):
-            _remove(entry)
+            remove_path(entry)
         place.rmdir()
 
 
@@ -57,7 +56,7 @@ def remove_entries(directory: Path, entries: Sequence[Path]) -> None:
             RunObjects(directory).remove_entries(entry.relative_to(directory).as_posix() for entry in entries)
     with _disk_errors(directory), without_sessions(directory):
         for entry in entries:
-            _remove(entry)
+            remove_path(entry)
 
 
 def not_a_run(directory: Path) -> StoreError:
@@ -72,14 +71,6 @@ def not_a_run(directory: Path) -> StoreError:
             hint="remove the directory by hand, if it is one",
         )
     return StoreError(f"{directory} is not a run: it has no {MANIFEST} of one", hint=NOT_A_RUN_HINT)
-
-
-def _remove(path: Path) -> None:
-    # rmtree does not follow links, neither below nor at the top.
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path)
 
 
 def _free_name(directory: Path) -> Path:

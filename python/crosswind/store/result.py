@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ValidationError
@@ -11,9 +10,11 @@ from pydantic import ValidationError
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.inside import plain
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
 from crosswind.store.manifest import read_sealed
 from crosswind.store.plan import PlannedCell
+from crosswind.store.run_file import RunFile
 
 if TYPE_CHECKING:
     from crosswind.store.partitions import Partition
@@ -116,13 +117,13 @@ class RepetitionResult:
 
         Raises: KeyError, TypeError, ValueError, AttributeError when it lacks something that every version has written.
         """
-        files = {name: Checksum.from_json(checksum) for name, checksum in data["files"].items()}
+        files = {plain(name): Checksum.from_json(checksum) for name, checksum in data["files"].items()}
         return cls._of(PlannedCell.from_json(data), data, files)
 
     @classmethod
     def packed(cls, planned: PlannedCell, data: Mapping[str, Any], partition: "Partition") -> Self:
         """The result that a partition has. Raises: as `from_json`."""
-        files = {name: Checksum(int(size_bytes), "") for name, size_bytes in data["files"].items()}
+        files = {plain(name): Checksum(int(size_bytes), "") for name, size_bytes in data["files"].items()}
         return cls._of(planned, data, files, partition)
 
     @classmethod
@@ -151,34 +152,34 @@ class RepetitionResult:
         )
 
 
-def read_result(path: Path, *, key: str, run: str) -> RepetitionResult:
+def read_result(file: RunFile, *, key: str, run: str) -> RepetitionResult:
     """What a result.json says.
 
     Args: key: of the repetition that it is to be of. run: the id of its run.
     Raises: DamagedFileError where it is missing, has changed, or belongs elsewhere. UnreadableFileError where it is of
         another schema.
     """
-    with refusals(path):
-        data = read_sealed(path, known=CELL_SCHEMA)
+    with refusals(file):
+        data = read_sealed(file, known=CELL_SCHEMA)
         if (data["key"], data["run"]) != (key, run):
-            raise damaged_file(path, "is the result of another repetition")
+            raise damaged_file(file, "is the result of another repetition")
         return RepetitionResult.from_json(data)
 
 
 @contextmanager
-def refusals(path: Path) -> Iterator[None]:
+def refusals(file: RunFile) -> Iterator[None]:
     """Raises what reading a file of a run inside raises as a DamagedFileError that names the file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
-        raise damaged_file(path, MISSING) from None
+        raise damaged_file(file, MISSING) from None
     except OSError as error:
-        raise damaged_file(path, f"cannot be read: {error.strerror or error}") from None
+        raise damaged_file(file, f"cannot be read: {error.strerror or error}") from None
     except KeyError as error:
-        raise damaged_file(path, f"lacks {error}") from None
+        raise damaged_file(file, f"lacks {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise damaged_file(path, f"cannot be read: finished.{place}: {first['msg']}") from None
+        raise damaged_file(file, f"cannot be read: finished.{place}: {first['msg']}") from None
     except (TypeError, ValueError, AttributeError) as error:
-        raise damaged_file(path, CHANGED if str(error) == CHANGED else f"cannot be read: {error}") from None
+        raise damaged_file(file, CHANGED if str(error) == CHANGED else f"cannot be read: {error}") from None

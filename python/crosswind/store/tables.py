@@ -9,7 +9,8 @@ import polars as pl
 from crosswind.errors import EngineError
 from crosswind.polars_errors import system_error
 from crosswind.record import empty_table, whole_table
-from crosswind.store.checksums import Checksum, DamagedFileError, check_file, checked_bytes, damaged_file
+from crosswind.store.checksums import Checksum, DamagedFileError, checked_bytes, damaged_file, open_checked
+from crosswind.store.run_file import RunFile
 
 _LARGE = 1000
 """Rows of a table in which it is worth the time to look for columns that say the same in every one."""
@@ -31,7 +32,7 @@ def to_parquet(arrow: Path) -> None:
     arrow.unlink()
 
 
-def read_table(path: Path, schema: Mapping[str, type[pl.DataType]], checksum: Checksum | None) -> pl.DataFrame:
+def read_table(file: RunFile, schema: Mapping[str, type[pl.DataType]], checksum: Checksum | None) -> pl.DataFrame:
     """A table in a schema's shape; one without rows where none was written.
 
     Args: checksum: what the result of its repetition says of it; None where it was not written.
@@ -40,16 +41,16 @@ def read_table(path: Path, schema: Mapping[str, type[pl.DataType]], checksum: Ch
     if checksum is None:
         return empty_table(schema)
     # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
-    content = io.BytesIO(checked_bytes(path, checksum))
+    content = io.BytesIO(checked_bytes(file, checksum))
     try:
         table = whole_table(pl.read_parquet(content, parallel="none"), schema)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(file, error) from error
     return table if table.height < _LARGE else _with_constants_once(table)
 
 
 def read_rows(
-    path: Path,
+    file: RunFile,
     schema: Mapping[str, type[pl.DataType]],
     checksum: Checksum | None,
     *,
@@ -63,19 +64,18 @@ def read_rows(
     """
     if checksum is None:
         return empty_table(schema).filter(where).select(columns)
-    check_file(path, checksum)
     try:
-        # The name of a run may have characters of a pattern.
-        stored = pl.scan_parquet(path, glob=False)
-        known = stored.collect_schema()
-        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in known]
-        return stored.with_columns(absent).filter(where).select(columns).collect(engine="streaming")
+        with open_checked(file, checksum) as opened:
+            stored = pl.scan_parquet(f"/proc/self/fd/{opened.fileno()}", glob=False)
+            known = stored.collect_schema()
+            absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in known]
+            return stored.with_columns(absent).filter(where).select(columns).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(file, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> DamagedFileError:
-    return damaged_file(path, f"cannot be read: {str(error).splitlines()[0]}")
+def _unreadable(file: RunFile, error: Exception) -> DamagedFileError:
+    return damaged_file(file, f"cannot be read: {str(error).splitlines()[0]}")
 
 
 def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:

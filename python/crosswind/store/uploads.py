@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from crosswind.errors import CrosswindError, DiskError
+from crosswind.inside import files_inside
 from crosswind.store.bucket import ObjectError, TakenError
 from crosswind.store.lease import Lease
 from crosswind.store.manifest import MANIFEST
@@ -87,8 +87,7 @@ class Uploads:
         self.wait()
 
     def _is_sent(self, entry: str) -> bool:
-        files = {path.relative_to(self._copy).as_posix() for path in _files(self._copy / entry)}
-        return files == {name for name in self._tags if entry_of(name) == entry}
+        return set(self._files_of(entry)) == {name for name in self._tags if entry_of(name) == entry}
 
     # What is sent while cells run
 
@@ -173,16 +172,19 @@ class Uploads:
 
     def _send(self, entry: str) -> None:
         last = f"{entry}/{LAST[entry.partition('/')[0]]}"
-        files = {path.relative_to(self._copy).as_posix(): path for path in _files(self._copy / entry)}
+        files = self._files_of(entry)
         if last not in files:
             return  # It was packed meanwhile: its partition is sent.
         if last in self._tags:
             self._remove(frozenset([entry]))
         for name in sorted(files, key=lambda name: name == last):
             try:
-                self._tags[name] = self._bucket.write(name, files[name])
+                self._tags[name] = self._bucket.write(name, self._copy / name)
             except FileNotFoundError:
                 return
+
+    def _files_of(self, entry: str) -> list[str]:
+        return [f"{entry}/{name}" for name in files_inside(self._copy / entry)]
 
     def _remove(self, entries: frozenset[str]) -> None:
         names = [name for name in list(self._tags) if entry_of(name) in entries]
@@ -207,7 +209,3 @@ class Uploads:
         error = self._error
         assert error is not None
         return DiskError(error.message, hint=error.hint) if isinstance(error, ObjectError) else error
-
-
-def _files(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]

@@ -5,7 +5,7 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from crosswind.errors import CrosswindError, DiskError, StoreError, UsageError
+from crosswind.inside import read_inside
 from crosswind.results import REPORT
 from crosswind.store.listing import examine_directory
 from crosswind.store.lock import in_use, used_by_another
@@ -178,10 +179,11 @@ def _pages(root: Path) -> list[Route]:
 
     async def report(request: Request) -> Response:
         directory = runs.run_named(request.path_params["name"], root)
-        kept = directory / REPORT
         run = runs.summary(await run_in_threadpool(examine_directory, directory))
-        if run.get("status") == "done" and kept.is_file():
-            return _page(await run_in_threadpool(kept.read_text, "utf-8"))
+        if run.get("status") == "done":
+            # Without a page in the run, or with one that cannot be read, it is made anew.
+            with suppress(OSError, ValueError):
+                return _page((await run_in_threadpool(read_inside, directory, REPORT)).decode())
         return _page(await commands.page_of("report", str(directory)))
 
     async def explain(request: Request) -> Response:

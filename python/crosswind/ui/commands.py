@@ -11,9 +11,11 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
+from io import BufferedWriter
 from pathlib import Path
 
 from crosswind.errors import CrosswindError, UsageError
+from crosswind.inside import open_inside, reader_inside
 from crosswind.store.listing import fresh_directory
 from crosswind.store.lock import holder, in_use
 from crosswind.store.manifest import MANIFEST
@@ -93,7 +95,7 @@ async def _reserved(name: str, root: Path) -> Path:
     while True:
         directory = fresh_directory(name, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ"), root=root)
         try:
-            log_of(directory).touch(exist_ok=False)
+            open_log(log_of(directory), os.O_EXCL).close()
         except FileExistsError:
             await asyncio.sleep(_LOOK_S)
             continue
@@ -116,15 +118,20 @@ def log_of(directory: Path) -> Path:
 def log_text(directory: Path) -> str:
     """The end of it; empty where there is none."""
     try:
-        with log_of(directory).open("rb") as log:
+        with reader_inside(directory.parent, log_of(directory).name) as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
             return log.read().decode(errors="replace")
     except OSError:
         return ""
 
 
+def open_log(log: Path, flags: int = os.O_APPEND) -> BufferedWriter:
+    """A log, to be written at its end. Args: flags: beside those to write. Raises: OSError, also where a link is."""
+    return os.fdopen(open_inside(log.parent, log.name, os.O_WRONLY | os.O_CREAT | flags), "wb")
+
+
 async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Process:
-    with log.open("ab") as file:
+    with open_log(log) as file:
         return await asyncio.create_subprocess_exec(
             *_COMMAND, "run", *arguments,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=file, start_new_session=True,

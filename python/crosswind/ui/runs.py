@@ -1,10 +1,12 @@
 """Runs as the page lists them. All of it is what is on the disk."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from crosswind.cli.text import size_text, time_text
 from crosswind.errors import StoreError
+from crosswind.inside import reader_inside
 from crosswind.report.html import description_in
 from crosswind.results import REPORT
 from crosswind.store.listing import Listed, ListedRun, is_run, list_runs
@@ -20,7 +22,14 @@ def run_named(name: str, root: Path) -> Path:
 def listed(root: Path) -> list[dict[str, Any]]:
     """Every run, the latest first, with what its report says in short. Raises: StoreError."""
     runs = list_runs(root) if root.exists() else []
-    return [{**summary(run), "answer": description_in(run.directory / REPORT)} for run in runs]
+    return [{**summary(run), "answer": _answer(run.directory)} for run in runs]
+
+
+def _answer(directory: Path) -> str:
+    """What the report of a run says in short; empty where there is none."""
+    with suppress(OSError), reader_inside(directory, REPORT) as page:
+        return description_in(page)
+    return ""
 
 
 def summary(run: Listed) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from crosswind.store.partitions import Partition
 from crosswind.store.plan import PLAN
 from crosswind.store.record import SAMPLES, kinds_of, part_of
 from crosswind.store.result import RESULT, RepetitionResult, read_result
+from crosswind.store.run_file import RunFile
 from crosswind.ui.commands import log_of, log_text
 from crosswind.ui.runs import summary
 
@@ -181,8 +182,8 @@ class Watch:
         left = [key for key in names_in(self.directory / "cells") - self._seen if "." not in key]
         for key in left[:_AT_ONCE]:
             try:
-                place = self.directory / "cells" / key / RESULT
-                results.append(read_result(place, key=key, run=self._store.manifest.id))
+                file = RunFile(self.directory, f"cells/{key}/{RESULT}")
+                results.append(read_result(file, key=key, run=self._store.manifest.id))
             except (OSError, ValueError, StoreError):
                 continue  # Being packed, or damaged, which the report says.
         self.behind |= len(left) > _AT_ONCE

@@ -29,6 +29,7 @@ from crosswind.errors import EngineError
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.virtual import run_in_virtual_time
 from crosswind.execution.workers.worker import followed, sent
+from crosswind.inside import files_inside, read_inside
 from crosswind.store.plan import PlannedCell
 from crosswind.store.tables import to_parquet
 from crosswind.temporary import temporary_directory
@@ -127,7 +128,6 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
         for arrow in sorted(directory.glob("*.arrow")):
             with suppress(EngineError):  # Who stores it says what is wrong with it.
                 to_parquet(arrow)
-        files = [path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink()]
         return Outcome(
             identity().machine,
             {
@@ -135,7 +135,7 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
                 "failure": end.failure.as_json() if end.failure else None,
                 "elapsed_ns": end.elapsed_ns,
             },
-            {path.relative_to(directory).as_posix(): path.read_bytes() for path in files},
+            {name: read_inside(directory, name) for name in files_inside(directory)},
         )
 
 
