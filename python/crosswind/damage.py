@@ -10,8 +10,8 @@ _SHOWN = 3
 class Damage:
     """A file of a repetition that is not what was written, for which the repetition is left out.
 
-    Attributes: key: of the repetition; cell, repetition: which one it is. file: its path within the run. reason: what
-        is wrong with it, as it follows its name.
+    Attributes: key: of the repetition, empty where none is known to be left out; cell, repetition: which one it is.
+        file: its path within the run. reason: what is wrong with it, as it follows its name.
     """
 
     key: str
@@ -23,7 +23,18 @@ class Damage:
     @property
     def text(self) -> str:
         """In words: which file, and what is lost."""
+        if not self.key:
+            return f"{self.file} {self.reason}"
         return f"{self.file} {self.reason}: repetition {self.repetition + 1} of cell {self.cell} is left out"
+
+
+class Repeated(Damage):
+    """A file with repetitions that the run has in another file too. They count once, and none is left out."""
+
+
+def left_out(damaged: Sequence[Damage]) -> int:
+    """How many repetitions damage leaves out."""
+    return len({damage.key for damage in damaged if damage.key})
 
 
 def damage_texts(damaged: Sequence[Damage]) -> list[str]:

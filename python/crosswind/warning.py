@@ -27,7 +27,11 @@ class ResultWarning(BaseModel):
 class WarningKind(Enum):
     """The warnings of the analysis: name, text and hint of each. A cell has its own (crates/workload)."""
 
-    DAMAGED = "damaged", "{damage}", "`crosswind run --resume RUN` executes those repetitions again"
+    DAMAGED = (
+        "damaged",
+        "{damage}",
+        "`crosswind run --resume RUN` sets it aside, and executes again what is left out",
+    )
     INCOMPLETE = (
         "incomplete",
         "the run is incomplete: {executed} of {planned} repetitions were executed",

@@ -1,6 +1,7 @@
 """Repetitions in partitions are read, resumed, listed, removed and found damaged as those in directories are."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 
 import crosswind as api
 from cell_events import finished
+from crosswind import results
 from crosswind.cell.result import Finished
 from crosswind.errors import StoreError
 from crosswind.execution.verify import check_files, compare_cells
@@ -15,6 +17,7 @@ from crosswind.record import CellRun, RunRecord
 from crosswind.store import partitions
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
+from crosswind.store.kept import Sums
 from crosswind.store.listing import ListedRun, examine_directory
 from crosswind.store.manifest import Status
 from crosswind.store.run import load
@@ -113,7 +116,7 @@ def test_a_run_that_was_cut_goes_on_with_what_is_neither_packed_nor_a_directory(
 def test_a_session_that_died_while_it_packed_leaves_nothing_twice_and_loses_nothing(
     tmp_path: Path, directories: Path
 ) -> None:
-    run = fill(tmp_path / "run")
+    run = fill(tmp_path / "run", status=Status.RUNNING)
     shutil.copytree(directories / "cells/c000-r00", run / "cells/c000-r00")  # It was packed, and not removed yet.
     (run / "cells/c001-r00").mkdir()  # Half of it was.
     (run / "partitions/00002.4711.part").mkdir()
@@ -194,3 +197,95 @@ def test_what_a_session_packs_is_what_it_ran(tmp_path: Path) -> None:
     assert samples.group_by("cell", "repetition").len().height == CELLS * REPETITIONS
     with pytest.raises(StoreError, match="already holds a run"):
         fill(run.directory)
+
+
+def copy_of_a_partition(run: Path) -> str:
+    shutil.copytree(run / "partitions/00000", run / "partitions/00002")
+    return "partitions/00002/index.json has 4 repetitions of partitions/00000 once more, which count once"
+
+
+def overlapping_partition(run: Path) -> str:
+    """Another session has packed half of the repetitions of the first partition with those of the second."""
+    first, second = Store.read(run).partitions()
+    half = pl.DataFrame({"key": list(first.keys), "again": [True, False, True, False]})
+    again = first.texts().filter(half["again"])
+    tables = {
+        name: pl.concat([table.join(again, on=["cell", "repetition"], how="semi"), other])
+        for name in first.files
+        if (table := first.table(name)) is not None and (other := second.table(name)) is not None
+    }
+    keys = [*half.filter("again")["key"], *second.keys]
+    partitions.write_partition(run, Store.read(run).manifest.id, keys, tables, Sums())
+    shutil.rmtree(run / "partitions/00001")
+    return "partitions/00002/index.json has 2 repetitions of partitions/00000 once more, which count once"
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("repeat", [copy_of_a_partition, overlapping_partition])
+def test_a_repetition_is_in_a_run_once(
+    tmp_path: Path,
+    directories: Path,
+    crosswind: Crosswind,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    repeat: Callable[[Path], str],
+    is_large: bool,
+) -> None:
+    whole, run = load(directories), fill(tmp_path / "run")
+    if is_large:
+        monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
+    expected = results.analysed(whole).result
+    said = repeat(run)
+    record = load(run).record()
+    assert_same(record, whole.record(), without={""})
+    assert [damage.text for damage in record.damaged] == [said]
+    assert (load(run).sums(), load(run).valid, len(list(load(run).iter_results()))) == (whole.sums(), True, 10)
+    made = results.analysed(load(run)).result
+    estimates = [cell.model_dump()["estimates"] for cell in expected.cells]
+    assert [cell.model_dump()["estimates"] for cell in made.cells] == estimates
+    assert (made.executed, made.complete, [cell.repetitions for cell in made.cells]) == (10, True, [5, 5])
+    assert (made.warnings[0].name, made.warnings[0].text) == ("damaged", said)
+    assert check_files(run).sentences == (said,)
+    listed = examine_directory(run, details=True)
+    assert isinstance(listed, ListedRun) and listed.details is not None
+    assert (listed.done, listed.details.valid, listed.problem) == (10, 10, said)
+    for command in (("report", str(run)), ("verify", str(run), "--files"), ("compare", str(run), str(directories))):
+        status, out, err = crosswind(*command)
+        assert (status, said in " ".join((out + err).split())) == (1, True), command
+    with Store.resume(run) as store:
+        assert [damage.text for damage in store.damaged] == [said]
+        assert store.missing() == []
+    assert_same(load(run).record(), whole.record())
+    assert check_files(run).sentences == ()
+    assert "00002.repeated-1" in names(run / "partitions")
+
+
+def test_of_a_run_that_is_done_a_directory_of_what_is_packed_is_said_and_removed(
+    tmp_path: Path, directories: Path
+) -> None:
+    run, whole = fill(tmp_path / "run"), load(directories).record()
+    shutil.copytree(directories / "cells/c000-r00", run / "cells/c000-r00")
+    said = "cells/c000-r00 is in partitions/00000 too, and counts once"
+    assert check_files(run).sentences == (said,)
+    assert_same(load(run).record(), whole, without={""})
+    with Store.resume(run) as store:
+        assert [damage.text for damage in store.damaged] == [said]
+    assert_same(load(run).record(), whole)
+
+
+def test_a_copy_counts_where_the_first_partition_is_damaged(tmp_path: Path, directories: Path) -> None:
+    run = fill(tmp_path / "run")
+    copy_of_a_partition(run)
+    (run / "partitions/00000/samples.parquet").write_bytes(b"?")
+    with Store.resume(run) as store:
+        assert store.missing() == []
+    assert names(run / "partitions") == ["00000.damaged-1", "00001", "00002"]
+    assert_same(load(run).record(), load(directories).record())
+
+
+def test_a_partition_with_a_repetition_twice_is_none(tmp_path: Path) -> None:
+    run = fill(tmp_path / "run")
+    keys = Store.read(run).partitions()[0].keys
+    change_sealed(run / "partitions/00000/index.json", keys=[*keys[:-1], keys[0]])
+    (sentence,) = check_files(run).sentences
+    assert sentence == "partitions/00000/index.json has a repetition twice: 4 repetitions are left out"

@@ -13,6 +13,7 @@ from crosswind.analysis.overview import Overview, overview_of
 from crosswind.analysis.result import CellResult, Result
 from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
+from crosswind.damage import left_out
 from crosswind.findings.pipeline import compared_by_questions, findings_of, run_warnings, summarise
 from crosswind.findings.result import result_model
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
@@ -77,7 +78,7 @@ def analyse_large(
     cells = [in_depth.get(cell.cell, cell) for cell in overview.cells]
     findings: dict[str, Any] = findings_of(run.record, data, cells, level)
     damaged = list({(damage.key, damage.file): damage for damage in run.damaged}.values())
-    executed = overview.executed + len({damage.key for damage in damaged})
+    executed = overview.executed + left_out(damaged)
     warnings = run_warnings(damaged, executed, run.planned, overview.machines)
     warnings.append(_overview_warning(cells, len(summarised), run.record))
     result = result_model()(

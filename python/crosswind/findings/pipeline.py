@@ -33,7 +33,7 @@ from crosswind.analysis.trust import (
     packet_loss_of,
     warnings_of,
 )
-from crosswind.damage import Damage, damage_sentences
+from crosswind.damage import Damage, damage_sentences, left_out
 from crosswind.findings.judged import Context
 from crosswind.findings.question.result import Answer
 from crosswind.findings.registry import judgings
@@ -52,7 +52,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     """
     data = collect(record) if data is None else data
     cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
-    executed = len(record.cells) + len(record.damaged)
+    executed = len(record.cells) + left_out(record.damaged)
     machines = (run.machine for run in record.cells if run.clock == "real")
     warnings = run_warnings(record.damaged, executed, record.planned, machines)
     findings: dict[str, Any] = findings_of(record, data, cells, level)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cell.result import OutcomeCount, added_up
+from crosswind.damage import damage_texts
 from crosswind.errors import StoreError
 from crosswind.store.checksums import DamagedFileError
 from crosswind.store.directory import Store
 from crosswind.store.manifest import UnreadableFileError
 from crosswind.store.partition_index import partition_names
-from crosswind.store.partitions import read_partition
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.store.run_file import RunFile
 
@@ -77,9 +77,10 @@ def _results(directory: Path, keys: Iterable[str], run: str, problems: list[str]
         return
     try:
         store = Store.read(directory)
-        for name in partition_names(directory):
+        problems += damage_texts(store.damaged_partitions())
+        for partition in store.partitions():
             try:
-                yield from read_partition(directory, name, run).results(store.plan)
+                yield from partition.results(store.plan)
             except DamagedFileError as error:
                 problems.append(f"{error.file.name} {error.reason}")
     except StoreError as error:

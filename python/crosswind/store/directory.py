@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from crosswind.damage import Damage
+from crosswind.damage import Damage, Repeated
 from crosswind.errors import StoreError
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.checksums import Checksum, DamagedFileError, check_file
@@ -27,7 +27,7 @@ from crosswind.store.files import ATTEMPT, disk_errors, remove_path, set_aside, 
 from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
-from crosswind.store.partition_index import PARTITIONS, names_in, partition_names
+from crosswind.store.partition_index import INDEX, PARTITIONS, names_in, partition_names
 from crosswind.store.plan import PLAN, PlannedCell, StoredPlan, drop_unlisted, extend_plan, read_plan, write_plan
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.store.run_file import RunFile
@@ -230,17 +230,23 @@ class Store:
                     remove_path(self.directory / folder / name)
         if self.manifest.precision is not None:
             drop_unlisted(self.directory, self._plan_checksum)
+        from crosswind.store.partitions import batches, is_packable, pack, pack_again
+
+        checked = self.check()
+        self.damaged = checked.damaged
+        for place in {self._place_of(damage) for damage in self.damaged if not isinstance(damage, Repeated)}:
+            set_aside(place, "damaged")
+        self._partitions.clear()
+        for partition in self._read_partitions()[0]:
+            if partition.counted is not None:
+                if partition.keys:
+                    pack_again(partition, self.plan, self.manifest.id)
+                set_aside(self.directory / PARTITIONS / partition.name, "repeated")
+        self._partitions.clear()
         cells = self.directory / "cells"
         for key in names_in(cells) & self.packed().keys():
             # A session died before it had removed what it had packed.
             remove_path(cells / key)
-        from crosswind.store.partitions import batches, is_packable, pack
-
-        checked = self.check()
-        self.damaged = checked.damaged
-        for place in {self._place_of(damage) for damage in self.damaged}:
-            set_aside(place, "damaged")
-        self._partitions.clear()
         damaged = {damage.key for damage in self.damaged}
         whole = (result for key, result in checked.results.items() if key not in damaged and is_packable(result))
         for batch in batches(whole):
@@ -264,10 +270,14 @@ class Store:
         return self.manifest.plan
 
     def partitions(self) -> "list[Partition]":
-        """The partitions whose index is whole. Raises: UnreadableFileError for one of another schema."""
-        return self._read_partitions()[0]
+        """The partitions whose index is whole. Of a repetition that several have, the first one's counts.
+
+        Raises: UnreadableFileError for one of another schema.
+        """
+        return [partition for partition in self._read_partitions()[0] if partition.keys]
 
     def _read_partitions(self) -> "tuple[list[Partition], list[DamagedFileError]]":
+        """As `partitions`, with those that have no repetition of their own; and why others cannot be read."""
         errors: list[DamagedFileError] = []
         if names := partition_names(self.directory):
             from crosswind.store.partitions import read_partition
@@ -278,7 +288,29 @@ class Store:
                     self._partitions[name] = read_partition(self.directory, name, self.manifest.id)
                 except DamagedFileError as error:
                     errors.append(error)
-        return [self._partitions[name] for name in sorted(self._partitions)], errors
+        partitions, taken = [], set[str]()
+        for name in sorted(self._partitions):
+            partition = self._partitions[name]
+            partitions.append(partition if taken.isdisjoint(partition.keys) else partition.without(taken))
+            taken.update(partition.keys)
+        return partitions, errors
+
+    def damaged_partitions(self) -> list[Damage]:
+        """The partitions that cannot be read, and those with repetitions that another before them has too."""
+        partitions, errors = self._read_partitions()
+        return [Damage("", -1, -1, error.file.name, error.reason) for error in errors] + [
+            Repeated("", -1, -1, partition.file(INDEX).name, self._twice(partition, partitions))
+            for partition in partitions
+            if partition.counted is not None
+        ]
+
+    def _twice(self, partition: "Partition", partitions: "Sequence[Partition]") -> str:
+        stored = set(self._partitions[partition.name].keys)
+        before = (other for other in partitions if other.name < partition.name)
+        where = " and ".join(f"{PARTITIONS}/{other.name}" for other in before if not stored.isdisjoint(other.keys))
+        count = len(stored) - len(partition.keys)
+        what = "a repetition" if count == 1 else f"{count:,} repetitions"
+        return f"has {what} of {where} once more, which {'counts' if count == 1 else 'count'} once"
 
     def packed(self) -> "dict[str, Partition]":
         """The partition of every repetition that is in one, by key."""
@@ -332,9 +364,9 @@ class Store:
         results, damaged = {}, []
         done = self.manifest.status is Status.DONE
         folder = self.directory / "cells"
-        there: Container[str] = names_in(folder)
+        there = names_in(folder)
         partitions, errors = self._read_partitions()
-        packed = {key for partition in partitions for key in partition.keys}
+        packed = {key: partition.name for partition in partitions for key in partition.keys}
         for at, key in enumerate(self.plan.keys):
             if key in packed or not (done or key in there) or (cells is not None and self.plan.cells[at] not in cells):
                 continue
@@ -347,8 +379,14 @@ class Store:
             except DamagedFileError as error:
                 if done or (folder / key).exists():  # It may have been packed meanwhile.
                     damaged.append(self.damage(self.plan[at], error))
-        if errors and not done:
-            damaged += [Damage("", -1, -1, error.file.name, error.reason) for error in errors]
+        if done:
+            # A session that is at work, or died, may not have removed yet what it has packed.
+            damaged += [
+                Repeated("", -1, -1, f"cells/{key}", f"is in {PARTITIONS}/{packed[key]} too, and counts once")
+                for key in sorted(there & packed.keys())
+            ]
+        # Of a run that is done, the repetitions of those that cannot be read are known, and were named above.
+        damaged += [odd for odd in self.damaged_partitions() if isinstance(odd, Repeated) or not done]
         return results, damaged
 
     def _result(self, folder: str, key: str) -> RepetitionResult:
@@ -365,7 +403,7 @@ class Store:
         for result in results.values():
             files += len(result.files)
             damaged += self._damaged_files(result, result.key)
-        for partition in self.partitions():
+        for partition in self._read_partitions()[0]:
             files += 1 + len(partition.files)
             for error in partition.damaged_files():
                 damaged += self.damage_of(partition, error)

@@ -6,6 +6,7 @@ from statistics import median
 import polars as pl
 
 from crosswind.cell.result import added_up
+from crosswind.damage import Repeated
 from crosswind.ends import EMULATOR
 from crosswind.errors import StoreError, UsageError
 from crosswind.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
@@ -69,7 +70,7 @@ def chosen_results(store: Store, *, cell: int | None, repetition: int | None) ->
     """
     known, damaged = store.checked_results(None if cell is None else {cell})
     for damage in damaged:
-        if not damage.key or repetition in (None, damage.repetition):
+        if not isinstance(damage, Repeated) and (not damage.key or repetition in (None, damage.repetition)):
             raise StoreError(
                 f"{shown(store.directory / damage.file)} {damage.reason}",
                 hint=f"`crosswind run --resume {shown(store.directory)}` runs what is damaged again",

@@ -13,7 +13,7 @@ from crosswind.errors import DiskError
 from crosswind.inside import create_inside
 from crosswind.store.checksums import sealed
 
-ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
+ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged|repeated)-\d+")
 """The name of what is kept of an attempt that does not count."""
 
 _DISK_HINT = "free space or choose another --output; finished repetitions are kept, `--resume` continues the run"

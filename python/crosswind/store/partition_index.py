@@ -75,4 +75,7 @@ def read_index(run: Path, name: str, run_id: str) -> PartitionIndex:
     if data["run"] != run_id:
         raise damaged_file(index, "is the index of another run")
     files = {plain(name): Checksum.from_json(checksum) for name, checksum in data["files"].items()}
-    return PartitionIndex(run, name, tuple(data["keys"]), files, data.get("sums"))
+    keys = tuple(data["keys"])
+    if len(set(keys)) < len(keys):
+        raise damaged_file(index, "has a repetition twice")
+    return PartitionIndex(run, name, keys, files, data.get("sums"))

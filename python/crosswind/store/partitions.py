@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -60,12 +61,30 @@ TABLES = frozenset(
 """What is packed. A repetition with any other file stays a directory: captures and outputs are for other programs."""
 
 
+@dataclass(frozen=True)
 class Partition(PartitionIndex):
-    """One of them, with its tables."""
+    """One of them, with its tables.
+
+    Attributes: counted: of each row of RESULTS, whether its repetition counts; None: all do. The others, which `keys`
+        does not have, are in another partition too.
+    """
+
+    counted: Sequence[bool] | None = None
+
+    def without(self, keys: Container[str]) -> "Partition":
+        """The same partition as if it lacked some repetitions. It has all that its index has."""
+        counted = [key not in keys for key in self.keys]
+        left = tuple(key for key, counts in zip(self.keys, counted, strict=True) if counts)
+        return replace(self, keys=left, counted=counted, stored_sums=None)
 
     def table(self, name: str) -> pl.DataFrame | None:
         """A table of all its repetitions; None where none has it. Raises: DamagedFileError."""
-        return None if name not in self.files else _table(self.file(name), self.files[name])
+        if name not in self.files:
+            return None
+        table = _table(self.file(name), self.files[name])
+        if name == RESULTS or self.counted is None:
+            return table
+        return table.join(self.texts(), on=list(OF_REPETITION), how="semi")
 
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
@@ -84,9 +103,9 @@ class Partition(PartitionIndex):
     def texts(self) -> pl.DataFrame:
         """What its repetitions were, as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
         table = self.table(RESULTS)
-        if table is None or table.height != len(self.keys):
+        if table is None or table.height != len(self.keys if self.counted is None else self.counted):
             raise damaged_file(self.file(RESULTS), MISSING if table is None else CHANGED)
-        return table
+        return table if self.counted is None else table.filter(pl.Series(self.counted, dtype=pl.Boolean))
 
     def results(self, plan: StoredPlan, cells: Container[int] | None = None) -> Iterator[RepetitionResult]:
         """What its repetitions were, each parsed when it is asked for. Args: cells: those of these alone; None: all.
@@ -190,6 +209,13 @@ def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
     for result in results:
         shutil.rmtree(run / "cells" / result.key)
     return partition
+
+
+def pack_again(partition: Partition, plan: StoredPlan, run_id: str) -> None:
+    """Makes a partition of the repetitions of another that count. Raises: DamagedFileError, OSError."""
+    tables = {name: table for name in partition.files if (table := partition.table(name)) is not None}
+    tables[RESULTS] = partition.texts()
+    write_partition(partition.run, run_id, partition.keys, tables, Sums.of(partition.results(plan)))
 
 
 def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from crosswind.analysis.two_runs.result import (
     MetricOverview,
     RunComparison,
 )
+from crosswind.damage import left_out
 from crosswind.metrics import METRICS
 from crosswind.record import LargeRun
 from crosswind.stats import Repetitions
@@ -81,7 +82,7 @@ class _Side:
         # One repetition of each part says on which clock and kernel it ran.
         examples = [kind for kind in kinds if kind.finished is not None]
         self.record = replace(run.record, cells=examples, damaged=run.damaged)
-        repetitions = reading.executed + len({damage.key for damage in run.damaged})
+        repetitions = reading.executed + left_out(run.damaged)
         self.result = side_of(self.record, name, cells=len(kinds), repetitions=repetitions, is_valid=not self.invalid)
 
     def of_cells(self, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, ModelPrediction, Result
+from crosswind.damage import left_out
 from crosswind.findings.question.sentence import answered
 from crosswind.report.page import Sentence, Tone
 from crosswind.report.tables.table import grouped_by_wording
@@ -29,9 +30,10 @@ def verdict(result: Result) -> Sentence:
         counted = f"{len(invalid)} of {count_of(len(result.cells), 'cell')}"
         return Sentence(f"{counted} {'is' if len(invalid) == 1 else 'are'} invalid: {first}", Tone.BAD)
     if result.damaged:
-        out = len({damage.key for damage in result.damaged})
+        out = left_out(result.damaged)
         left = f"{out} of {count_of(result.executed, 'repetition')} left out, because files have changed"
-        return Sentence(f"Damaged: {left}; the others are valid.", Tone.DOUBTFUL)
+        said = f"{left}; the others are valid" if out else "files are not as they were written; every repetition is valid"
+        return Sentence(f"Damaged: {said}.", Tone.DOUBTFUL)
     if not result.complete:
         executed = f"{result.executed} of {result.planned} repetitions were executed"
         rest = "`crosswind run --resume RUN` executes the rest."
