@@ -1,10 +1,80 @@
-"""Where Crosswind keeps what it can make again: in the user's cache."""
+"""Where Crosswind keeps what it can make again: in the user's cache.
 
+A cache is not believed. What is kept there has the digest of its content before it, or is checked when it is read.
+What cannot be read, or is something else than was kept, is made anew, and that is said.
+"""
+
+import errno
+import hashlib
 import os
+import sys
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+from crosswind.inside import create_inside
+from crosswind.regular_files import open_regular
+from crosswind.visible import visible
+
+_MOST_BYTES = 64 << 20
 
 
 def cache_directory() -> Path:
     """`crosswind` in $XDG_CACHE_HOME, else in ~/.cache. It may not exist."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "crosswind"
+
+
+def read_kept(path: Path) -> bytes | None:
+    """What `keep` wrote; None where nothing is there, or something else, which is said."""
+    try:
+        digest, _, content = read_cached(path).partition(b"\n")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        say_damaged(path, error.strerror or str(error))
+        return None
+    if digest == _digest(content):
+        return content
+    say_damaged(path, "it has changed since it was written")
+    return None
+
+
+def read_cached(path: Path) -> bytes:
+    """What a file in the cache holds. Raises: OSError, also where it is no regular file, or a very large one."""
+    with open_regular(path) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return content
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Keeps something for `read_kept`; nothing where that cannot be written."""
+    with suppress(OSError):
+        replace_file(path, _digest(content) + b"\n" + content)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file whole, in the place of what is there. Raises: OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(create_inside(part.parent, part.name), "wb") as file:
+            file.write(content)
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+@cache
+def say_damaged(path: Path, why: str, then: str = "it is made anew") -> None:
+    """Says once, in a line on standard error, that something in the cache is of no use. Args: then: what follows."""
+    with suppress(OSError, ValueError):  # Nobody may read it.
+        print(f"note: {visible(str(path))}: {why}; {then}", file=sys.stderr, flush=True)
+
+
+def _digest(content: bytes) -> bytes:
+    return b"sha256:" + hashlib.sha256(content).hexdigest().encode()

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from crosswind import __version__
+from crosswind.cache import replace_file
 from crosswind.cell.check import CheckedCell
 from crosswind.cell.process import CellEnd
 from crosswind.cell.result import Finished
-from crosswind.execution.durations import durations_file
+from crosswind.execution.durations import counted, durations_file, read_learned
 from crosswind.execution.observer import Observer
-from crosswind.regular_files import read_regular
 from crosswind.store.plan import PlannedCell
 from crosswind.units import format_rate
 
@@ -59,14 +60,14 @@ def carried_by(planned: PlannedCell, finished: Finished) -> int | None:
 
 def read_carried() -> Carried | None:
     """What this machine has carried; None where no cell of this version has shown it."""
-    try:
-        file = _file()
-        data = {} if file is None else json.loads(read_regular(file))
-        if (data.get("schema"), data.get("version")) != (SCHEMA, __version__):
-            return None
-        return Carried(int(data["packets_per_s"]), str(data["day"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    file = _file()
+    return None if file is None else read_learned(file, _carried)
+
+
+def _carried(data: Any) -> Carried | None:
+    if (data.get("schema"), data.get("version")) != (SCHEMA, __version__):
         return None
+    return Carried(counted(data["packets_per_s"]), date.fromisoformat(data["day"]).isoformat())
 
 
 def learn_carried(most: MostCarried) -> None:
@@ -77,10 +78,7 @@ def learn_carried(most: MostCarried) -> None:
     day = date.today().isoformat()
     data = {"schema": SCHEMA, "version": __version__, "packets_per_s": most.packets_per_s, "day": day}
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(json.dumps(data), encoding="utf-8")
-        part.rename(file)
+        replace_file(file, json.dumps(data).encode())
     except OSError:
         return
 

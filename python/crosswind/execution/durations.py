@@ -8,20 +8,23 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from crosswind.cache import cache_directory
+from crosswind.cache import cache_directory, read_cached, replace_file, say_damaged
 from crosswind.cell.process import CellEnd
 from crosswind.execution.observer import Observer
 from crosswind.forecast import virtual_packet_ns, virtual_wall_ns
-from crosswind.regular_files import read_regular
 from crosswind.store.plan import PlannedCell
 
 VARIABLE, OFF, SCHEMA = "CROSSWIND_DURATIONS", "off", "crosswind.durations/5"
 MOST_CELLS, REMEMBERED = 10_000, 3
+MOST = 10**12
+"""No count and no time in seconds comes to as much."""
+_THEN = "the next run makes it anew"
+T = TypeVar("T")
 
 
 @dataclass
@@ -74,16 +77,48 @@ def durations_file() -> Path | None:
 def read_durations() -> Durations:
     """What was learned on this machine; nothing where the file is missing or damaged."""
     file = durations_file()
+    return (None if file is None else read_learned(file, _durations)) or Durations()
+
+
+def read_learned(file: Path, made: Callable[[Any], T | None]) -> T | None:
+    """What a file of JSON in the cache holds; None where there is none, or it is damaged, which is said.
+
+    Args: made: of the object; None where it is of another version. Raises: whatever odd contents raise.
+    """
     try:
-        data: dict[str, Any] = {} if file is None else json.loads(read_regular(file))
-        if data.get("schema") != SCHEMA:
-            return Durations()
-        cells = {
-            key: [(float(first), float(second)) for first, second in pairs] for key, pairs in data["cells"].items()
-        }
-        return Durations(int(data["runs"]), cells)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Durations()
+        return made(json.loads(read_cached(file)))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        say_damaged(file, error.strerror or str(error), _THEN)
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        say_damaged(file, "it is damaged", _THEN)
+    return None
+
+
+def _durations(data: Any) -> Durations | None:
+    if data.get("schema") != SCHEMA:
+        return None
+    cells = {
+        str(key): [(_seconds(first), _seconds(second)) for first, second in pairs]
+        for key, pairs in data["cells"].items()
+    }
+    return Durations(counted(data["runs"]), cells)
+
+
+def counted(value: Any) -> int:
+    """A number of something, as it was written. Raises: ValueError, TypeError, OverflowError."""
+    number = int(value)
+    if not 0 <= number < MOST or number != value:
+        raise ValueError(f"{number} is no count")
+    return number
+
+
+def _seconds(value: Any) -> float:
+    seconds = float(value)
+    if not 0 <= seconds < MOST:
+        raise ValueError(f"{seconds} is no time")
+    return seconds
 
 
 @dataclass
@@ -128,9 +163,7 @@ def learn(taken: Taken, wall_s: float) -> None:
                 pair = (round(sum_s / number, 4), round(sum_s / number * wall_s / taken.all_s, 4))
                 known.cells[key] = [*known.cells.pop(key, []), pair][-REMEMBERED:]
             kept = dict(list(known.cells.items())[-MOST_CELLS:])
-            part = file.with_name(f"{file.name}.part")
-            part.write_text(json.dumps({"schema": SCHEMA, "runs": known.runs + 1, "cells": kept}), encoding="utf-8")
-            part.rename(file)
+            replace_file(file, json.dumps({"schema": SCHEMA, "runs": known.runs + 1, "cells": kept}).encode())
         finally:
             os.close(lock)
     except OSError:

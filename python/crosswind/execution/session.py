@@ -14,7 +14,7 @@ from typing import Any
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
-from crosswind.damage import damage_sentences
+from crosswind.damage import Repeated, damage_sentences
 from crosswind.errors import CrosswindError
 from crosswind.execution.carried import MostCarried, learn_carried, read_carried, too_fast
 from crosswind.execution.durations import Taken, learn
@@ -60,8 +60,11 @@ def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = N
     """
     place = options.output or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
-    for text in damage_sentences(store.damaged):
+    repeated = [damage for damage in store.damaged if isinstance(damage, Repeated)]
+    for text in damage_sentences([damage for damage in store.damaged if damage not in repeated]):
         options.remark(f"run again: {text}")
+    for text in damage_sentences(repeated):
+        options.remark(f"set aside: {text}")
     options = replace(options, jobs=options.jobs or _jobs_so_far(store.manifest))
     try:
         missing = store.missing()

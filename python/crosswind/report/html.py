@@ -10,7 +10,6 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -18,9 +17,7 @@ from typing import IO
 
 import vl_convert
 
-from crosswind.cache import cache_directory
-from crosswind.errors import DiskError
-from crosswind.regular_files import read_regular
+from crosswind.cache import cache_directory, keep, read_kept
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
 from crosswind.report.page import Page, Tone
@@ -118,11 +115,11 @@ def _asset(name: str) -> str:
 @functools.cache
 def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so that the user's cache keeps it."""
-    place = cache_directory() / f"charts-{version('vl-convert-python')}.js"
-    with suppress(OSError):
-        return read_regular(place).decode()
+    place = cache_directory() / f"charts-{version('vl-convert-python')}.sealed.js"
+    kept = read_kept(place)
+    if kept is not None:
+        return kept.decode()
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     script = bundle.replace("</script", "<\\/script")  # "</" would end the script element.
-    with suppress(DiskError):
-        write_text(place, script)
+    keep(place, script.encode())
     return script

@@ -32,7 +32,9 @@ def verdict(result: Result) -> Sentence:
     if result.damaged:
         out = left_out(result.damaged)
         left = f"{out} of {count_of(result.executed, 'repetition')} left out, because files have changed"
-        said = f"{left}; the others are valid" if out else "files are not as they were written; every repetition is valid"
+        said = (
+            f"{left}; the others are valid" if out else "files are not as they were written; every repetition is valid"
+        )
         return Sentence(f"Damaged: {said}.", Tone.DOUBTFUL)
     if not result.complete:
         executed = f"{result.executed} of {result.planned} repetitions were executed"
