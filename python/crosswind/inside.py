@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,6 +63,14 @@ def files_inside(directory: Path) -> Iterator[str]:
         with suppress(FileNotFoundError):  # It was packed meanwhile.
             if stat.S_ISREG(path.lstat().st_mode):
                 yield path.relative_to(directory).as_posix()
+
+
+def remove_path(path: Path) -> None:
+    """Removes a file, a link or a directory with everything in it, and follows no link. Raises: OSError."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
 
 
 def plain(name: str) -> str:

@@ -1,6 +1,8 @@
 """What `make browser` and `crosswind browser install` do, with an npm and an apt-get that only pretend."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -202,3 +204,41 @@ def test_the_environment_names_chromium(machine: Machine, monkeypatch: pytest.Mo
         with pytest.raises(EngineError) as caught:
             ask()
         assert (caught.value.message, caught.value.hint) == (wrong, hint)
+
+
+def changed(packages: Path) -> None:
+    (packages / "node_modules/ws/package.json").write_text('{"version": "1.2.4"}')
+
+
+def shortened(packages: Path) -> None:
+    (packages / "node_modules/ws/package.json").write_text("{")
+
+
+def gone(packages: Path) -> None:
+    (packages / "node_modules/ws/package.json").unlink()
+
+
+def foreign(packages: Path) -> None:
+    (packages / ".installed").write_text("{}")
+
+
+def a_file(packages: Path) -> None:
+    shutil.rmtree(packages)
+    packages.write_text("")
+
+
+@pytest.mark.parametrize("damage", [changed, shortened, gone, foreign, a_file])
+def test_damaged_packages_are_installed_anew(
+    machine: Machine, capfd: pytest.CaptureFixture[str], damage: Callable[[Path], None]
+) -> None:
+    machine.put("npm", NPM)
+    damage(install_packages())
+    if damage is not changed:  # A file of the same size is read when packages are installed.
+        with pytest.raises(EngineError, match=r"are (damaged|not installed)") as caught:
+            package_versions()
+        assert caught.value.hint is not None and "`crosswind browser install`" in caught.value.hint
+        assert not doctor._npm_packages().ok
+    assert install_packages() == installed_packages()
+    assert len(machine.called) == 2
+    assert package_versions()["ws"] == "1.2.3"
+    assert f"note: {packages_directory()}: " in capfd.readouterr().err

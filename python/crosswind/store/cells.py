@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import CrosswindError, DiskError
-from crosswind.inside import files_inside
+from crosswind.inside import files_inside, remove_path
 from crosswind.store.checksums import Checksum, DamagedFileError
-from crosswind.store.files import ATTEMPT, disk_errors, remove_path, set_aside, sync_path, sync_tree, write_sealed
+from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of
 from crosswind.store.partitions import is_packable, is_partition, pack
 from crosswind.store.result import RESULT, RepetitionResult

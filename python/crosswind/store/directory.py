@@ -21,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from crosswind.damage import Damage, Repeated
 from crosswind.errors import StoreError
+from crosswind.inside import remove_path
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.checksums import Checksum, DamagedFileError, check_file
-from crosswind.store.files import ATTEMPT, disk_errors, remove_path, set_aside, write_sealed
+from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
 from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest

@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,14 +67,6 @@ def set_aside(place: Path, why: str) -> Path | None:
     while os.path.lexists(place.with_name(f"{place.name}.{why}-{number}")):
         number += 1
     return place.rename(place.with_name(f"{place.name}.{why}-{number}"))
-
-
-def remove_path(path: Path) -> None:
-    """Removes a file, a link or a directory with everything in it, and follows no link. Raises: OSError."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path)
 
 
 @contextmanager

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO
 
 from crosswind.errors import StoreError
+from crosswind.inside import remove_path
 from crosswind.store.addresses import address_of
 from crosswind.store.bucket import AbsentError, Bucket, StoredObject
-from crosswind.store.files import remove_path
 from crosswind.store.lease import Lease, age_s, held_by
 from crosswind.store.listing import MARKER
 from crosswind.store.lock import LOCK, in_use, lock_run

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosswind.errors import DiskError, StoreError
+from crosswind.inside import remove_path
 from crosswind.store.addresses import address_of
-from crosswind.store.files import remove_path, sync_path
+from crosswind.store.files import sync_path
 from crosswind.store.listing import MARKER, is_leftover, is_run
 from crosswind.store.lock import without_sessions
 from crosswind.store.manifest import MANIFEST, NOT_A_RUN_HINT

@@ -3,12 +3,15 @@
 import fcntl
 import hashlib
 import json
+import os
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
-from crosswind.cache import cache_directory
+from crosswind.cache import cache_directory, keep, read_kept, say_damaged
 from crosswind.errors import DiskError, EngineError
+from crosswind.inside import files_inside, reader_inside, remove_path
 from crosswind.peers.find_program import find_program, is_older, program_version
 from crosswind.peers.node.abilities import OLDEST_NODE
 
@@ -18,6 +21,9 @@ DENO_PACKAGE = "@deno/linux-x64-glibc"
 
 _HERE = Path(__file__).parent
 _LOCKED = ("package.json", "package-lock.json")
+_FILES = ".installed"
+"""What every file beside it was when it was installed."""
+_ANEW = "`crosswind browser install` installs them anew"
 
 
 def packages_directory() -> Path:
@@ -30,6 +36,8 @@ def installed_packages() -> Path:
     directory = packages_directory()
     if not directory.is_dir():
         raise EngineError("the npm packages of the peers node and deno are not installed", hint=HINT)
+    if why := _damage(directory):
+        raise EngineError(f"the npm packages in {directory} are damaged: {why}", hint=_ANEW)
     return directory
 
 
@@ -92,16 +100,46 @@ def _install_into(directory: Path) -> None:
     with (directory.parent / "lock").open("w") as lock:
         # Two that install at once would write to the same place.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if directory.is_dir():
-            return
+        if os.path.lexists(directory):
+            why = _damage(directory, contents=True)
+            if why is None:
+                return
+            say_damaged(directory, why)
+            remove_path(directory)
         part = directory.with_name(f"{directory.name}.part")
         # Of an installation that was interrupted.
-        shutil.rmtree(part, ignore_errors=True)
+        remove_path(part)
         part.mkdir()
         for name in _LOCKED:
             shutil.copy(_HERE / name, part)
         _npm_ci(part)
+        installed = {name: [(part / name).stat().st_size, _digest(part, name)] for name in files_inside(part)}
+        keep(part / _FILES, json.dumps(installed).encode())
         part.rename(directory)
+
+
+def _damage(directory: Path, *, contents: bool = False) -> str | None:
+    """What is wrong with installed packages; None where nothing is.
+
+    Args: contents: read every file, Deno's 100 MB too, beside looking at its size.
+    """
+    kept = read_kept(directory / _FILES)
+    if kept is None:
+        return "nothing says what was installed"
+    for name, (size, digest) in json.loads(kept).items():
+        try:
+            found = os.lstat(f"{directory}/{name}")
+            is_whole = stat.S_ISREG(found.st_mode) and found.st_size == size
+            if not is_whole or (contents and _digest(directory, name) != digest):
+                return f"{name} has changed"
+        except OSError as error:
+            return f"{name}: {error.strerror or error}"
+    return None
+
+
+def _digest(directory: Path, name: str) -> str:
+    with reader_inside(directory, name) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _npm_ci(directory: Path) -> None:
