@@ -64,6 +64,22 @@ def test_a_kernel_is_installed_from_its_wheel(
     assert {path.name for path in (tmp_path / "kernels").iterdir()} == {"6.12", "6.12-0123456789ab"}
 
 
+@pytest.mark.parametrize("damaged", ["linux", "kernel.json"])
+def test_a_kernel_that_has_changed_is_installed_anew(
+    crosswind: Crosswind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path / "kernels"))
+    wheel = str(kernel_wheel(tmp_path))
+    assert crosswind("kernel", "install", wheel)[0] == 0
+    place = tmp_path / "kernels" / "6.12-0123456789ab"
+    before = (place / damaged).read_bytes()
+    (place / damaged).write_bytes(b"?")
+    status, _, err = crosswind("kernel", "install", wheel)
+    assert (status, (place / damaged).read_bytes()) == (0, before)
+    assert f"note: {place}: it is not what was installed; it is made anew" in err
+    assert find_kernel("6.12").name == "6.12-0123456789ab"
+
+
 def test_no_other_file_is_taken_for_a_kernel(
     crosswind: Crosswind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Where kernels of virtual time are looked for, and which clock a cell gets where there is none."""
 
+import hashlib
 import importlib
 import json
 import os
@@ -167,3 +168,44 @@ def test_a_machine_that_lets_cells_make_no_network_says_why(
     obstacle = clocks.real_time_obstacle()
     assert obstacle is not None
     assert (obstacle.message, obstacle.hint) == ("cannot make a user namespace: EPERM", "run with sudo")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        '{"series": "6.12"}',
+        '{"series": 5, "release": "a", "source": "b", "digest": "c"}',
+        "[" * 50_000,
+    ],
+    ids=range(7),
+)
+def test_a_kernel_whose_description_is_damaged_is_none_and_that_is_said(
+    build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str
+) -> None:
+    build("6.1", "a")
+    build("6.12", "b")
+    place = tmp_path / "cache" / "crosswind" / "kernels" / "6.12-b"
+    (place / "kernel.json").write_text(text)
+    assert [found.name for found in installed_kernels()] == ["6.1-a"]
+    said = f"note: {place}: what describes the kernel is damaged; "
+    assert [line.startswith(said) for line in capfd.readouterr().err.splitlines()] == [True]
+
+
+def test_a_kernel_that_is_not_what_was_built_is_none_and_that_is_said(
+    build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    build("6.12", "b")
+    place = tmp_path / "cache" / "crosswind" / "kernels" / "6.12-b"
+    facts = json.loads((place / "kernel.json").read_text())
+    built = hashlib.sha256((place / "linux").read_bytes()).hexdigest()
+    (place / "kernel.json").write_text(json.dumps({**facts, "sha256": built}))
+    assert find_kernel("6.12").name == "6.12-b"
+    (place / "linux").write_bytes((place / "linux").read_bytes() + b"\n")
+    with pytest.raises(EngineError, match=r"there is no kernel 6\.12 of virtual time"):
+        find_kernel("6.12")
+    said = f"note: {place}: the kernel has changed since it was built; "
+    assert [line.startswith(said) for line in capfd.readouterr().err.splitlines()] == [True]

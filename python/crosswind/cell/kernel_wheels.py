@@ -13,8 +13,10 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from crosswind.cache import read_cached, say_damaged
 from crosswind.cell.kernels import WHEEL, kernels_directory
 from crosswind.errors import DiskError, UsageError
+from crosswind.inside import remove_path
 from crosswind.temporary import temporary_directory
 
 WHEELS = "CROSSWIND_WHEELS"
@@ -90,7 +92,10 @@ def _put(series: str, files: dict[str, bytes]) -> Path:
     kernels = kernels_directory()
     kernels.mkdir(parents=True, exist_ok=True)
     place, part = kernels / f"{series}-{digest}", kernels / f".{series}-{digest}.{os.getpid()}.part"
-    if not (place / "linux").exists():
+    if os.path.lexists(place) and not all(_has(place / name, content) for name, content in files.items()):
+        say_damaged(place, "it is not what was installed")
+        remove_path(place)
+    if not place.exists():
         try:
             part.mkdir()
             for name, content in files.items():
@@ -103,6 +108,14 @@ def _put(series: str, files: dict[str, bytes]) -> Path:
     link.symlink_to(place.name)
     link.rename(kernels / series)
     return place
+
+
+def _has(path: Path, content: bytes) -> bool:
+    """Whether a file holds something."""
+    try:
+        return read_cached(path) == content
+    except OSError:
+        return False
 
 
 def _at_most(content: bytes) -> bytes:

@@ -5,23 +5,25 @@ puts kernels into a directory of the user's, with a link to the newest build of 
 crosswind-kernel brings its own.
 """
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from crosswind.cache import cache_directory
+from crosswind.cache import cache_directory, read_cached, say_damaged
 from crosswind.errors import EngineError
-from crosswind.regular_files import read_regular
 
 PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""
 WHEEL = "crosswind_kernel-*.whl"
 """Its file (packaging/kernel/wheel.py)."""
 
+_ANEW = "`make kernel` or `crosswind kernel install` makes it anew"
 _OTHER_NAMES = {"HSTCP": "highspeed"}
 
 
@@ -31,7 +33,7 @@ class Kernel:
 
     Attributes: series: as a study names it, 6.12. release: as it calls itself. source: package and version it was built
         from. digest: of all that went into it. origin: the directory or the package that it is in.
-        congestion_controls: that it offers; None where it does not say.
+        congestion_controls: that it offers; None where it does not say. sha256: of its program, where that is known.
     """
 
     program: Path
@@ -41,6 +43,7 @@ class Kernel:
     digest: str
     origin: str
     congestion_controls: frozenset[str] | None = None
+    sha256: str | None = None
 
     @property
     def name(self) -> str:
@@ -66,8 +69,8 @@ def installed_kernels() -> list[Kernel]:
     kernels: dict[str, Kernel] = {}
     for place, origin in _places():
         kernel = _read(place, origin)
-        if kernel is not None:
-            kernels.setdefault(kernel.series, kernel)
+        if kernel is not None and kernel.series not in kernels and _is_as_built(kernel, place):
+            kernels[kernel.series] = kernel
     return sorted(kernels.values(), key=lambda kernel: _numbers(kernel.series), reverse=True)
 
 
@@ -120,25 +123,45 @@ def _built_at(place: Path) -> float:
 def _read(place: Path, origin: str) -> Kernel | None:
     program = place.resolve() / "linux"
     try:
-        facts = json.loads(read_regular(place / "kernel.json"))
-        kernel = Kernel(
-            program,
-            facts["series"],
-            facts["release"],
-            facts["source"],
-            facts["digest"],
-            origin,
-            _congestion_controls(place / ".config"),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        facts = json.loads(read_cached(place / "kernel.json"))
+        named = {name: facts[name] for name in ("series", "release", "source", "digest")}
+        built = facts.get("sha256")
+        if not all(isinstance(value, str) for value in named.values()) or not isinstance(built, str | None):
+            raise ValueError
+        controls = _congestion_controls(place / ".config")
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        say_damaged(place.resolve(), "what describes the kernel is damaged", _ANEW)
+        return None
+    kernel = Kernel(program, **named, origin=origin, congestion_controls=controls, sha256=built)
     return kernel if os.access(program, os.X_OK) else None
+
+
+def _is_as_built(kernel: Kernel, place: Path) -> bool:
+    """Whether its program is what was built, as far as its description says."""
+    if kernel.sha256 is None:
+        return True
+    try:
+        found = kernel.program.stat()
+        is_same = _digest(kernel.program, found.st_mtime_ns, found.st_size) == kernel.sha256
+    except OSError:
+        is_same = False
+    if not is_same:
+        say_damaged(place.resolve(), "the kernel has changed since it was built", _ANEW)
+    return is_same
+
+
+@cache
+def _digest(program: Path, _changed_ns: int, _size_bytes: int) -> str:
+    """Raises: OSError."""
+    return hashlib.sha256(read_cached(program)).hexdigest()
 
 
 def _congestion_controls(configuration: Path) -> frozenset[str] | None:
     """The congestion controls that a kernel was built with; None where its configuration is not beside it."""
     try:
-        text = read_regular(configuration).decode()
+        text = read_cached(configuration).decode()
     except OSError:
         return None
     options = re.findall(r"^CONFIG_TCP_CONG_([A-Z]+)=y$", text, re.MULTILINE)
