@@ -103,6 +103,29 @@ def test_a_run_is_read_on_another_machine_and_lies_there_as_on_a_disk(s3: S3, ma
     assert isinstance(listed, ListedRun) and listed.done == 2 * AT_ONCE
 
 
+def test_a_file_of_the_copy_that_has_changed_is_fetched_anew(
+    s3: S3, machines: Machines, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with begin() as store:
+        measure(store, range(CELLS))
+        store.set_status(Status.DONE)
+    machines.go_to("b")
+    assert heights() == WHOLE
+    copy = place_of(ADDRESS)
+    for name in ("manifest.json", "partitions/00000/samples.parquet", "cells/c008-r00/result.json"):
+        content = (copy / name).read_bytes()
+        (copy / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        capfd.readouterr()
+        assert heights() == WHOLE
+        said = f"note: {copy / name}: it has changed since it was fetched; it is fetched anew\n"
+        assert capfd.readouterr().err == said
+    for name in (".objects", ".copy"):
+        (copy / name).write_bytes(b"\xff")
+    with Store.resume(copy) as store:
+        assert store.missing() == []
+    assert heights() == WHOLE
+
+
 def heights_of(s3: S3) -> dict[str, int]:
     """Of whole repetitions that are no partition, straight from the server's disk."""
     results = (s3.root / "runs" / PLACE / "cells").glob("*/result.json")

@@ -11,16 +11,20 @@ the copy and then sends it (`uploads.py`). The lock is an object that its sessio
 import fcntl
 import hashlib
 import json
+import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
+from crosswind.cache import keep, read_kept, replace_file, say_damaged
 from crosswind.errors import StoreError
-from crosswind.inside import remove_path
+from crosswind.inside import open_inside, read_inside, reader_inside, remove_path
 from crosswind.store.addresses import address_of
 from crosswind.store.bucket import AbsentError, Bucket, StoredObject
 from crosswind.store.lease import Lease, age_s, held_by
@@ -34,8 +38,10 @@ from crosswind.store.result import RESULT
 CELLS = "cells"
 LAST = {CELLS: RESULT, PARTITIONS: INDEX}
 """The file of an entry that is sent last. Without it the entry counts as absent."""
-_TAGS = ".objects.json"
+_TAGS = ".objects"
+_UNKNOWN = ("", 0)
 _COPY_ID = ".copy"
+_IDENTITY = re.compile(r"[0-9a-f]{16}")
 _AT_A_TIME = 16
 _TRIES = 5
 
@@ -71,20 +77,21 @@ class RunObjects:
             if MANIFEST not in there:
                 raise no_run(self)
             known = self._tags()
-            if known.get(MANIFEST) != there[MANIFEST].tag and self._is_of_another_run():
+            if known.get(MANIFEST, _UNKNOWN)[0] != there[MANIFEST].tag and self._is_of_another_run():
                 self._empty()
                 known = {}
             wanted = {name: found for name, found in there.items() if not index_only or _is_index(name)}
             stale = [name for name, found in wanted.items() if not self._has(name, found, known)]
             try:
-                known |= self._fetched(stale)
+                fetched = self._fetched(stale)
             except AbsentError:
                 if attempt + 1 < _TRIES:
                     continue  # It was packed meanwhile.
                 raise
             if not (keep or index_only):
                 self._remove_others(there)
-            self.keep_tags({name: tag for name, tag in known.items() if name in there})
+            unseen = {name: known[name] for name in there.keys() & known.keys() - wanted.keys()}
+            self.keep_tags({name: fetched.get(name, found.tag) for name, found in wanted.items()}, unseen)
             return everything
         raise AssertionError("the last attempt returns or raises")
 
@@ -101,15 +108,21 @@ class RunObjects:
         except StoreError:
             return True
 
-    def _has(self, name: str, found: StoredObject, known: Mapping[str, str]) -> bool:
-        place = self.copy / name
+    def _has(self, name: str, found: StoredObject, known: Mapping[str, tuple[str, int]]) -> bool:
+        """Whether the copy has an object as it is. Args: known: tags and times of what was fetched and sent."""
         try:
-            if place.stat().st_size != found.size_bytes:
-                return False
+            with reader_inside(self.copy, name) as file:
+                about = os.fstat(file.fileno())
+                if (found.tag, about.st_mtime_ns) == known.get(name) and about.st_size == found.size_bytes:
+                    return True
+                # The tag of an object that was sent in one piece is its MD5. A session that was killed kept no tags.
+                if f'"{hashlib.file_digest(file, _md5).hexdigest()}"' == found.tag:
+                    return True
         except OSError:
             return False
-        # The tag of an object that was sent in one piece is its MD5. A session that was killed kept no tags.
-        return found.tag in (known.get(name), f'"{_md5(place)}"' if name not in known else None)
+        if found.tag == known.get(name, _UNKNOWN)[0]:
+            say_damaged(self.copy / name, "it has changed since it was fetched", "it is fetched anew")
+        return False
 
     def _fetched(self, names: Iterable[str]) -> dict[str, str]:
         """Fetches objects. Returns: their tags. Raises: AbsentError, ObjectError, OSError."""
@@ -135,22 +148,25 @@ class RunObjects:
             if path.name not in (LOCK, _COPY_ID, MANIFEST):
                 remove_path(path)
 
-    def _tags(self) -> dict[str, str]:
-        try:
-            return dict(json.loads((self.copy / _TAGS).read_bytes()))
-        except (OSError, ValueError):
-            return {}
+    def _tags(self) -> dict[str, tuple[str, int]]:
+        """The tag of what the copy has, and when that was changed."""
+        kept = read_kept(self.copy / _TAGS)
+        return {} if kept is None else {name: (tag, at_ns) for name, (tag, at_ns) in json.loads(kept).items()}
 
-    def keep_tags(self, tags: Mapping[str, str]) -> None:
-        """Stores which objects the copy has. Without that the next reader fetches some again."""
-        with suppress(OSError):
-            (self.copy / _TAGS).write_text(json.dumps(tags), encoding="utf-8")
+    def keep_tags(self, tags: Mapping[str, str], unseen: Mapping[str, tuple[str, int]] = MappingProxyType({})) -> None:
+        """Stores which objects the copy has. Without that the next reader fetches some again.
+
+        Args: tags: of those that it has as they are. unseen: what was stored of others.
+        """
+        known = {**unseen, **{name: (tag, _changed_ns(self.copy / name)) for name, tag in tags.items()}}
+        keep(self.copy / _TAGS, json.dumps(known).encode())
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         """Keeps other processes of this machine from changing the copy."""
         self.copy.parent.mkdir(parents=True, exist_ok=True)
-        with self.copy.with_suffix(".lock").open("wb") as lock:
+        place = self.copy.with_suffix(".lock")
+        with os.fdopen(open_inside(place.parent, place.name, os.O_WRONLY | os.O_CREAT), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -203,10 +219,11 @@ class RunObjects:
             if empty:
                 (self.copy / MANIFEST).unlink(missing_ok=True)
                 self._empty()
-            identity = self.copy / _COPY_ID
-            if not identity.exists():
-                identity.write_text(secrets.token_hex(8), encoding="ascii")
-            return lock, Lease(self.bucket, identity.read_text(encoding="ascii"))
+            identity = self._copy_id()
+            if identity is None:
+                identity = secrets.token_hex(8)
+                replace_file(self.copy / _COPY_ID, identity.encode())
+            return lock, Lease(self.bucket, identity)
         except BaseException:
             lock.close()
             raise
@@ -228,9 +245,10 @@ class RunObjects:
 
     def _copy_id(self) -> str | None:
         try:
-            return (self.copy / _COPY_ID).read_text(encoding="ascii")
-        except OSError:
+            identity = read_inside(self.copy, _COPY_ID).decode("ascii")
+        except (OSError, ValueError):
             return None
+        return identity if _IDENTITY.fullmatch(identity) else None
 
     # Removal
 
@@ -278,6 +296,8 @@ def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
     """The objects that belong to a run: not those of incomplete entries, nor foreign ones."""
     of_run = {}
     for name, stored in there.items():
+        if ".." in name.split("/"):
+            continue  # A copy has it nowhere.
         folder, slash, _ = name.partition("/")
         if (
             name in (MANIFEST, PLAN)
@@ -313,6 +333,12 @@ def _occupied(objects: RunObjects, *, has_run: bool) -> StoreError:
     return StoreError(f"{objects.address} is not empty and not a run", hint="choose another prefix with --output")
 
 
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+def _md5() -> "hashlib._Hash":
+    return hashlib.md5(usedforsecurity=False)
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return 0
