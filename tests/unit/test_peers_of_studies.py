@@ -43,7 +43,7 @@ def test_a_peer_is_written_by_its_name_and_a_list_is_a_factor() -> None:
     assert native["client"] is None
     assert chromium["client"] == {
         "name": "chromium",
-        "command": ["{python}", "-m", "crosswind.peers.chromium"],
+        "command": ["{python}", "-P", "-m", "crosswind.peers.chromium"],
         "ready": None,
     }
     assert native["server"]["name"] == "node"

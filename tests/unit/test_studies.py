@@ -482,7 +482,7 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
     assert today["server"] == by_byte["server"]
     assert [word for word in by_byte["client"] if word not in today["client"]] == ["--slow-mask"]
     # The plan names no machine's paths.
-    assert today["client"][:3] == ["{python}", "-m", "crosswind.peers.websocket_client"]
+    assert today["client"][:4] == ["{python}", "-P", "-m", "crosswind.peers.websocket_client"]
     assert today["server"][0] == "{cell}"
     served = json.loads(today["server"][2].replace("{server}", "10.0.0.2"))
     assert served == {"transport": "websocket", "address": "10.0.0.2:8080", "stay": True}

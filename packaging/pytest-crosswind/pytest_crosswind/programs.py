@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import UsageError
+from crosswind.safe_path import python_command
 
 Function = Callable[[str, int], Any]
 Program = Sequence[str | os.PathLike[str]] | str | Function
@@ -44,4 +45,5 @@ def _call_of(function: Function, end: str) -> list[str]:
             "of a file",
         )
     search = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
-    return ["{python}", str(_CALL), search, module, str(Path(file).absolute()), name, "{address}", "{port}"]
+    words = (str(_CALL), search, module, str(Path(file).absolute()), name, "{address}", "{port}")
+    return [*python_command(*words, python="{python}")]

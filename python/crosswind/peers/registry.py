@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from crosswind.errors import CrosswindError
+from crosswind.safe_path import python_command
 
 NATIVE = "native"
 """Crosswind's own client and server."""
@@ -40,7 +41,7 @@ class KnownPeer:
 
     def command(self, end: str) -> tuple[str, ...] | None:
         """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
-        return ("{python}", "-m", self.module) if getattr(self, end) else None
+        return python_command("-m", self.module, python="{python}") if getattr(self, end) else None
 
     def missing(self, transport: str) -> Obstacle | None:
         """What it needs for a transport and this machine lacks, if so: a program, a version, a package."""

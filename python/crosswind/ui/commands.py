@@ -7,7 +7,6 @@ import asyncio
 import os
 import re
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
@@ -16,12 +15,13 @@ from pathlib import Path
 
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.inside import open_inside, reader_inside
+from crosswind.safe_path import python_command
 from crosswind.store.listing import fresh_directory
 from crosswind.store.lock import holder, in_use
 from crosswind.store.manifest import MANIFEST
 from crosswind.temporary import temporary_directory
 
-_COMMAND = (sys.executable, "-m", "crosswind")
+_COMMAND = python_command("-m", "crosswind")
 _LOOK_S = 0.05
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _LAST_BYTES = 60_000

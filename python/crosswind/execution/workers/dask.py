@@ -6,12 +6,13 @@ configuration says what a cluster is: addresses, TLS, how many processes a job h
 
 import logging
 import os
+import shlex
 import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -24,6 +25,7 @@ from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admitted
 from crosswind.execution.workers import remote
 from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
+from crosswind.safe_path import python_command, safe_children
 from crosswind.store.plan import PlannedCell
 
 _CONNECT_S = 30
@@ -69,7 +71,9 @@ class DaskWorker(Worker):
         self._attempts: dict[str, int] = {}
         self._session = uuid.uuid4().hex[:12]
         self._wanted = remote.identity()
-        self._cluster, self._client = _connected(on)
+        with ExitStack() as opened:
+            self._cluster, self._client = _connected(on, opened)
+            self._opened = opened.pop_all()
         self._machines = _Machines(self._client)
         self._idle_since = time.monotonic()
 
@@ -133,6 +137,7 @@ class DaskWorker(Worker):
         if self._cluster is not None:
             with suppress(Exception):
                 self._cluster.close(timeout=10)
+        self._opened.close()
 
 
 class _Task:
@@ -397,10 +402,14 @@ class _Machines:
             self._lock.notify_all()
 
 
-def _connected(on: str) -> tuple[Any, Any]:
-    """The cluster that was started for this session, if one was, and a client. Raises: EngineError."""
+def _connected(on: str, opened: ExitStack) -> tuple[Any, Any]:
+    """The cluster that was started for this session, if one was, and a client.
+
+    Args: opened: is closed after them. Raises: EngineError.
+    """
     try:
-        distributed = import_module("distributed")
+        with safe_children():  # The import starts one.
+            distributed = import_module("distributed")
     except ImportError:
         raise EngineError("--on needs Dask", hint="pip install 'crosswind[dask]'") from None
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -410,7 +419,7 @@ def _connected(on: str) -> tuple[Any, Any]:
             return None, distributed.Client(on, timeout=_CONNECT_S, set_as_default=False)
         if on.endswith(".json"):
             return None, distributed.Client(scheduler_file=on, timeout=_CONNECT_S, set_as_default=False)
-        cluster = _started(kind, count, on, distributed)
+        cluster = _started(kind, count, on, distributed, opened)
         return cluster, distributed.Client(cluster, timeout=_CONNECT_S, set_as_default=False)
     except EngineError:
         raise
@@ -419,20 +428,27 @@ def _connected(on: str) -> tuple[Any, Any]:
         raise EngineError(text, hint=f"--on takes {_FORMS}") from error
 
 
-def _started(kind: str, count: str, on: str, distributed: Any) -> Any:
+def _started(kind: str, count: str, on: str, distributed: Any, opened: ExitStack) -> Any:
     if count and not (count.isdigit() and int(count) > 0):
         raise EngineError(f"{on}: {count!r} is no number of workers", hint=f"--on takes {_FORMS}")
     if kind == "local":
         workers = int(count) if count else len(os.sched_getaffinity(0))
-        return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            env=opened.enter_context(safe_children()),
+        )
     if kind not in _QUEUES:
         raise EngineError(f"there is no cluster {on!r}", hint=f"--on takes {_FORMS}")
     module, name, package = _QUEUES[kind]
     try:
-        make: Callable[[], Any] = getattr(import_module(module), name)
+        make: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError:
         raise EngineError(f"--on {kind} needs {package}", hint=f"pip install {package}") from None
-    cluster = make()
+    # A job begins in the directory in which it was submitted.
+    python = {} if kind == "k8s" else {"python": shlex.join(python_command())}
+    cluster = make(**python)
     cluster.scale(int(count) if count else 1)
     return cluster
 

@@ -24,6 +24,7 @@ from crosswind.catalog import catalog
 from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError
 from crosswind.peers.chromium.job import TRANSPORTS
+from crosswind.safe_path import python_command
 from crosswind.sections import fill_sections
 
 _TIMEOUT_NS = 5_000_000_000
@@ -85,7 +86,7 @@ def _job(transport: str, messages: int, listening: Mapping[str, Any]) -> Mapping
 def _run(job: Mapping[str, object]) -> tuple[Sequence[Mapping[str, Any]], float]:
     """The events of the peer, and after how many seconds the first one came."""
     began = time.monotonic()
-    command = [sys.executable, "-m", "crosswind.peers.chromium"]
+    command = python_command("-m", "crosswind.peers.chromium")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin is not None
         assert peer.stdout is not None
