@@ -23,7 +23,7 @@ def command(root: Path | None, port: int, open_page: bool) -> None:
     the server; runs that were started from the page go on.
     """
     # Imported here, since it takes a while, for which --help should not wait.
-    from crosswind.ui.app import serve
+    from crosswind.ui.server import serve
 
     def opened(address: str) -> None:
         click.echo(address)

@@ -1,16 +1,13 @@
-"""The addresses of `crosswind ui`, the page and what it asks for as JSON, and their server on loopback."""
+"""The addresses of `crosswind ui`: the page, and what it asks for as JSON."""
 
 import asyncio
 import json
-import secrets
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -35,7 +32,6 @@ _STATIC = {
     "/style.css": ("crosswind.report", "style.css", "text/css"),
     "/": ("crosswind.ui", "static/index.html", "text/html"),
 }
-_HOST = "127.0.0.1"
 _LOOK_S = 0.5
 """Between two looks at a run that is watched."""
 _READING_S = 0.02
@@ -45,40 +41,6 @@ _MOST_WATCHED = 8
 """Runs of which what was read is kept."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-def serve(root: Path, *, port: int, opened: Callable[[str], None]) -> None:
-    """Serves until it is interrupted.
-
-    Args: root: of the runs. port: 0 for a free one. opened: is told the address, with its token.
-    Raises: UsageError where the port cannot be had.
-    """
-    with _listening(port) as listening:
-        port = listening.getsockname()[1]
-        token = secrets.token_urlsafe(32)
-        # Addresses hold the token, so that no request is logged.
-        config = uvicorn.Config(
-            application(root, token=token, port=port),
-            access_log=False,
-            log_level="error",
-            lifespan="off",
-            timeout_graceful_shutdown=1,
-        )
-        opened(f"http://{_HOST}:{port}/?token={token}")
-        uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listening(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((_HOST, port))
-        listening.listen(64)
-    except OSError as error:
-        listening.close()
-        reason = error.strerror or error
-        raise UsageError(f"cannot listen on {_HOST}:{port}: {reason}", hint="--port 0 takes a free port") from None
-    return listening
 
 
 def application(root: Path, *, token: str, port: int) -> Guard:
