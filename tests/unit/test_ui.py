@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from conftest import requires_cell
+from crosswind.results import REPORT
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.ui import studies
-from crosswind.ui.app import application
+from crosswind.ui.server import server_of
 from crosswind.ui.watch import Watch
 from fixture_types import Crosswind
 from runs import new_run
@@ -27,29 +27,38 @@ Ask = Callable[..., tuple[int, Mapping[str, str], Any]]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Ask]:
-    """A server of the runs in tmp_path/runs, asked by its own page unless the headers say otherwise."""
+def port(tmp_path: Path) -> Iterator[int]:
+    """That of a server of the runs in tmp_path/runs."""
     listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    config = uvicorn.Config(application(tmp_path / "runs", token=TOKEN, port=port), lifespan="off", log_level="error")
-    server = uvicorn.Server(config)
+    number = listening.getsockname()[1]
+    server = server_of(tmp_path / "runs", token=TOKEN, port=number)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
-
-    def asked(path: str, body: object = None, **headers: str) -> tuple[int, Mapping[str, str], Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        own = {"Cookie": f"crosswind-{port}={TOKEN}"} | ({"Origin": f"http://127.0.0.1:{port}"} if body else {})
-        method = "GET" if body is None else "POST"
-        connection.request(method, path, None if body is None else json.dumps(body), {**own, **headers})
-        answer = connection.getresponse()
-        content = answer.read().decode()
-        is_json = answer.headers.get("content-type") == "application/json"
-        return answer.status, dict(answer.headers), json.loads(content) if is_json else content
-
-    yield asked
+    yield number
     server.should_exit = True
     thread.join()
     listening.close()
+
+
+def headers_of_page(port: int) -> dict[str, str]:
+    return {"Cookie": f"crosswind-{port}={TOKEN}", "Origin": f"http://127.0.0.1:{port}"}
+
+
+@pytest.fixture
+def ask(port: int) -> Ask:
+    """Asks it as its own page does, unless the headers say otherwise."""
+
+    def asked(path: str, body: object = None, **headers: str) -> tuple[int, Mapping[str, str], Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        content = None if body is None else json.dumps(body)
+        connection.request("POST" if content else "GET", path, content, {**headers_of_page(port), **headers})
+        answer = connection.getresponse()
+        said = answer.read().decode()
+        connection.close()
+        is_json = answer.headers.get("content-type") == "application/json"
+        return answer.status, dict(answer.headers), json.loads(said) if is_json else said
+
+    return asked
 
 
 def test_only_its_own_page_with_the_token_is_answered(ask: Ask) -> None:
@@ -145,6 +154,111 @@ def test_what_the_disk_or_a_command_refuses_is_said(ask: Ask, monkeypatch: pytes
     for asked in ("host=x&seconds=ten", "host=--json&seconds=1", "host=x&tcp=-1&seconds=1"):
         assert "event: problem" in ask(f"/api/live?{asked}")[2], asked
     assert ask("/api/runs", {"toml": "", "name": "x", "on": "--help"})[0] == 409
+
+
+def test_a_run_that_cannot_be_shown_hides_no_other(ask: Ask, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    new_run(root / "good").close()
+    foreign = root / os.fsdecode(b"foreign-\xff")
+    (root / "good").rename(foreign)
+    new_run(root / "good").close()
+    (root / os.fsdecode(b"empty-\xff")).mkdir()
+    listed = {run["name"]: run.get("problem") for run in ask("/api/runs")[2]}
+    assert listed == {
+        "good": None,
+        "foreign-\\udcff": "its name is not UTF-8: rename it",
+        "empty-\\udcff": "its name is not UTF-8: rename it",
+    }
+    for name in ("foreign-%ff", "%00", "a" * 5000, "%ED%A0%80"):
+        assert ask(f"/runs/{name}/report")[0] == 409, name
+
+
+def _not_text(page: Path) -> None:
+    page.write_bytes(b"<h1>\xff")
+
+
+def _link(page: Path) -> None:
+    page.with_name("secret").write_text("secret", encoding="utf-8")
+    page.symlink_to(page.with_name("secret"))
+
+
+@pytest.mark.parametrize("make", [_not_text, os.mkfifo, _link, Path.mkdir])
+def test_a_report_that_is_no_page_is_made_anew(ask: Ask, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    with new_run(tmp_path / "runs" / "run") as store:
+        store.set_status(Status.DONE)
+    make(tmp_path / "runs" / "run" / REPORT)
+    assert [(run["name"], run["answer"]) for run in ask("/api/runs")[2]] == [("run", "")]
+    status, _, said = ask("/runs/run/report")
+    # There is no repetition of which one could be made.
+    assert (status, said.startswith("error: ")) == (409, True) and "no undamaged result" in said
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda log: log.symlink_to("/dev/zero")])
+def test_a_log_that_is_no_file_is_left_alone(ask: Ask, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    run = tmp_path / "runs" / "run"
+    new_run(run).close()
+    make(run.with_name("run.log"))
+    assert Watch(run).news(0)[1].get("log", "") == ""
+    status, _, said = ask("/api/runs/run/resume", {"yes": True})
+    assert status == 409 and "run.log" in said["error"]
+
+
+DIGITS = "9" * 5000
+FORM = {"what": "echo", "network": "lan", "compare": "nothing", "sure": "3"}
+TOML = '[path]\ndelay = "1ms"\n[workload]\nkind = "echo"\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *(("/api/form", {**FORM, key: text}) for key in ("what", "network", "sure") for text in ("\ud800", "\0")),
+        ("/api/form", {**FORM, "sure": DIGITS}),
+        ("/api/path", {"delay": "\ud800"}),
+        ("/api/path", {"delay": float("inf")}),
+        ("/api/runs", {"toml": TOML, "name": "x", "on": "a\0b"}),
+        ("/api/runs", {"toml": TOML, "name": "x", "on": "\ud800"}),
+        ("/api/runs", {"toml": TOML, "name": "x", "on": "a" * 200_000}),
+        ("/api/runs", {"toml": f"{TOML}# \ud800", "name": "x"}),
+        ("/api/check", {"toml": f"{TOML}# \ud800"}),
+        (f"/runs/run/explain?cell={DIGITS}", None),
+        ("/api/runs/%00/remove", {"yes": True}),
+    ],
+)
+def test_what_no_command_can_be_given_is_refused(ask: Ask, tmp_path: Path, path: str, body: object) -> None:
+    new_run(tmp_path / "runs" / "run").close()
+    status, _, said = ask(path, body)
+    assert status == 409
+    assert "hint" in said
+    assert sorted(place.name for place in (tmp_path / "runs").iterdir()) == ["run"]
+
+
+def test_the_same_of_what_is_asked_of_a_host_or_a_study(ask: Ask) -> None:
+    for asked in (f"host=x&seconds={DIGITS}", f"host=x&tcp={DIGITS}&seconds=1", "host=a%00b&seconds=1"):
+        assert ask(f"/api/live?{asked}")[2].startswith("event: problem"), asked
+    found = ask("/api/check", {"toml": f"{TOML}messages = {DIGITS}"})[2]
+    assert found["form"] is None and found["error"].startswith("study.toml: not TOML that can be read")
+
+
+def test_a_request_that_does_not_arrive_ends_its_connection_and_no_other(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.ui.server._PATIENCE_S", 0.05)
+    new_run(tmp_path / "runs" / "run").close()
+    own = "".join(f"{name}: {value}\r\n" for name, value in headers_of_page(port).items())
+    head = f"Host: 127.0.0.1:{port}\r\n{own}"
+    for sent in (
+        "",
+        "GET / HT",
+        f"GET / HTTP/1.1\r\n{head}",
+        f"POST /api/form HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\n{{",
+    ):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+            slow.sendall(sent.encode())
+            assert slow.recv(1) == b"", sent
+    # One that is answered goes on: a watched run gives a sign of life each half second.
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as watching, watching.makefile("rb") as lines:
+        watching.sendall(f"GET /api/runs/run/events HTTP/1.1\r\n{head}\r\n".encode())
+        assert [next(line for line in lines if line == b": \n") for _ in range(2)] == [b": \n"] * 2
 
 
 def test_a_port_that_is_taken_is_one_clear_error(crosswind: Crosswind) -> None:

@@ -1,6 +1,7 @@
 """The addresses of `crosswind ui`: the page, and what it asks for as JSON."""
 
 import asyncio
+import errno
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
@@ -10,11 +11,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from crosswind.errors import CrosswindError, DiskError, StoreError, UsageError
+from crosswind.errors import CrosswindError, StoreError, UsageError
 from crosswind.inside import read_inside
 from crosswind.results import REPORT
 from crosswind.store.listing import examine_directory
@@ -24,6 +25,7 @@ from crosswind.study.files import MAX_FILE_BYTES
 from crosswind.ui import by_hand, commands, runs, studies
 from crosswind.ui.guard import REPORT_POLICY, Guard
 from crosswind.ui.watch import Watch
+from crosswind.visible import no_utf8_in, visible
 
 _STATIC = {
     "/app.js": ("crosswind.ui", "static/app.js", "text/javascript"),
@@ -40,6 +42,9 @@ _LONGEST_LIVE_S = 3600
 _MOST_WATCHED = 8
 """Runs of which what was read is kept."""
 
+_MOST_DIGITS = 18
+"""Of a count: it fits into 64 bits."""
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -52,19 +57,19 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         return runs.run_named(request.path_params["name"], root)
 
     async def all_runs(_: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(runs.listed, root))
+        return _Json(await run_in_threadpool(runs.listed, root))
 
     async def choices(_: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(studies.choices))
+        return _Json(await run_in_threadpool(studies.choices))
 
     async def builtin(request: Request) -> Response:
         text = await run_in_threadpool(studies.builtin_text, request.path_params["name"])
         if text is None:
             raise StoreError("there is no built-in study of this name", hint="`crosswind studies` lists them")
-        return JSONResponse({"toml": text})
+        return _Json({"toml": text})
 
     async def study_of_form(request: Request) -> Response:
-        return JSONResponse({"toml": await run_in_threadpool(studies.text_of, await _body(request))})
+        return _Json({"toml": await run_in_threadpool(studies.text_of, await _body(request))})
 
     async def check(request: Request) -> Response:
         body = await _body(request)
@@ -72,21 +77,21 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         form = await run_in_threadpool(studies.form_of, text)
         try:
             plan = await run_in_threadpool(studies.checked, text, quick=body.get("quick") is True)
-            return JSONResponse({"form": form, "plan": plan})
+            return _Json({"form": form, "plan": plan})
         except CrosswindError as error:
-            return JSONResponse({"form": form, "error": error.message, "hint": error.hint})
+            return _Json({"form": form, **_problem(error)})
 
     async def path(request: Request) -> Response:
         body = await _body(request)
         async with one_path:
-            return JSONResponse(await run_in_threadpool(by_hand.measured, body))
+            return _Json(await run_in_threadpool(by_hand.measured, body))
 
     async def start(request: Request) -> Response:
         body = await _body(request)
         quick = body.get("quick") is True
         name, cluster = (str(body.get(key, "")).strip() for key in ("name", "on"))
         directory = await commands.start(_text(body), name, root=root, quick=quick, cluster=cluster)
-        return JSONResponse({"name": directory.name})
+        return _Json({"name": directory.name})
 
     watched: dict[Path, Watch] = {}
 
@@ -99,11 +104,11 @@ def application(root: Path, *, token: str, port: int) -> Guard:
 
     async def stop(request: Request) -> Response:
         commands.stop(place_of(request))
-        return JSONResponse({})
+        return _Json({})
 
     async def resume(request: Request) -> Response:
         await commands.resume(place_of(request))
-        return JSONResponse({})
+        return _Json({})
 
     async def remove(request: Request) -> Response:
         directory = place_of(request)
@@ -111,7 +116,7 @@ def application(root: Path, *, token: str, port: int) -> Guard:
             raise used_by_another(str(directory))
         await run_in_threadpool(remove_run, directory)
         commands.log_of(directory).unlink(missing_ok=True)
-        return JSONResponse({})
+        return _Json({})
 
     async def live(request: Request) -> Response:
         return StreamingResponse(_lines(request.query_params), media_type="text/event-stream")
@@ -132,7 +137,7 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         Route("/api/live", live),
         *_pages(root),
     ]
-    handlers = {CrosswindError: _failed, OSError: _refused}
+    handlers = {CrosswindError: _failed, OSError: _failed}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
 
 
@@ -175,9 +180,9 @@ async def _events(watch: Watch, failed: Callable[[], object]) -> AsyncIterator[s
             if not news:
                 yield ": \n\n"  # Tells the server that the browser is gone.
             await asyncio.sleep(_READING_S if watch.behind else _LOOK_S)
-    except CrosswindError as error:
+    except (CrosswindError, OSError) as error:
         failed()
-        yield _event("problem", {"error": error.message, "hint": error.hint})
+        yield _event("problem", _problem(error))
 
 
 async def _lines(asked: Mapping[str, str]) -> AsyncIterator[str]:
@@ -190,8 +195,8 @@ async def _lines(asked: Mapping[str, str]) -> AsyncIterator[str]:
             async for line in lines:
                 yield f"event: line\ndata: {line}\n\n"
         yield _event("over", {})
-    except CrosswindError as error:
-        yield _event("problem", {"error": error.message, "hint": error.hint})
+    except (CrosswindError, OSError) as error:
+        yield _event("problem", _problem(error))
 
 
 def _event(name: str, data: object) -> str:
@@ -199,30 +204,40 @@ def _event(name: str, data: object) -> str:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """What went wrong, in the words that the command line has for it."""
-    assert isinstance(error, CrosswindError)
-    if not request.url.path.startswith("/api/"):
-        text = f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else "")
-        return Response(text, 409, media_type="text/plain")
-    return JSONResponse({"error": error.message, "hint": error.hint}, 409)
+    problem = _problem(error)
+    if request.url.path.startswith("/api/"):
+        return _Json(problem, 409)
+    text = f"error: {problem['error']}\n" + (f"hint: {problem['hint']}\n" if problem["hint"] else "")
+    return Response(text, 409, media_type="text/plain")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """What the system refuses, as a full disk does."""
+def _problem(error: Exception) -> dict[str, str | None]:
+    """What went wrong, in the words that the command line has for it, or the system, as of a full disk."""
+    if isinstance(error, CrosswindError):
+        return {"error": visible(error.message), "hint": error.hint and visible(error.hint)}
     assert isinstance(error, OSError)
-    return await _failed(request, DiskError(error.strerror or str(error), hint="is there room on the disk?"))
+    hint = "is there room on the disk?" if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return {"error": visible(f"{where}{error.strerror or error}"), "hint": hint}
+
+
+class _Json(JSONResponse):
+    """JSON in ASCII: texts of others may have halves of characters, which no other encoding takes."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 async def _body(request: Request) -> dict[str, Any]:
     """The JSON object of a request. Raises: UsageError."""
     taken = bytearray()
-    async for part in request.stream():
-        taken += part
-        if len(taken) > 2 * MAX_FILE_BYTES:
-            raise UsageError(f"more than {2 * MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
     try:
+        async for part in request.stream():
+            taken += part
+            if len(taken) > 2 * MAX_FILE_BYTES:
+                raise UsageError(f"more than {2 * MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
         data = json.loads(taken)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ClientDisconnect):
         data = None
     if not isinstance(data, dict):
         raise UsageError("the request is no JSON object", hint="reload the page")
@@ -233,12 +248,14 @@ def _text(body: dict[str, Any]) -> str:
     text = body.get("toml")
     if not isinstance(text, str) or len(text.encode(errors="replace")) > MAX_FILE_BYTES:
         raise UsageError(f"no study of up to {MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
+    if hidden := no_utf8_in(text):
+        raise UsageError(f"the study has the hidden character {hidden}", hint="remove it: readers cannot see it")
     return text
 
 
 def _count(what: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{what}: {text[:20]} is no count", hint="a number from 0")
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise UsageError(f"{what}: {text[:20]} is no count", hint=f"a number from 0, of up to {_MOST_DIGITS} digits")
     return int(text)
 
 

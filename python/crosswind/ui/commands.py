@@ -20,12 +20,14 @@ from crosswind.store.listing import fresh_directory
 from crosswind.store.lock import holder, in_use
 from crosswind.store.manifest import MANIFEST
 from crosswind.temporary import temporary_directory
+from crosswind.visible import visible
 
-_COMMAND = python_command("-m", "crosswind")
 _LOOK_S = 0.05
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 _LAST_BYTES = 60_000
 """Of a log, what is shown."""
+_MOST_WORD_BYTES = 4096
+"""Of what is typed, and of a path."""
 
 
 async def page_of(*arguments: str) -> str:
@@ -33,7 +35,7 @@ async def page_of(*arguments: str) -> str:
     with temporary_directory() as scratch:
         page = scratch / "page.html"
         process = await asyncio.create_subprocess_exec(
-            *_COMMAND, *arguments, "--html", str(page),
+            *_command(*arguments, "--html", str(page)),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         _, said = await process.communicate()
@@ -46,7 +48,7 @@ async def lines_of(*arguments: str) -> AsyncGenerator[str, None]:
     """What a command prints, line by line. It ends where nobody reads on. Raises: UsageError with what it says."""
     with tempfile.TemporaryFile() as errors:
         process = await asyncio.create_subprocess_exec(
-            *_COMMAND, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
+            *_command(*arguments), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
         )  # fmt: skip
         try:
             assert process.stdout is not None
@@ -73,13 +75,18 @@ async def start(text: str, name: str, *, root: Path, quick: bool, cluster: str) 
         raise UsageError(f"{cluster[:40]} is no cluster", hint="as local:4, tcp://HOST:PORT, slurm:8; empty: here")
     root.mkdir(parents=True, exist_ok=True)
     directory = await _reserved(name, root)
-    with temporary_directory() as scratch:
-        study = scratch / f"{name}.toml"
-        study.write_text(text, encoding="utf-8")
-        more = ["--quick"] * quick + (["--on", cluster] if cluster else [])
-        process = await _session([str(study), *more, "--output", str(directory)], log_of(directory))
-        while not (directory / MANIFEST).exists():
-            await _going_on(process, directory)
+    try:
+        with temporary_directory() as scratch:
+            study = scratch / f"{name}.toml"
+            study.write_text(text, encoding="utf-8")
+            more = ["--quick"] * quick + (["--on", cluster] if cluster else [])
+            process = await _session([str(study), *more, "--output", str(directory)], log_of(directory))
+            while not (directory / MANIFEST).exists():
+                await _going_on(process, directory)
+    except Exception:
+        if not directory.exists():
+            log_of(directory).unlink(missing_ok=True)
+        raise
     return directory
 
 
@@ -130,10 +137,26 @@ def open_log(log: Path, flags: int = os.O_APPEND) -> BufferedWriter:
     return os.fdopen(open_inside(log.parent, log.name, os.O_WRONLY | os.O_CREAT | flags), "wb")
 
 
+def _command(*arguments: str) -> Sequence[str]:
+    """What starts a command. Raises: UsageError for a word that no program can be given."""
+    wrong = next((word for word in arguments if not _is_word(word)), None)
+    if wrong is not None:
+        hint = f"type it anew: up to {_MOST_WORD_BYTES:,} bytes, without hidden characters"
+        raise UsageError(f'"{visible(wrong[:40])}" cannot be given to a program', hint=hint)
+    return python_command("-m", "crosswind", *arguments)
+
+
+def _is_word(text: str) -> bool:
+    try:
+        return "\0" not in text and len(os.fsencode(text)) <= _MOST_WORD_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
 async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Process:
     with open_log(log) as file:
         return await asyncio.create_subprocess_exec(
-            *_COMMAND, "run", *arguments,
+            *_command("run", *arguments),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=file, start_new_session=True,
         )  # fmt: skip
 
@@ -142,10 +165,7 @@ async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> Non
     """Waits a little. Raises: UsageError with what a session said that has failed."""
     await asyncio.sleep(_LOOK_S)
     if process.returncode:
-        said = log_text(directory)
-        if not directory.exists():
-            log_of(directory).unlink(missing_ok=True)
-        raise _complaint(said)
+        raise _complaint(log_text(directory))
 
 
 def _complaint(said: str) -> CrosswindError:

@@ -10,12 +10,14 @@ from crosswind.inside import reader_inside
 from crosswind.report.html import description_in
 from crosswind.results import REPORT
 from crosswind.store.listing import Listed, ListedRun, is_run, list_runs
+from crosswind.visible import no_utf8_in, visible
 
 
 def run_named(name: str, root: Path) -> Path:
     """The run of a name in a list. Raises: StoreError where there is none: a name is never a way to another place."""
-    if "/" not in name and not name.startswith(".") and is_run(root / name):
-        return root / name
+    with suppress(OSError):  # It may be longer than any.
+        if "/" not in name and not name.startswith(".") and is_run(root / name):
+            return root / name
     raise StoreError(f"there is no run {name[:80]!r}", hint="the list of runs has those that there are")
 
 
@@ -34,10 +36,12 @@ def _answer(directory: Path) -> str:
 
 def summary(run: Listed) -> dict[str, Any]:
     """A run as the list has it."""
-    if not isinstance(run, ListedRun):
-        return {"name": run.directory.name, "problem": run.problem}
+    name = run.directory.name
+    problem = "its name is not UTF-8: rename it" if no_utf8_in(name) else run.problem
+    if problem or not isinstance(run, ListedRun):
+        return {"name": visible(name), "problem": problem}
     return {
-        "name": run.directory.name,
+        "name": name,
         "study": run.study,
         "title": run.title,
         "status": run.status.value,

@@ -1,16 +1,40 @@
 """The socket of `crosswind ui`, on loopback."""
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from crosswind.errors import UsageError
 from crosswind.ui.app import application
 
 _HOST = "127.0.0.1"
+_PATIENCE_S = 5.0
+"""How long a request may take to arrive; at most twice as long."""
+
+
+class _Connection(H11Protocol):
+    """A connection that ends where the server waits for a request, or for the rest of one: enough of them fill it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begins to look."""
+        super().connection_made(transport)
+        self._look()
+
+    def _look(self, before: object = None) -> None:
+        """Ends it where it waits for the request that it waited for at the look before."""
+        if self.transport.is_closing():
+            return
+        awaited = (self.cycle,) if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
+        if awaited is not None and awaited == before:
+            self.transport.close()
+        else:
+            self.loop.call_later(_PATIENCE_S, self._look, awaited)
 
 
 def serve(root: Path, *, port: int, opened: Callable[[str], None]) -> None:
@@ -22,16 +46,22 @@ def serve(root: Path, *, port: int, opened: Callable[[str], None]) -> None:
     with _listening(port) as listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(32)
-        # Addresses hold the token, so that no request is logged.
-        config = uvicorn.Config(
-            application(root, token=token, port=port),
-            access_log=False,
-            log_level="error",
-            lifespan="off",
-            timeout_graceful_shutdown=1,
-        )
         opened(f"http://{_HOST}:{port}/?token={token}")
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(root, token=token, port=port).run(sockets=[listening])
+
+
+def server_of(root: Path, *, token: str, port: int) -> uvicorn.Server:
+    """The server, to be run with a socket that listens on the port. Args: root: of the runs."""
+    # Addresses hold the token, so that no request is logged.
+    config = uvicorn.Config(
+        application(root, token=token, port=port),
+        http=_Connection,
+        access_log=False,
+        log_level="error",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
 
 
 def _listening(port: int) -> socket.socket:

@@ -76,7 +76,7 @@ def form_of(text: str) -> dict[str, str] | None:
         document = tomllib.loads(text)
         form = _form_of(document)
         return form if tomllib.loads(text_of(form)) == document else None
-    except (tomllib.TOMLDecodeError, CrosswindError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, CrosswindError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 
