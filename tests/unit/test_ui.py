@@ -1,6 +1,7 @@
 """The page of `crosswind ui` over HTTP: who is answered, and what runs and studies are to it."""
 
 import errno
+import hmac
 import http.client
 import json
 import os
@@ -41,7 +42,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 
 def headers_of_page(port: int) -> dict[str, str]:
-    return {"Cookie": f"crosswind-{port}={TOKEN}", "Origin": f"http://127.0.0.1:{port}"}
+    return {"Authorization": f"Bearer {TOKEN}", "Origin": f"http://127.0.0.1:{port}"}
 
 
 @pytest.fixture
@@ -61,22 +62,55 @@ def ask(port: int) -> Ask:
     return asked
 
 
+def with_key(address: str, *, of: str = "") -> str:
+    """An address with its key, or with that of another one."""
+    key = hmac.new(TOKEN.encode(), (of or address).encode(), "sha256").hexdigest()
+    return f"{address}{'&' if '?' in address else '?'}key={key}"
+
+
 def test_only_its_own_page_with_the_token_is_answered(ask: Ask) -> None:
-    status, headers, _ = ask(f"/?token={TOKEN}", Cookie="")
-    assert (status, headers["location"]) == (303, "/")
-    assert {"HttpOnly", "SameSite=strict"} <= set(headers["set-cookie"].split("; "))
-    assert ask("/")[0] == ask("/api/runs")[0] == 200
+    assert ask("/api/runs")[0] == 200
     assert "script-src 'self'" in ask("/")[1]["content-security-policy"]
-    for path, changed in {
-        "/?token=wrong": {"Cookie": ""},
-        "/api/runs": {"Cookie": ""},
-        f"/api/runs?token={TOKEN}": {"Cookie": ""},
-        "/": {"Host": "evil.example"},
-        "/style.css": {"Origin": "http://evil.example"},
-    }.items():
-        assert ask(path, **changed)[0] == 403, path
+    for header in ("", TOKEN, "Bearer wrong", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer \xff"):
+        for path in ("/api/runs", "/runs/run/report", "/api/live", "/compare", "/no-such-page"):
+            assert ask(path, Authorization=header)[0] == 403, (header, path)
+        assert ask("/api/form", {"what": "echo"}, Authorization=header)[0] == 403
     for origin in ("http://evil.example", "null", "http://127.0.0.1"):
         assert ask("/api/form", {"what": "echo"}, Origin=origin)[0] == 403
+        assert ask("/style.css", Origin=origin)[0] == 403
+    assert ask("/", Host="evil.example")[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css"])
+def test_the_page_itself_is_no_secret_and_no_answer_sets_a_cookie(ask: Ask, path: str) -> None:
+    status, headers, _ = ask(path, Authorization="")
+    assert (status, "set-cookie" in headers) == (200, False)
+    assert "set-cookie" not in ask(f"/?token={TOKEN}")[1]
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
+)
+def test_what_a_browser_sends_for_another_site_is_refused(ask: Ask, site: str, status: int) -> None:
+    of_browser = {"Sec-Fetch-Site": site}
+    assert ask("/", **of_browser)[0] == ask("/api/runs", **of_browser)[0] == status
+    assert ask(with_key("/api/live?host=&seconds=x"), Authorization="", **of_browser)[0] == status
+    assert ask("/api/form", FORM, **of_browser)[0] == status
+
+
+def test_a_key_opens_its_own_address_to_be_read(ask: Ask, tmp_path: Path) -> None:
+    new_run(tmp_path / "runs" / "run").close()
+    for address in ("/api/runs", "/runs/run/report", "/compare?a=run&b=r%20u", "/api/live?host=&seconds=x"):
+        assert ask(with_key(address), Authorization="")[0] in {200, 409}, address
+        for wrong in (
+            address,
+            f"{address}?key=",
+            with_key(address, of="/"),
+            f"{with_key(address)}&a=b",
+            with_key(address).upper(),
+        ):
+            assert ask(wrong, Authorization="")[0] == 403, wrong
+    assert ask(with_key("/api/runs/run/remove"), {"yes": True}, Authorization="")[0] == 403
 
 
 def test_runs_are_those_on_the_disk_and_none_in_use_is_removed(ask: Ask, tmp_path: Path) -> None:

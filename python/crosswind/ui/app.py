@@ -29,7 +29,10 @@ from crosswind.visible import no_utf8_in, visible
 
 _STATIC = {
     "/app.js": ("crosswind.ui", "static/app.js", "text/javascript"),
-    **{f"/{name}.js": ("crosswind.ui", f"static/{name}.js", "text/javascript") for name in ("dom", "heat", "live")},
+    **{
+        f"/{name}.js": ("crosswind.ui", f"static/{name}.js", "text/javascript")
+        for name in ("dom", "heat", "live", "token")
+    },
     "/ui.css": ("crosswind.ui", "static/ui.css", "text/css"),
     "/style.css": ("crosswind.report", "style.css", "text/css"),
     "/": ("crosswind.ui", "static/index.html", "text/html"),
@@ -138,7 +141,8 @@ def application(root: Path, *, token: str, port: int) -> Guard:
         *_pages(root),
     ]
     handlers = {CrosswindError: _failed, OSError: _failed}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), token=token, port=port)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return Guard(app, token=token, port=port, to_all=_STATIC.keys())
 
 
 def _pages(root: Path) -> list[Route]:

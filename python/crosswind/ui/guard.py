@@ -1,18 +1,21 @@
 """Who is answered: a browser that was given the token, under this server's own name, from its own page.
 
-The token comes once, in the address that `crosswind ui` prints, and goes into a cookie that scripts cannot read and
-that other sites cannot have sent. The name (Host) is checked against DNS rebinding, the origin against other pages.
+The token comes in the address that `crosswind ui` prints. The page keeps it (static/token.js) and sends it in a header:
+a cookie would go to every server of this machine, since cookies know no ports. What the browser asks without headers of
+the page, as a report in a tab of its own, has a key in its address, made of the token and that address. The name (Host)
+is checked against DNS rebinding; the origin, and what the browser says of the site, against other pages.
 """
 
 import hmac
-from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs
+from collections.abc import Collection, Mapping
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _READING = ("GET", "HEAD")
+_OWN_SITES = ("same-origin", "none")
+"""What a browser says (Sec-Fetch-Site) of the page itself, and of an address that the user typed."""
+_OPEN = "open the address that `crosswind ui` printed"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -33,13 +36,13 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses with 403 who has no token, another name or another origin; adds headers to what is answered."""
+    """Refuses with 403 who has no token, another name or another page; adds headers to what is answered."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int, to_all: Collection[str]) -> None:
+        """Args: to_all: paths of what is no secret: the page itself, which brings the token."""
         self._app = app
-        self._token = token
-        # Cookies know no ports: two servers on one machine would share one.
-        self._cookie = f"crosswind-{port}"
+        self._token = token.encode()
+        self._to_all = to_all
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,37 +58,37 @@ class Guard:
                 message["headers"] = [*message["headers"], *(pair for pair in more if pair[0] not in known)]
             await send(message)
 
-        answer = self._refusal(scope) or self._welcome(scope)
+        answer = self._refusal(scope)
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Why a request is not looked at; None where its name and origin are right."""
+        """Why a request is not looked at; None where it is the page's own."""
         headers = _headers(scope)
         if headers.get("host") not in self._hosts:
-            return _refused("this name is not that of the server", "open the address that `crosswind ui` printed")
+            return _refused("this name is not that of the server", _OPEN)
         origin = headers.get("origin")
         own = origin is not None and origin.removeprefix("http://") in self._hosts and origin.startswith("http://")
-        if (origin is None and scope["method"] not in _READING) or (origin is not None and not own):
-            return _refused("the request is from another page", "work in the page that `crosswind ui` printed")
-        return None
+        if (
+            (origin is None and scope["method"] not in _READING)
+            or (origin is not None and not own)
+            or headers.get("sec-fetch-site", "none") not in _OWN_SITES
+        ):
+            return _refused("the request is from another page", "type the address that `crosswind ui` printed")
+        if scope["path"] in self._to_all or self._has_token(headers) or self._has_key(scope):
+            return None
+        return _refused("the token is missing or wrong", _OPEN)
 
-    def _welcome(self, scope: Scope) -> Response | None:
-        """The answer to who brings the token, or has none; None for who is known."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and self._is_token(given):
-            answer = RedirectResponse("/", 303)
-            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-            return answer
-        try:
-            cookie = SimpleCookie(_headers(scope).get("cookie", "")).get(self._cookie)
-        except CookieError:
-            cookie = None
-        if cookie is None or not self._is_token(cookie.value):
-            return _refused("the token is missing or wrong", "open the address that `crosswind ui` printed")
-        return None
+    def _has_token(self, headers: Mapping[str, str]) -> bool:
+        given = headers.get("authorization", "").encode("latin-1")
+        return hmac.compare_digest(given, b"Bearer " + self._token)
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self._token.encode())
+    def _has_key(self, scope: Scope) -> bool:
+        """Whether it reads an address that ends with the key to it (`withKey` of static/token.js)."""
+        if scope["method"] not in _READING:
+            return False
+        address, _, given = (scope["raw_path"] + b"?" + scope["query_string"]).rpartition(b"key=")
+        key = hmac.digest(self._token, address[:-1], "sha256").hex()
+        return hmac.compare_digest(given, key.encode())
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:

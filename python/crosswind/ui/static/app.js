@@ -2,6 +2,7 @@
 import { agreed, announce, ask, complaint, count, enable, h, renew, table } from "/dom.js";
 import { heatMap } from "/heat.js";
 import { showLive } from "/live.js";
+import { withKey } from "/token.js";
 
 const page = /** @type {HTMLElement} */ (document.getElementById("page"));
 /** Ends what the page before has left open. */
@@ -51,9 +52,9 @@ async function showRuns() {
   const runs = await ask("/api/runs");
   const said = h("div");
   const choice = () => [...page.querySelectorAll("tr:not([hidden]) input[name=run]:checked")].map((box) => /** @type {any} */ (box).value);
-  const compare = h("button", { onclick: () => {
+  const compare = h("button", { onclick: async () => {
     const [second, first] = choice();
-    if (choice().length === 2) open(`/compare?a=${encodeURIComponent(first)}&b=${encodeURIComponent(second)}`);
+    if (choice().length === 2) open(await withKey(`/compare?${new URLSearchParams({ a: first, b: second })}`));
     else said.replaceChildren(complaint({ error: "Two runs can be compared.", hint: "tick two of them" }));
   } }, "Compare two");
   const rows = runs.map((run) => run.problem
@@ -85,7 +86,11 @@ async function showRuns() {
 
 /** @param {string} name */
 async function showRun(name) {
+  const number = shown;
   const address = `/api/runs/${encodeURIComponent(name)}`;
+  const pages = `/runs/${encodeURIComponent(name)}`;
+  const [events, ...links] = await Promise.all([`${address}/events`, `${pages}/report`, `${pages}/explain`].map(withKey));
+  if (number !== shown) return [];
   const [title, said, line] = [h("h1", {}, name), h("div"), h("p")];
   const status = h("p", { class: "unseen", role: "status" });
   const [bar, heat, log] = [h("progress", { max: 1, value: 0, "aria-label": "Repetitions done" }), h("div"), h("pre", { tabindex: 0, role: "region", "aria-label": "Log" })];
@@ -97,24 +102,23 @@ async function showRun(name) {
     if (!await agreed(`Remove ${name} and all that it measured?`, "Remove")) return;
     await attempt(said, async () => { await ask(`${address}/remove`, {}); location.hash = "#/runs"; });
   } }, "Remove");
-  const link = (text, path) => h("a", { href: `/runs/${encodeURIComponent(name)}/${path}`, target: "_blank", rel: "noopener" }, text);
-  const [report, explain] = [link("Report", "report"), link("Explain the slowest", "explain")];
+  const [report, explain] = ["Report", "Explain the slowest"].map((text, at) => h("a", { href: links[at], target: "_blank", rel: "noopener" }, text));
   const which = {
     cell: h("input", { type: "number", min: 0, value: 0, "aria-label": "Cell, from 0" }),
     repetition: h("input", { type: "number", min: 1, value: 1, "aria-label": "Repetition, from 1" }),
     message: h("input", { type: "number", min: 1, value: 1, "aria-label": "Message, from 1" }),
   };
-  const choose = h("form", { class: "buttons", hidden: true, onsubmit: (event) => {
+  const choose = h("form", { class: "buttons", hidden: true, onsubmit: async (event) => {
     event.preventDefault();
     const asked = new URLSearchParams({ cell: which.cell.value });
     for (const key of ["repetition", "message"]) asked.set(key, String(which[key].value - 1));
-    open(`/runs/${encodeURIComponent(name)}/explain?${asked}`, "_blank", "noopener");
+    open(await withKey(`${pages}/explain?${asked}`), "_blank", "noopener");
   } }, h("label", {}, "Cell ", which.cell), h("label", {}, "repetition ", which.repetition), h("label", {}, "message ", which.message),
     h("button", { type: "submit" }, "Explain this message"));
   /** @type {ReturnType<typeof heatMap> | null} */
   let map = null;
 
-  const source = new EventSource(`${address}/events`);
+  const source = new EventSource(events);
   const on = (event, handle) => source.addEventListener(event, (message) => handle(JSON.parse(/** @type {any} */ (message).data)));
   leave = () => source.close();
   on("plan", (plan) => {

@@ -1,4 +1,6 @@
 // @ts-check
+import { authorization } from "/token.js";
+
 /**
  * An element. Texts become text, never markup: names and titles are other people's.
  * @param {string} tag
@@ -92,9 +94,10 @@ export const count = (number, what) => `${number.toLocaleString("en")} ${what}${
  * @returns {Promise<any>}
  */
 export async function ask(path, body, signal) {
+  const headers = authorization();
   let answer;
   try {
-    answer = await fetch(path, body === undefined ? { signal } : { method: "POST", body: JSON.stringify(body), signal });
+    answer = await fetch(path, body === undefined ? { headers, signal } : { method: "POST", headers, body: JSON.stringify(body), signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw { error: "The server does not answer.", hint: "start it again: crosswind ui" };

@@ -1,5 +1,6 @@
 // @ts-check
 import { complaint, enable, h, renew, table } from "/dom.js";
+import { withKey } from "/token.js";
 
 const SHOWN = 120;
 
@@ -15,12 +16,14 @@ export function showLive(host, onLeave) {
   const stop = h("button", { type: "button", "aria-disabled": "true", onclick: () => end("Stopped.") }, "Stop");
   /** @type {EventSource | null} */
   let source = null;
-  const end = (text) => { source?.close(); source = null; enable(start, true); enable(stop, false); if (text) line.textContent = text; };
+  let turn = 0;
+  const end = (text) => { turn++; source?.close(); source = null; enable(start, true); enable(stop, false); if (text) line.textContent = text; };
   onLeave(() => end(""));
 
-  function begin(event) {
+  async function begin(event) {
     event.preventDefault();
     end("");
+    const mine = turn;
     said.replaceChildren();
     results.replaceChildren();
     line.textContent = "Starting…";
@@ -31,7 +34,9 @@ export function showLive(host, onLeave) {
     const windows = [];
     /** @type {string[][]} */
     const events = [];
-    source = new EventSource(`/api/live?${asked}`);
+    const address = await withKey(`/api/live?${asked}`);
+    if (mine !== turn) return;
+    source = new EventSource(address);
     source.addEventListener("line", (message) => {
       const news = JSON.parse(/** @type {any} */ (message).data);
       if (news.type === "start") line.textContent = `${news.host} (${news.address}), probed by ${news.probe}`;
