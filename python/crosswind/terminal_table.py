@@ -1,6 +1,9 @@
-"""Tables on a terminal: columns two spaces apart; what is too wide is folded within its column, first between words."""
+"""Tables on a terminal: columns two spaces apart; what is too wide is folded within its column, first between words.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+A table that does not fit even so has a paragraph for each row.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -9,6 +12,7 @@ from rich.text import Text
 
 GAP = "  "
 _NARROWEST = 4
+_BETWEEN_PARTS = "   "
 
 TextCell = str | Text
 
@@ -44,10 +48,36 @@ def table_lines(
     if width is not None:
         _leave_out(columns, widths, width)
         _narrow(lines, widths, width)
+        if table_width(widths.values()) > width:
+            for row in lines[1:] if has_headings else lines:
+                yield from _paragraph(columns, row, width)
+            return
     for line in lines:
         cells = [_folded(line[place], room) for place, room in widths.items()]
         for number in range(max(map(len, cells), default=0)):
             yield _joined(columns, widths, [cell[number] if number < len(cell) else Text() for cell in cells])
+
+
+def folded(line: Text, width: int) -> list[Text]:
+    """A line in lines that no width exceeds, those after the first two characters further in."""
+    if line.cell_len <= width:
+        return [line]
+    start = len(line.plain) - len(line.plain.lstrip())
+    first, *others = _folded(line[start:], max(width - start - 2, 1))
+    return [Text(" " * start) + first, *(Text(" " * (start + 2)) + other for other in others)]
+
+
+def side_by_side(parts: Iterable[Text], width: int) -> Iterator[Text]:
+    """Parts side by side in lines of at most so many characters, broken across lines where they have more alone."""
+    line = Text()
+    for part in parts:
+        if line and line.cell_len + len(_BETWEEN_PARTS) + part.cell_len > width:
+            yield from folded(line, width)
+            line = part
+        else:
+            line = Text.assemble(line, _BETWEEN_PARTS, part) if line else part
+    if line:
+        yield from folded(line, width)
 
 
 def table_width(widths: Collection[int]) -> int:
@@ -79,6 +109,20 @@ def _narrow(lines: Sequence[Sequence[Text]], widths: dict[int, int], width: int)
         widths[widest] -= 1
 
 
+def _paragraph(columns: Sequence[TextColumn], row: Sequence[Text], width: int) -> Iterator[Text]:
+    """What is in the first column, and below it each other column with its heading."""
+    parts = [
+        Text.assemble((column.heading, "dim"), " ", cell) if column.heading else cell
+        for column, cell in zip(columns, row, strict=True)
+        if cell
+    ]
+    name = row[0] if row[0] and not columns[0].right else None
+    if name is not None:
+        yield from folded(name, width)
+    for line in side_by_side(parts if name is None else parts[1:], width - 2):
+        yield Text("  ") + line
+
+
 def _joined(columns: Sequence[TextColumn], widths: Mapping[int, int], parts: Sequence[Text]) -> Text:
     line = Text()
     for (place, room), part in zip(widths.items(), parts, strict=True):
@@ -95,4 +139,7 @@ def _width(cell: Text) -> int:
 def _folded(cell: Text, room: int) -> list[Text]:
     if _width(cell) <= room:
         return list(cell.split("\n"))
-    return list(cell.wrap(Console(width=room), room, overflow="fold"))
+    lines = list(cell.wrap(Console(width=room), room, overflow="fold"))
+    for line in lines:
+        line.rstrip()
+    return lines

@@ -13,13 +13,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from rich.text import Text
 
 from conftest import ROOT, missing
 from crosswind.console import NARROWEST, Console
 from crosswind.errors import StudyError
 from crosswind.findings.pipeline import analyse
 from crosswind.report.export import spreadsheet_text, write_csv
-from crosswind.report.run_page import render
+from crosswind.report.run_page import page_of, render
+from crosswind.results import analysed
+from crosswind.store.run import load
 from fixture_types import Crosswind, UseCell
 from records import MS, echoes, record, run
 from runs import kept_run
@@ -97,6 +101,30 @@ def test_a_terminal_of_any_width_is_printed_to(
     for command in (("report", str(made)), ("report", str(made), "--all"), ("runs", str(made)), ("networks",)):
         status, _, err = crosswind(*command)
         assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("columns", [30, 40])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "--all"),
+        ("runs",),
+        ("runs", "--details"),
+        ("networks",),
+        ("predict", "--rtt", "40ms", "--loss", "1%", "--rate", "10mbit"),
+    ],
+)
+def test_no_table_is_wider_than_a_narrow_terminal(
+    crosswind: Crosswind, monkeypatch: pytest.MonkeyPatch, made: Path, columns: int, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    status, out, _ = crosswind(*words, *([str(made)] if words[0] in ("report", "runs") else []))
+    assert status == 0
+    # Sentences at the end are the terminal's to fold.
+    ends = page_of(analysed(load(made)).result).conclusion
+    lines = [Text.from_ansi(line).plain for line in out.splitlines()]
+    assert [line for line in lines if cell_len(line) > columns and line not in ends] == []
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX"])

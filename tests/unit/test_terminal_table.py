@@ -26,6 +26,24 @@ def test_what_can_be_spared_is_left_out_first_and_then_the_widest_column_is_fold
     assert drawn(14) == ["run       size", "a-run      1 B", "another  12 kB", "run"]
 
 
+def test_a_table_that_cannot_fit_has_a_paragraph_for_each_row() -> None:
+    columns = [TextColumn("network"), *number_columns("round trip", "loss", "rate"), TextColumn("what")]
+    rows = [["4g", "60ms", "1%", "20mbit", "LTE of a phone that moves"], ["lan", "0ms", "", "1gbit", ""]]
+    assert [line.plain for line in table_lines(columns, rows, 26)] == [
+        "4g",
+        "  round trip 60ms",
+        "  loss 1%   rate 20mbit",
+        "  what LTE of a phone",
+        "    that moves",
+        "lan",
+        "  round trip 0ms",
+        "  rate 1gbit",
+    ]
+    # A number names no row.
+    numbers = [line.plain for line in table_lines(number_columns(*"abcde"), [["1" * 20] * 5], 20)]
+    assert numbers[:3] == ["  a", "    1111111111111111", "    1111"]
+
+
 def test_a_table_without_headings_has_none_and_keeps_styles_and_wide_characters() -> None:
     styled = Text("ok", style="green") + Text("\nhint", style="yellow")
     lines = list(table_lines([TextColumn(), TextColumn()], [["北京", styled], ["x", "y"]]))

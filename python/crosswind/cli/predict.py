@@ -1,6 +1,9 @@
 """`crosswind predict`: what the models say of a path, side by side, without running anything."""
 
 import json
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -27,6 +30,7 @@ from crosswind.units import (
 if TYPE_CHECKING:
     from crosswind.models import Prediction, Situation
 
+_NARROWEST = 20
 _QUANTILES = (0.05, 0.5, 0.95, 0.99)
 _LARGEST_BYTES = 10**18
 SCHEMA = "crosswind.predictions/1"
@@ -125,12 +129,12 @@ def command(
         plain = _plain(question, predictions) | ({"simulated": simulated} if simulated else {})
         click.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    click.echo(_description(question))
+    _say(_description(question))
     for metric, heading in _HEADINGS.items():
         of_metric = [prediction for prediction in predictions if prediction.metric == metric]
         if of_metric:
             size = format_size(question.size_bytes) if question.size_bytes else ""
-            click.echo(f"\n{heading.format(size=size)}")
+            _say(f"\n{heading.format(size=size)}")
             _print_rows(of_metric)
     if simulated:
         _print_simulated(question, simulated)
@@ -210,11 +214,20 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
     for made in predictions:
         value = "–" if made.value is None else f"{_three_digits(made.value / divisor)} {unit}"
         outside = "  *" if made.violated else ""
-        click.echo(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
+        _say(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
         for remark in (*(f"* {broken}" for broken in made.violated), *made.notes):
             remarks.setdefault(remark, []).append(made.model)
     for remark, models in remarks.items():
-        click.echo(f"    {', '.join(models)}: {remark}")
+        _say(f"    {', '.join(models)}: {remark}")
+
+
+def _say(text: str) -> None:
+    """Lines, folded between words where a terminal is narrower."""
+    lines = text.split("\n")
+    if sys.stdout.isatty():
+        width = max(shutil.get_terminal_size().columns, _NARROWEST)
+        lines = [textwrap.fill(line, width, subsequent_indent="      ") for line in lines]
+    click.echo("\n".join(lines))
 
 
 def _three_digits(number: float) -> str:
@@ -240,15 +253,15 @@ def _simulated(question: PathQuestion, runs: int | None, seed: int) -> dict[str,
 
 def _print_simulated(question: PathQuestion, simulation: Mapping[str, Any]) -> None:
     divisor, unit = METRICS["transfer_time"].unit.scale_for([simulation["mean"]])
-    click.echo(
+    _say(
         f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {simulation['runs']} times packet by packet"
     )
     error = "" if simulation["standard_error"] is None else f" ± {simulation['standard_error'] / divisor:.2g}"
-    click.echo(f"  mean {_three_digits(simulation['mean'] / divisor)}{error} {unit} (standard error)")
+    _say(f"  mean {_three_digits(simulation['mean'] / divisor)}{error} {unit} (standard error)")
     ranks = ", ".join(
         f"{name} {_three_digits(simulation[name] / divisor)}" for name in simulation if name.startswith("p")
     )
-    click.echo(f"  {ranks} {unit}")
+    _say(f"  {ranks} {unit}")
 
 
 def _plain(question: PathQuestion, predictions: Sequence["Prediction"]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A table as lines of text: the form of it that fits, and what that leaves out."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from rich.cells import cell_len
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from crosswind.report.tables.table import ColumnKind, Table
 from crosswind.report.text.format import without_middle
-from crosswind.terminal_table import GAP, TextColumn, table_lines, table_width
+from crosswind.terminal_table import GAP, TextColumn, folded, side_by_side, table_lines, table_width
 
 _LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE)
 _BETWEEN_LEVELS = " · "
@@ -83,9 +83,9 @@ def paragraph_lines(table: Table, width: int) -> Iterator[Text]:
     for number, row in enumerate(table.rows):
         head = " · ".join(cell for cell in row[:names] if cell)
         is_marked = number in table.marked
-        yield Text(f"{'✗' if is_marked else ' '} {head}", style="bold red" if is_marked else "bold")
-        pairs = [f"{name} {cell}" for name, cell in zip(table.headings[names:], row[names:], strict=True)]
-        yield from (Text(f"    {line}") for line in _side_by_side(pairs, width - 4))
+        yield from folded(Text(f"{'✗' if is_marked else ' '} {head}", "bold red" if is_marked else "bold"), width)
+        pairs = [Text(f"{name} {cell}") for name, cell in zip(table.headings[names:], row[names:], strict=True)]
+        yield from (Text("    ") + line for line in side_by_side(pairs, width - 4))
 
 
 def _cut(name: str, room: int) -> str:
@@ -104,16 +104,3 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]
 def _name(heading: str) -> str:
     """A column's name without what its heading says of its interval."""
     return heading.partition(" [")[0]
-
-
-def _side_by_side(parts: Iterable[str], width: int) -> Iterator[str]:
-    """Parts side by side, none broken across lines."""
-    line = ""
-    for part in parts:
-        if line and len(line) + 3 + len(part) > width:
-            yield line
-            line = part
-        else:
-            line = f"{line}   {part}" if line else part
-    if line:
-        yield line

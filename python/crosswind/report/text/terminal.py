@@ -24,6 +24,7 @@ from crosswind.report.tables.cut import cut_to
 from crosswind.report.tables.table import ColumnKind, Table
 from crosswind.report.text.format import count, count_of
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
+from crosswind.terminal_table import folded
 
 TONE_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 SCREEN_LINES = 35
@@ -84,7 +85,7 @@ def section_lines(page: Page, width: int) -> Iterator[Text]:
     for section in (*page.answers, *page.sections):
         sentences = [] if section.place is SectionPlace.ANSWERS else _on_terminal(section.sentences)
         if sentences:
-            yield Text(section.title, style="bold")
+            yield from folded(Text(section.title, style="bold"), width)
             yield from (line for sentence in sentences for line in _wrapped(sentence.text, width))
             yield Text()
         for table in section.tables:
@@ -184,7 +185,7 @@ def _table(table: Table, width: int, *, everything: bool = False) -> list[Text]:
     missing = left_out(table, form)
     note = _wrapped(f"Left out at this width: {', '.join(missing)}.", width, "dim") if missing else []
     lines = grid_lines(form) if is_grid else paragraph_lines(form, width)
-    return [Text(form.title, style="bold"), *lines, *note]
+    return [*folded(Text(form.title, style="bold"), width), *lines, *note]
 
 
 def _doubts(doubts: Sequence[Sentence], width: int) -> list[Text]:
