@@ -7,12 +7,18 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from conftest import ROOT, requires, requires_cell
 from crosswind.peers.chromium.browser import browser
-from crosswind.peers.chromium.devtools import evaluate
+from crosswind.peers.chromium.devtools import DevTools, evaluate
 from crosswind.peers.chromium.job import Job
 from npm_packages import AXE as AXE_SOURCE
 from npm_packages import npm_packages
@@ -45,13 +51,30 @@ def in_short(report: object) -> str:
     return json.dumps(html.unescape(description))
 
 
-def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Tab:
+    """A tab of a browser that shows the page. Attributes: address: as `crosswind ui` printed it."""
+
+    address: str
+    devtools: DevTools
+    session: str
+
+    def evaluate(self, script: str) -> Any:
+        """The value of some JavaScript in it."""
+        return evaluate(self.devtools, self.session, script, timeout_s=120)
+
+    def when(self, condition: str) -> str:
+        """What it shows once a condition holds."""
+        return str(self.evaluate(f"({WHEN})(() => {condition})"))
+
+
+@contextmanager
+def opened_page(directory: Path, fragment: str) -> Iterator[Tab]:
+    """`crosswind ui`, and a browser that shows one of its pages."""
     requires("chromium")
-    cell = requires_cell()
-    axe = npm_packages(AXE_SOURCE)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CROSSWIND_CELL": str(cell)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CROSSWIND_CELL": str(requires_cell())}
     command = [sys.executable, "-m", "crosswind", "ui", "--port", "0"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().strip()
@@ -64,52 +87,88 @@ def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
                 loaded: list[object] = []
                 devtools.on("Page.loadEventFired", loaded.append)
                 devtools.call("Page.enable", session=session)
-                devtools.call("Page.navigate", session=session, url=f"{address}#/new")
+                devtools.call("Page.navigate", session=session, url=f"{address}{fragment}")
                 devtools.wait(lambda: bool(loaded), what="the page", timeout_s=60)
-
-                def when(condition: str) -> str:
-                    return str(evaluate(devtools, session, f"({WHEN})(() => {condition})", timeout_s=120))
-
-                def press(key: str) -> None:
-                    event = {"key": key, "code": key, "text": {"Enter": "\r"}.get(key, "")}
-                    event["windowsVirtualKeyCode"] = {"Tab": 9, "Enter": 13}[key]
-                    for kind in ("keyDown", "keyUp"):
-                        devtools.call("Input.dispatchKeyEvent", session=session, type=kind, **event)
-
-                when("document.querySelector('button.main').ariaDisabled === 'false'")
-                study = base64.b64encode(STUDY.encode()).decode()
-                evaluate(
-                    devtools,
-                    session,
-                    f"const area = document.querySelector('textarea'); area.value = atob('{study}');"
-                    "area.dispatchEvent(new Event('input'))",
-                )
-                assert "says more than the form" in when("document.body.innerText.includes('1 cell, 1 repetition:')")
-                # By the keyboard alone.
-                evaluate(devtools, session, "document.querySelector('textarea').focus()")
-                for _ in range(8):
-                    press("Tab")
-                    if evaluate(devtools, session, "document.activeElement.className") == "main":
-                        break
-                press("Enter")
-                watched = when("document.body.innerText.includes('done: 1 of 1 repetition;')")
-                assert " ms" in evaluate(devtools, session, "document.querySelector('table.heat td').textContent")
-                assert "<img src=x" in watched and "3 of 3 ok" in watched
-                assert "token" not in evaluate(devtools, session, "location.href")
-                assert str(evaluate(devtools, session, "document.title")).endswith("> · Crosswind")
-                link = "[...document.querySelectorAll('a')].find((a) => a.textContent === 'Report').href"
-                report = evaluate(devtools, session, f"fetch({link}).then((answer) => answer.text())", timeout_s=120)
-                assert "<h1>&lt;img src=x" in report
-                evaluate(devtools, session, (axe / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + "; 0")
-                for page, shown in {
-                    "runs": f"document.querySelector('div.answer').textContent === {in_short(report)}",
-                    "new": "document.querySelector('button.main').ariaDisabled === 'false'",
-                    "live": "document.querySelector('form')",
-                    "studies": "document.querySelector('table')",
-                }.items():
-                    assert evaluate(devtools, session, AXE, timeout_s=120) == ""
-                    evaluate(devtools, session, f"location.hash = '#/{page}'")
-                    when(shown)
-                assert evaluate(devtools, session, AXE, timeout_s=120) == ""
+                yield Tab(address, devtools, session)
         finally:
             server.terminate()
+
+
+@contextmanager
+def another_server() -> Iterator[tuple[str, list[str]]]:
+    """A server on another port of this machine: its address, and the heads of what it was asked."""
+    heads: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heads.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<title>elsewhere</title>")
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/", heads
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_no_other_server_of_this_machine_gets_the_token(tmp_path: Path) -> None:
+    with opened_page(tmp_path, "#/studies") as tab, another_server() as (elsewhere, heads):
+        tab.when("document.querySelector('table')")
+        (token,) = parse_qs(urlsplit(tab.address).query)["token"]
+        tab.devtools.call("Page.navigate", session=tab.session, url=elsewhere)
+        tab.when("document.title === 'elsewhere'")
+        assert "Host: 127.0.0.1:" in heads[0]
+        assert token not in heads[0]
+
+
+def test_a_study_is_started_watched_and_reported(tmp_path: Path) -> None:
+    axe = npm_packages(AXE_SOURCE)
+    with opened_page(tmp_path, "#/new") as tab:
+
+        def press(key: str) -> None:
+            event = {"key": key, "code": key, "text": {"Enter": "\r"}.get(key, "")}
+            event["windowsVirtualKeyCode"] = {"Tab": 9, "Enter": 13}[key]
+            for kind in ("keyDown", "keyUp"):
+                tab.devtools.call("Input.dispatchKeyEvent", session=tab.session, type=kind, **event)
+
+        tab.when("document.querySelector('button.main').ariaDisabled === 'false'")
+        study = base64.b64encode(STUDY.encode()).decode()
+        tab.evaluate(
+            f"const area = document.querySelector('textarea'); area.value = atob('{study}');"
+            "area.dispatchEvent(new Event('input'))",
+        )
+        assert "says more than the form" in tab.when("document.body.innerText.includes('1 cell, 1 repetition:')")
+        # By the keyboard alone.
+        tab.evaluate("document.querySelector('textarea').focus()")
+        for _ in range(8):
+            press("Tab")
+            if tab.evaluate("document.activeElement.className") == "main":
+                break
+        press("Enter")
+        watched = tab.when("document.body.innerText.includes('done: 1 of 1 repetition;')")
+        assert " ms" in tab.evaluate("document.querySelector('table.heat td').textContent")
+        assert "<img src=x" in watched and "3 of 3 ok" in watched
+        assert "token" not in tab.evaluate("location.href")
+        assert str(tab.evaluate("document.title")).endswith("> · Crosswind")
+        link = "[...document.querySelectorAll('a')].find((a) => a.textContent === 'Report').href"
+        report = tab.evaluate(f"fetch({link}).then((answer) => answer.text())")
+        assert "<h1>&lt;img src=x" in report
+        tab.evaluate((axe / "axe-core" / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+        for page, shown in {
+            "runs": f"document.querySelector('div.answer').textContent === {in_short(report)}",
+            "new": "document.querySelector('button.main').ariaDisabled === 'false'",
+            "live": "document.querySelector('form')",
+            "studies": "document.querySelector('table')",
+        }.items():
+            assert tab.evaluate(AXE) == ""
+            tab.evaluate(f"location.hash = '#/{page}'")
+            tab.when(shown)
+        assert tab.evaluate(AXE) == ""
