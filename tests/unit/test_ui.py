@@ -266,6 +266,13 @@ def test_what_no_command_can_be_given_is_refused(ask: Ask, tmp_path: Path, path:
     assert sorted(place.name for place in (tmp_path / "runs").iterdir()) == ["run"]
 
 
+def test_a_session_that_leaves_no_run_is_an_error(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.ui.commands._command", lambda *_: ["true"])
+    status, _, said = ask("/api/runs", {"toml": TOML, "name": "x"})
+    assert (status, said["error"]) == (409, "the command failed")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
 def test_the_same_of_what_is_asked_of_a_host_or_a_study(ask: Ask) -> None:
     for asked in (f"host=x&seconds={DIGITS}", f"host=x&tcp={DIGITS}&seconds=1", "host=a%00b&seconds=1"):
         assert ask(f"/api/live?{asked}")[2].startswith("event: problem"), asked

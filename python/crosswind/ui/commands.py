@@ -162,9 +162,9 @@ async def _session(arguments: Sequence[str], log: Path) -> asyncio.subprocess.Pr
 
 
 async def _going_on(process: asyncio.subprocess.Process, directory: Path) -> None:
-    """Waits a little. Raises: UsageError with what a session said that has failed."""
+    """Waits a little. Raises: UsageError with what a session said that has failed, or has left no run."""
     await asyncio.sleep(_LOOK_S)
-    if process.returncode:
+    if process.returncode or (process.returncode == 0 and not (directory / MANIFEST).exists()):
         raise _complaint(log_text(directory))
 
 
