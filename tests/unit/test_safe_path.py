@@ -6,13 +6,16 @@ import re
 import subprocess
 import sys
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conftest import ROOT
 from crosswind.errors import UsageError
+from crosswind.execution.workers.dask import _started
 from crosswind.peers.registry import PEERS
 from crosswind.ui.commands import page_of
 from pytest_crosswind.programs import command_of
@@ -66,6 +69,25 @@ def test_neither_do_the_processes_of_a_cluster_and_programs_that_they_start_are_
     )
     assert (ended.stdout, ended.stderr) == ("(True, '')\nNone\n", "")
     assert not (traps.parent / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("on", "module", "name", "options"),
+    [
+        ("slurm:2", "dask_jobqueue", "SLURMCluster", {"python": f"{sys.executable} -P"}),
+        ("k8s:2", "dask_kubernetes.operator", "KubeCluster", {}),
+    ],
+)
+def test_jobs_of_a_queue_begin_in_a_directory_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, on: str, module: str, name: str, options: dict[str, str]
+) -> None:
+    asked: list[object] = []
+    cluster = SimpleNamespace(scale=asked.append)
+    made = SimpleNamespace(**{name: lambda **given: asked.append(given) or cluster})
+    monkeypatch.setattr("crosswind.execution.workers.dask.import_module", {module: made}.get)
+    kind, _, count = on.partition(":")
+    assert _started(kind, count, on, None, ExitStack()) is cluster
+    assert asked == [options, 2]
 
 
 def programs(value: Any) -> list[list[str]]:
