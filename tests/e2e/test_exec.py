@@ -45,6 +45,16 @@ def summary(ended: Ended) -> dict[str, Any]:
     return dict(json.loads(ended.err.splitlines()[-1]))
 
 
+def test_no_program_gets_the_token_of_two_machines(crosswind: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSWIND_TOKEN", "0123456789abcdef0123456789abcdef")
+    kept = 'tr "\\0" "\\n" < /proc/1/environ; env'
+    client = ["sh", "-c", f"({kept}) | grep TOKEN || echo none"]
+    server = f"sh -c '({kept}) > server; exec {sys.executable} -m http.server {{port}}'"
+    ended = crosswind("exec", "--server", server, "--", *client)
+    assert (ended.status, ended.out) == (0, "none\n")
+    assert "TOKEN" not in (crosswind.cwd / "server").read_text(encoding="utf-8")
+
+
 def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cli, server: str) -> None:
     client = [*PYTHON, ECHO_CLIENT + "sys.exit(3)", "{address}", "{port}"]
     ended = crosswind("exec", "--delay", "10ms", "--server", server, "--", *client)

@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// The option that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
 
+/// The environment variable of the token that two machines share, which no program inherits.
+pub const TOKEN: &str = "CROSSWIND_TOKEN";
+
 /// What to do about a program that cannot be started.
 const NOT_HERE: &str = "is it installed, and on the PATH?";
 const NOT_IN_GUEST: &str =
@@ -140,7 +143,8 @@ impl Programs {
         let pinned = !cpus.is_empty();
         let (network, foreground, largest_file) = (namespace.as_raw_fd(), streams.foreground, streams.largest_file);
         let mut command = Command::new(program);
-        command.args(rest).envs(environment).stdin(streams.input).stdout(streams.output).stderr(streams.errors);
+        command.args(rest).env_remove(TOKEN).envs(environment);
+        command.stdin(streams.input).stdout(streams.output).stderr(streams.errors);
         // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
         // spawn has returned.
         unsafe {
@@ -343,7 +347,7 @@ fn named(names: &Names) -> io::Result<()> {
 fn make_namespace() -> Result<Child> {
     unshare(CloneFlags::CLONE_NEWPID).map_err(|e| HostError::new("cannot make a PID namespace", e))?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(INIT).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(INIT).env_remove(TOKEN).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: only async-signal-safe system calls between fork and exec.
     unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
     command.spawn().map_err(|e| HostError::new("cannot start the first process of a PID namespace", e))

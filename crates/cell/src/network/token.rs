@@ -5,10 +5,9 @@
 //! need not be checked.
 
 use crate::{CellError, ErrorKind};
+use crosswind_host::program::TOKEN as VARIABLE;
 use ring::hmac;
 
-/// The environment variable that has it.
-pub const VARIABLE: &str = "CROSSWIND_TOKEN";
 /// Characters of the shortest: with fewer it could be guessed from a proof.
 const SHORTEST: usize = 20;
 
