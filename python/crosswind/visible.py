@@ -22,6 +22,11 @@ def visible(text: str, *, backslash: str = "\\") -> str:
     return _HIDDEN.sub(lambda match: f"{backslash}u{ord(match[0]):04x}", text)
 
 
+def one_line(text: str) -> str:
+    """The same with line feeds as escapes, too: what strangers say becomes no line of its own."""
+    return visible(text).replace("\n", "\\u000a")
+
+
 def hidden_in(text: str) -> str | None:
     """The first such character of a text, as U+202E; None without one."""
     return _first(_HIDDEN, text)

@@ -2,13 +2,17 @@
 
 import json
 import os
+import resource
+import socket
 import stat
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from conftest import requires_binary
 from crosswind.cell.token import VARIABLE, check_token, make_or_read_token, new_token, read_token, use_token
 from crosswind.cli.serve import event_line, opening_lines
 from crosswind.errors import UsageError
@@ -175,6 +179,60 @@ def test_events_are_printed_as_they_are(crosswind: Crosswind, listener: Callable
     listener(LISTENING)
     _, out, _ = crosswind("serve", "--json", "--token-file", "token")
     assert [json.loads(line) for line in out.splitlines()] == [LISTENING]
+
+
+def test_what_a_client_says_is_one_line_without_control_characters(
+    crosswind: Crosswind, listener: Callable[..., Path]
+) -> None:
+    said = "x\n12:00:00 10.0.0.9:1: refused\x1b[2J\x9b1A\u202e\r"
+    started = {"event": "cell_started", "peer": "10.0.0.2:1", "id": said, "workload": "echo", "transport": "tcp"}
+    refused = {"event": "refused", "peer": "10.0.0.2:1", "reason": said}
+    listener(started, refused)
+    _, out, _ = crosswind("serve")
+    shown = r"x\u000a12:00:00 10.0.0.9:1: refused\u001b[2J\u009b1A\u202e\u000d"
+    assert [line.split(" ", 1)[1] for line in out.splitlines()] == [
+        f"10.0.0.2:1: cell {shown}: echo over tcp",
+        f"10.0.0.2:1: refused: {shown}",
+    ]
+    _, out, _ = crosswind("serve", "--json", "--token-file", "token")
+    assert [json.loads(line) for line in out.splitlines()] == [started, refused]
+    assert out.isascii()
+
+
+def test_strangers_at_a_limit_of_threads_do_not_end_the_server() -> None:
+    binary, asked = requires_binary(), {"address": "127.0.0.1:0", "data_port": free_port()}
+    with subprocess.Popen(
+        [binary, "--listen", json.dumps(asked)], stdout=subprocess.PIPE, env={**os.environ, VARIABLE: TOKEN}
+    ) as server:
+        try:
+            assert server.stdout is not None
+            events = map(json.loads, server.stdout)
+            listening = next(events)
+            assert listening["event"] == "listening"
+            # Memory for small things, and for no stack.
+            pages = int(Path(f"/proc/{server.pid}/statm").read_text(encoding="ascii").split()[0])
+            most = pages * resource.getpagesize() + (1 << 20)
+            before = resource.prlimit(server.pid, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+            assert reason_of(listening["address"], events).startswith("cannot start a thread: ")
+            resource.prlimit(server.pid, resource.RLIMIT_AS, before)
+            assert reason_of(listening["address"], events).startswith("no proof of the token")
+        finally:
+            server.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def reason_of(address: str, events: Iterator[Mapping[str, str]]) -> str:
+    """Why a stranger is refused who sends what is no TLS."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as stranger:
+        stranger.sendall(b"\0" * 100)
+        event = next(events)
+        assert event["event"] == "refused"
+        return event["reason"]
 
 
 @pytest.mark.parametrize(

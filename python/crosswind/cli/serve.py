@@ -21,6 +21,7 @@ from crosswind.errors import UsageError
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.server_address import DEFAULT_PORT
 from crosswind.units import parse_size
+from crosswind.visible import one_line
 
 _OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 """Addresses to which nothing is sent: the kernel says from which of this machine's it would be."""
@@ -109,7 +110,7 @@ def command(
         try:
             for event in serving.events():
                 if as_json:
-                    _say(json.dumps(event, ensure_ascii=False))
+                    _say(json.dumps(event))
                 else:
                     _print(event, host=host, token=token, token_file=token_file, is_new=is_new)
         except KeyboardInterrupt:
@@ -128,7 +129,7 @@ def _print(event: dict[str, Any], *, host: str, token: str, token_file: Path | N
     now = datetime.now().astimezone()
     happened = event_line(event, now.strftime("%H:%M:%S"))
     if happened is not None:
-        _say(happened)
+        _say(one_line(happened))
 
 
 def _say(line: str) -> None:

@@ -67,7 +67,6 @@ pub fn listen(text: &str) -> Result<(), CellError> {
     let listener = bind(wanted.address)?;
     try_data_port(wanted.address, wanted.data_port)?;
     let address = listener.local_addr().map_err(|e| cannot_listen(wanted.address, &e))?;
-    host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
     let counting = Arc::clone(&host);
     std::thread::Builder::new()
         .name("log".into())
@@ -78,6 +77,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
             }
         })
         .map_err(|e| CellError::no_thread(&e))?;
+    host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
     loop {
         // A client that is gone already, or no descriptors: the next one may fare better.
         let Ok((socket, peer)) = listener.accept() else {
@@ -90,11 +90,16 @@ pub fn listen(text: &str) -> Result<(), CellError> {
             // Its thread sees the end.
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        let host = Arc::clone(&host);
-        std::thread::Builder::new()
+        let receiving = Arc::clone(&host);
+        let started = std::thread::Builder::new()
             .name("client".into())
-            .spawn(move || host.receive_client(socket, peer, number))
-            .map_err(|e| CellError::no_thread(&e))?;
+            .spawn(move || receiving.receive_client(socket, peer, number));
+        // At a limit of processes: the next one may fare better, too.
+        if let Err(cause) = started {
+            host.strangers().remove(number);
+            host.events.say_refused(peer, format!("cannot start a thread: {cause}"));
+            std::thread::sleep(LOOK_INTERVAL);
+        }
     }
 }
 
