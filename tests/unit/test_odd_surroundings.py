@@ -3,6 +3,7 @@
 import base64
 import csv
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.report.export import spreadsheet_text, write_csv
 from crosswind.report.run_page import page_of, render
 from crosswind.results import analysed
+from crosswind.store.checksums import sealed
 from crosswind.store.run import load
 from fixture_types import Crosswind, UseCell
 from records import MS, echoes, record, run
@@ -91,6 +93,16 @@ def test_texts_of_programs_and_servers_are_shown_and_change_nothing(capfd: pytes
     assert r"a\u0007b\u202ec\u001b[31m" in page
     Console(highlight=False, markup=False, force_terminal=True).print(title)
     assert r"ab\u202ec\u001b[31m" in capfd.readouterr().out  # rich takes the bell out itself.
+
+
+def test_the_name_of_a_file_in_a_run_of_a_stranger_writes_nothing_of_its_own(crosswind: Crosswind, made: Path) -> None:
+    place = made / "cells" / "c000-r00" / "result.json"
+    result = json.loads(place.read_text(encoding="utf-8"))
+    result["files"]["\x1b[2Jx"] = {"bytes": 1, "sha256": "0" * 64}
+    place.write_bytes(sealed({key: value for key, value in result.items() if key != "checksum"}))
+    _, out, _ = crosswind("verify", "--files", str(made))
+    assert r"\u001b[2Jx is missing" in out
+    assert "\x1b" not in out
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "7", str(NARROWEST), "39"])

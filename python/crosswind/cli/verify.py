@@ -7,6 +7,7 @@ import click
 from crosswind.cli.places import RUN_PATH
 from crosswind.errors import UsageError
 from crosswind.terminal_table import TextColumn, table_lines
+from crosswind.visible import visible
 
 _CELLS = 5
 
@@ -45,14 +46,14 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
     place = run or latest_run()
     checked = check_files(place)
     for sentence in checked.sentences:
-        click.echo(f"damaged: {sentence}")
+        click.echo(visible(f"damaged: {sentence}"))
     if files_only:
         click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are unchanged")
         return 1 if checked.sentences else 0
     asked = None if all_cells else cells or _CELLS
     verification = verify(place, cells=asked, observer=Progress(), on=on)
     for remark in verification.remarks:
-        click.echo(f"note: {remark}", err=True)
+        click.echo(visible(f"note: {remark}"), err=True)
     if verification.added:
         click.echo(f"note: new in this crosswind-cell, and not compared: {', '.join(verification.added)}", err=True)
     rows = [
@@ -60,7 +61,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         for comparison in verification.comparisons
     ]
     for line in table_lines([TextColumn(), TextColumn()], rows):
-        click.echo(line.plain)
+        click.echo(visible(line.plain))
     rerun = len(verification.comparisons)
     same = rerun - len(verification.differing)
     click.echo(f"{same} of {rerun} cells came out the same, of {verification.repeatable} in virtual time")
