@@ -1,14 +1,16 @@
 """Temporary directories: removed at their end, and by the next process where a killed one could not."""
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
-from crosswind.temporary import LOCK, temporary_directory
+from crosswind.temporary import LOCK, open_own_file, temporary_directory
 
 HOLDS = """
 import sys, time
@@ -50,14 +52,62 @@ def test_one_that_was_killed_before_it_had_a_lock_leaves_an_empty_directory(tmp_
         assert list(tmp_path.iterdir()) == [mine]
 
 
+def test_one_that_was_killed_while_it_removed_its_directory_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "crosswind-tmp-abcd_123" / "deep").mkdir(parents=True)
+    (tmp_path / "crosswind-tmp-abcd_123" / "deep" / "file").touch()  # The lock went first.
+    with temporary_directory(tmp_path) as mine:
+        assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_a_directory_is_held_without_the_file_in_it(tmp_path: Path) -> None:
+    with temporary_directory(tmp_path) as mine:
+        (mine / LOCK).unlink()
+        with temporary_directory(tmp_path) as other:
+            assert sorted(tmp_path.iterdir()) == sorted([mine, other])
+
+
+def test_a_directory_that_an_earlier_version_holds_is_left_alone(tmp_path: Path) -> None:
+    theirs = tmp_path / "crosswind-tmp-abcd_123"
+    theirs.mkdir()
+    with (theirs / LOCK).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with temporary_directory(tmp_path):
+            assert theirs.exists()
+    with temporary_directory(tmp_path) as mine:
+        assert list(tmp_path.iterdir()) == [mine]
+
+
+def another_users(place: Path) -> None:
+    place.touch(mode=0o666)
+    os.chown(place, 65534, 65534)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a file of another user")
+@pytest.mark.parametrize("stand", [another_users, os.mkfifo, Path.mkdir, lambda place: place.symlink_to("/dev/null")])
+def test_what_another_user_has_made_keeps_nobody_from_a_lock(tmp_path: Path, stand: Callable[[Path], object]) -> None:
+    stand(tmp_path / "name.lock")
+    descriptors = [open_own_file(tmp_path, "name", ".lock") for _ in range(2)]
+    try:
+        fcntl.flock(descriptors[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptors[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["name-2.lock", "name.lock"]
+
+
+def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        open_own_file(tmp_path / "nowhere", "name", ".lock")
+
+
 def test_nothing_else_is_removed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "directory").mkdir(parents=True)
     (outside / "directory" / LOCK).touch()
     base = tmp_path / "base"
     base.mkdir()
-    (base / "crosswind-tmp-abcd_123").mkdir()
-    (base / "crosswind-tmp-abcd_123" / "file").touch()  # It has no lock.
     (base / "crosswind-tmp-abcd_1234").mkdir()  # Its name is longer.
     (base / "crosswind-tmp-20261231").symlink_to(outside / "directory")
     (base / "crosswind-tmp-aaaaaaaa").touch()

@@ -32,7 +32,7 @@ from crosswind.execution.workers.worker import followed, sent
 from crosswind.inside import files_inside, read_inside
 from crosswind.store.plan import PlannedCell
 from crosswind.store.tables import to_parquet
-from crosswind.temporary import temporary_directory
+from crosswind.temporary import open_own_file, temporary_directory
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,7 @@ def _processor() -> Iterator[int]:
 
 @contextmanager
 def _lock_file(name: str) -> Iterator[int]:
-    path = Path(tempfile.gettempdir(), f"crosswind-{os.getuid()}-{name}.lock")
-    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    held = open_own_file(Path(tempfile.gettempdir()), f"crosswind-{os.geteuid()}-{name}", ".lock")
     try:
         yield held
     finally:
