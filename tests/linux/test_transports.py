@@ -234,6 +234,7 @@ def test_wireshark_reads_a_capture_with_its_keys(lab: Lab, transport: str) -> No
     tshark = requires("tshark")
     ended = lab.run({"kind": "echo", "transport": transport, "messages": 2, "size_bytes": 20}, capture=True)
     assert ended.files() >= {"keys.log", "client.pcapng", "server.pcapng"}
+    assert (ended.directory / "keys.log").stat().st_mode & 0o777 == 0o600
     command = [
         tshark, "-r", str(ended.directory / "client.pcapng"), "-o", f"tls.keylog_file:{ended.directory / 'keys.log'}",
         "-d", "udp.port==7,quic", "-d", "tcp.port==7,tls", "-Y", "http or http3 or quic.stream_data", "-V",

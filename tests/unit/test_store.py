@@ -317,3 +317,15 @@ def test_objects_of_pages_are_kept_beside_their_samples(tmp_path: Path) -> None:
     (cell,) = record_of(Store.read(tmp_path / "run")).cells
     assert cell.objects.select("page", "object", "sent_ns").equals(objects)
     assert list(cell.objects.columns) == list(OBJECT_SCHEMA)
+
+
+def test_the_keys_of_a_capture_are_the_users_alone(tmp_path: Path) -> None:
+    with new_run(tmp_path / "run") as store:
+        folder = CellsFolder(store.directory, store.manifest.id)
+        part = folder.begin("c000-r00")
+        for name in ("keys.log", "client.pcapng"):
+            (part / name).write_text("secret")
+            (part / name).chmod(0o644)
+        folder.commit(part, cell_result(planned_cell(0)))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "run/cells/c000-r00").iterdir()}
+    assert (modes["keys.log"], modes["client.pcapng"]) == (0o600, 0o644)

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -279,7 +280,8 @@ impl KeyLogFile {
     /// # Errors
     /// When it cannot be created.
     pub fn create(path: &Path, also: Option<&Path>) -> io::Result<Self> {
-        let own = File::create(path)?;
+        // Who has the keys can read what is in the captures.
+        let own = File::options().create(true).write(true).truncate(true).mode(0o600).open(path)?;
         let also = also.map(append).transpose()?;
         let files = Mutex::new(also.into_iter().chain([own]).collect());
         Ok(Self { files, environment: Some(rustls::KeyLogFile::new()) })

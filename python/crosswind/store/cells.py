@@ -9,12 +9,13 @@ import os
 import shutil
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import CrosswindError, DiskError
-from crosswind.inside import files_inside, remove_path
+from crosswind.inside import files_inside, open_inside, remove_path
 from crosswind.store.checksums import Checksum, DamagedFileError
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of
@@ -25,6 +26,10 @@ from crosswind.store.tables import to_parquet
 
 if TYPE_CHECKING:
     from crosswind.store.uploads import Uploads
+
+
+KEYS = "keys.log"
+"""The keys of a capture's connections."""
 
 
 class CellsFolder:
@@ -126,6 +131,7 @@ class CellsFolder:
                         keeping_ns[kind] += time.perf_counter_ns() - started_ns
                 for leftover in part.glob("*.part"):
                     leftover.unlink()
+                _keep_from_others(part)
                 stored = replace(result, files=checksums_in(part), keeping_ns=keeping_ns)
                 write_sealed(part / RESULT, {"run": self._run_id, **stored.as_json()})
                 sync_tree(part)
@@ -139,6 +145,16 @@ class CellsFolder:
             earlier = [] if aside is None else [self._uploads.send(f"cells/{aside.name}")]
             self._uploads.send(f"cells/{name}", after=earlier)
         return stored
+
+
+def _keep_from_others(part: Path) -> None:
+    """Who has the keys of connections can read what is in their captures. Raises: OSError."""
+    with suppress(FileNotFoundError):
+        descriptor = open_inside(part, KEYS)
+        try:
+            os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
 
 
 def checksums_in(directory: Path) -> dict[str, Checksum]:
