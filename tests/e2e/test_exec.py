@@ -147,6 +147,16 @@ def test_a_reader_that_leaves_ends_the_client(crosswind: Cli) -> None:
     assert "crosswind: signal 13 (SIGPIPE) after " in done.stderr
 
 
+@pytest.mark.parametrize("errors", ["2>/dev/full", "2>&-", "2>&1"])
+def test_a_summary_that_nobody_reads_changes_no_exit_status(crosswind: Cli, errors: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["sh", "-c", f'exec "$@" {errors}', "sh", *crosswind.command("exec", "--", "sh", "-c", "exit 7")]
+    done = subprocess.run(words, env=crosswind.env, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert done.returncode == 7
+
+
 @pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("./script", 126)])
 def test_what_is_no_program(crosswind: Cli, program: str, status: int) -> None:
     (crosswind.cwd / "script").write_text("echo", encoding="utf-8")

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +16,7 @@ import pytest
 from conftest import ROOT
 from crosswind.errors import DiskError
 from crosswind.report.files import write_text
+from fixture_types import UseCell
 from records import MS, echoes, finished, run
 from runs import kept_run
 
@@ -89,14 +92,26 @@ def test_a_directory_is_an_error_and_stays(tmp_path: Path) -> None:
     assert tmp_path.is_dir()
 
 
-def command_line(*arguments: str, stdout: int | None = subprocess.PIPE, closed: bool = False) -> tuple[int, bytes, str]:
-    """A command line in a process of its own: exit status, standard output, standard error."""
+def command_line(*arguments: str, stdout: int | None = subprocess.PIPE, shell: str = "") -> tuple[int, bytes, str]:
+    """A command line in a process of its own: exit status, standard output, standard error.
+
+    Args: shell: redirections that a shell makes.
+    """
     command = [sys.executable, "-m", "crosswind", *arguments]
-    if closed:
-        command = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    if shell:
+        command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
     done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, timeout=120, check=False)
     return done.returncode, done.stdout or b"", done.stderr.decode()
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """The end of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
 
 
 def one_cell(directory: Path, *, valid: bool = True) -> Path:
@@ -125,8 +140,12 @@ def test_standard_output_takes_one_thing(tmp_path: Path) -> None:
     assert err.startswith("error: standard output takes one thing at a time\nhint: ")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("how", ["--json", "--csv=-"])
-def test_an_output_that_has_no_room_is_said(tmp_path: Path, how: str) -> None:
+def test_an_output_that_has_no_room_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str, unbuffered: str
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     directory = one_cell(tmp_path / "run")
     with Path("/dev/full").open("wb") as full:
         status, _, err = command_line("report", str(directory), how, stdout=full.fileno())
@@ -136,13 +155,69 @@ def test_an_output_that_has_no_room_is_said(tmp_path: Path, how: str) -> None:
     assert "bug" not in err
 
 
-def test_an_output_that_nobody_reads_or_that_is_closed_changes_no_exit_status(tmp_path: Path) -> None:
+def test_an_output_that_nobody_reads_or_that_is_closed_changes_no_exit_status(tmp_path: Path, unread: int) -> None:
     directory = one_cell(tmp_path / "run", valid=False)
-    reading, writing = os.pipe()
-    os.close(reading)
-    status, _, err = command_line("report", str(directory), stdout=writing)
-    os.close(writing)
+    status, _, err = command_line("report", str(directory), stdout=unread)
     assert (status, err) == (1, "")
-    status, _, err = command_line("report", str(directory), closed=True)
+    status, _, err = command_line("report", str(directory), shell=">&-")
     assert (status, err) == (1, "")
     assert json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("errors", ["2>&1", "2>/dev/full", "2>&-"])
+@pytest.mark.parametrize(
+    ("status", "arguments"),
+    [
+        (0, ("runs", "RUN")),
+        (1, ("verify", "--files", "DAMAGED")),
+        (1, ("report", "--json", "INVALID")),
+        (2, ("report", "NONE")),
+        (2, ("plan", "echo", "--loss", "101%")),
+        (2, ("report", "--no-such-option")),
+    ],
+)
+def test_a_reader_who_leaves_changes_no_exit_status(
+    tmp_path: Path, unread: int, status: int, arguments: tuple[str, ...], errors: str
+) -> None:
+    one_cell(tmp_path / "RUN")
+    one_cell(tmp_path / "INVALID", valid=False)
+    next((one_cell(tmp_path / "DAMAGED") / "cells").glob("*/samples.parquet")).write_bytes(b"")
+    words = [str(tmp_path / word) if word.isupper() else word for word in arguments]
+    assert command_line(*words, stdout=unread, shell=errors)[0] == status
+
+
+@pytest.mark.parametrize("errors", ["2>&1", "2>/dev/full"])
+def test_a_run_goes_on_when_nobody_reads_what_it_says(
+    use_cell: UseCell, tmp_path: Path, unread: int, errors: str
+) -> None:
+    use_cell("finish()")
+    words = (
+        "run",
+        "echo",
+        "--transport",
+        "udp",
+        "--repetitions",
+        "3",
+        "--no-report",
+        "--output",
+        str(tmp_path / "run"),
+    )
+    assert command_line(*words, stdout=unread, shell=errors)[0] == 0
+    assert len(list((tmp_path / "run" / "cells").glob("*/result.json"))) == 3
+
+
+def test_a_watch_without_an_end_ends_with_its_reader(unread: int) -> None:
+    with socket.socket() as bound:  # Nobody listens: every probe is refused.
+        bound.bind(("127.0.0.1", 0))
+        watching = (
+            "live",
+            "127.0.0.1",
+            "--tcp",
+            str(bound.getsockname()[1]),
+            "--interval",
+            "10ms",
+            "--json",
+            "--probes",
+        )
+        assert command_line(*watching, "--fail-if", "refused > 1%", "--duration", "1s", stdout=unread)[0] == 3
+        assert command_line(*watching, stdout=unread)[0] == 1

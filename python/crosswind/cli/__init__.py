@@ -21,7 +21,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from crosswind import __version__
-from crosswind.cli.standard_output import discard_output, why_output_fails
+from crosswind.cli.standard_output import why_output_fails
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.visible import visible
 
@@ -130,23 +130,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         status = _complain(error.format_message(), None, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         status = 130
-    except (BrokenPipeError, SystemExit):
-        # Whoever read our output has closed it; rich raises SystemExit for that.
-        discard_output()
-        status = 0
     except Exception as error:
         if os.environ.get("CROSSWIND_DEBUG") == "1":
             raise
         if reason := why_output_fails(error):
-            discard_output()
             status = _complain(f"cannot write to standard output: {reason}", "send it to another place", 1)
         else:
             status = _complain(*_unexpected(error), 1)
-    try:
+    # What has no room may still be in the buffer: Python would end with 120 for it.
+    with suppress(OSError):
         sys.stdout.flush()
-    except OSError:
-        # What was already said to have no room is still in the buffer: Python would end with 120 for it.
-        discard_output()
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -162,10 +155,9 @@ def _usage_problem(error: click.UsageError) -> tuple[str, str]:
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:
-    with suppress(OSError):
-        click.echo(f"error: {visible(message)}", err=True)
-        if hint:
-            click.echo(f"hint: {visible(hint)}", err=True)
+    click.echo(f"error: {visible(message)}", err=True)
+    if hint:
+        click.echo(f"hint: {visible(hint)}", err=True)
     return status
 
 

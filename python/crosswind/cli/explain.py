@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.cli.places import RUN_PATH
-from crosswind.cli.standard_output import readers_may_leave
 from crosswind.console import plain_console
 from crosswind.errors import UsageError
 from crosswind.terminal_table import TextColumn, number_columns, print_table
@@ -99,14 +98,13 @@ def command(
         return 0
     # A page alone shows sockets, but a damaged table is an error everywhere.
     check_sockets(store, exchanges)
-    with readers_may_leave():
-        if as_json:
-            what = "connections" if any(isinstance(item, Connection) for item in shown) else "exchanges"
-            every = [{**item.to_json(), "sentence": _sentence(item)} for item in shown]
-            click.echo(json.dumps({"schema": SCHEMA, what: every}, indent=2, ensure_ascii=False))
-            return 0
-        for item in shown:
-            _print(item)
+    if as_json:
+        what = "connections" if any(isinstance(item, Connection) for item in shown) else "exchanges"
+        every = [{**item.to_json(), "sentence": _sentence(item)} for item in shown]
+        click.echo(json.dumps({"schema": SCHEMA, what: every}, indent=2, ensure_ascii=False))
+        return 0
+    for item in shown:
+        _print(item)
     return 0
 
 

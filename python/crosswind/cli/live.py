@@ -1,5 +1,6 @@
 """`crosswind live`: loss, round-trip time and what TCP can get, of a host that is really there."""
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -11,6 +12,7 @@ import click
 
 from crosswind.cli.live_checks import check_times, check_transport, check_writable, checked_timeout, read_amount
 from crosswind.cli.quantities import read_by
+from crosswind.cli.standard_output import is_read
 from crosswind.cli.thresholds import require_answer_option, status_of
 from crosswind.cli.to import token_file_option
 from crosswind.errors import CrosswindError, UsageError
@@ -152,6 +154,8 @@ def command(
         )  # fmt: skip
         end_ns = None if duration is None else start_ns + duration
         session = LiveSession(watch, sending, clock=time.monotonic_ns, end_ns=end_ns)
+        if end_ns is None:
+            session.inform(lambda _news: None if is_read(sys.stdout) else session.stop())
         subject = Subject(ends.target, sending.name, sending.description, interval, rate, measured)
         report = None if html is None else _Report(html, watch, subject, session)
         view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)

@@ -18,7 +18,6 @@ from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.settings import FURTHER_OPTIONS, F, option_name, options, options_of, picked
-from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.explained import Connection
 from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
@@ -226,14 +225,11 @@ def _split(server: str | None) -> list[str] | None:
 
 
 def _pass_on(part: Path) -> None:
-    """Writes what a client in virtual time has written to its files. A reader that leaves changes nothing else."""
+    """Writes what a client in virtual time has written to its files."""
     for name, stream in (("client.out", sys.stdout), ("client.err", sys.stderr)):
-        try:
-            with suppress(FileNotFoundError), (part / name).open("rb") as file:
-                shutil.copyfileobj(file, stream.buffer)
-                stream.flush()
-        except BrokenPipeError:
-            discard_output()
+        with suppress(FileNotFoundError), (part / name).open("rb") as file:
+            shutil.copyfileobj(file, stream.buffer)
+            stream.flush()
 
 
 def _plain(summary: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.cli.places import RUN_PATH
-from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.text import warn_of_damage
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import UsageError
@@ -97,14 +96,13 @@ def command(
         _write_pages(loaded, made, html, page_data)
     if junit:
         report.write_junit(result, junit, require_answer=require_answer)
-    with readers_may_leave():
-        if as_json:
-            click.echo(result.to_json())
-        elif not files:
-            page = report.page_of(result)
-            report.print_screen(page, everything=everything)
-            for line in page.conclusion:
-                click.echo(line)
+    if as_json:
+        click.echo(result.to_json())
+    elif not files:
+        page = report.page_of(result)
+        report.print_screen(page, everything=everything)
+        for line in page.conclusion:
+            click.echo(line)
     for path in files:
         click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
     if open_page:

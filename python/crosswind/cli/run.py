@@ -10,7 +10,6 @@ import click
 from crosswind.cell.token import use_token
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.settings import picked, setting_options, variant_options
-from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.cli.to import to_option, token_file_option
@@ -218,20 +217,18 @@ def _report(run: "StoredRun", asked: _Reporting) -> int:
     if asked.junit:
         report.write_junit(result, asked.junit, require_answer=asked.require_answer)
     page = report.page_of(result)
-    with readers_may_leave():
-        if asked.as_json:
-            click.echo(result.to_json())
-        else:
-            report.print_screen(page, everything=asked.everything)
+    if asked.as_json:
+        click.echo(result.to_json())
+    else:
+        report.print_screen(page, everything=asked.everything)
     click.echo(f"run:    {shown(run.directory)}", err=True)
     click.echo(f"kept:   {_kept(run)}", err=True)
     click.echo(f"report: {file}", err=True)
     if any(result.planned.runs_programs for result in run.iter_results()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
     if not asked.as_json:
-        with readers_may_leave():
-            for line in page.conclusion:
-                click.echo(line)
+        for line in page.conclusion:
+            click.echo(line)
     from crosswind.findings.threshold.result import ThresholdResult
 
     verdicts = [threshold.verdict for threshold in result.of(ThresholdResult)]

@@ -30,21 +30,18 @@ def whole_file(path: Path) -> Iterator[Path]:
     have sent, the file takes the place of such a link or pipe.
 
     Raises: DiskError when the file cannot be written; nothing is left behind then, and what was there stays.
-        BrokenPipeError when nobody reads standard output any more.
     """
     try:
         with _copied_to(path) if is_stream(path) else _moved_to(_place_of(path)) as part:
             yield part
     except BrokenPipeError:
-        if path == STANDARD_OUTPUT:
-            raise
         raise _refused(path, "its reader has closed it") from None
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from error
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole. Raises: DiskError, BrokenPipeError as `whole` does."""
+    """Write a text file whole. Raises: DiskError as `whole_file` does."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
 
