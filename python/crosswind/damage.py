@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+NOT_WHAT_WAS_WRITTEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a file raises that says something else than its format: it was damaged, or somebody else wrote it."""
+
 _SHOWN = 3
 
 

@@ -17,7 +17,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from conftest import ROOT, missing
+from conftest import ROOT, missing, requires, requires_binary
 from crosswind.console import NARROWEST, Console
 from crosswind.errors import StudyError
 from crosswind.findings.pipeline import analyse
@@ -171,6 +171,95 @@ def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(
     os.mkfifo(tmp_path / "run" / "manifest.json")
     status, _, err = crosswind("report", str(tmp_path / "run"))
     assert (status, "it is not a regular file" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "status"),
+    [
+        ("PYTHONOPTIMIZE", "2", 2),
+        ("POLARS_MAX_THREADS", "0", 2),
+        ("CROSSWIND_DURATIONS", "/", 0),
+        ("CROSSWIND_DURATIONS", "a" * 300, 0),
+    ],
+)
+def test_a_variable_that_helps_nobody_is_said_or_left(
+    use_cell: UseCell, tmp_path: Path, variable: str, value: str, status: int
+) -> None:
+    use_cell("finish()")
+    words = ("run", "echo", "--transport", "udp", "--repetitions", "1", "--no-report", "--output", tmp_path / "run")
+    ended = crosswind_process(*words, **{variable: value})
+    assert (ended.returncode, b"bug" in ended.stderr) == (status, False), ended.stderr
+    assert (b"error: P" in ended.stderr) == (status == 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "a", "b"),
+        ("run", "echo", "--output", "x"),
+        ("plan", "echo", "--lose", "@x"),
+        ("live", "127.0.0.1", "--html", "x", "--duration", "200ms"),
+    ],
+)
+def test_a_directory_that_was_removed_is_said(
+    crosswind: Crosswind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    requires_binary()
+    monkeypatch.chdir(tmp_path)
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    status, _, err = crosswind(*words)
+    assert (status, err) == (2, "error: the current directory was removed\nhint: change to another one: cd\n")
+
+
+LONG, DIGITS, DEEP = "a" * 300, "9" * 5000, "[" * 900 + "1" + "]" * 900
+MISTAKES = [
+    ("--lose", DEEP), ("--lose", f"[{DIGITS}]"), ("--lose", DIGITS), ("--messages", DIGITS), ("--delay", f"{DIGITS}ms"),
+    ("--seed", DIGITS), ("--loss", DIGITS), ("--set", f"path.delay={DEEP}"), ("--set", f"{LONG}=1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("runs", LONG), ("clean", LONG), ("report", LONG), ("init", f"{LONG}.toml"), ("plan", f"{LONG}.toml"),
+        ("verify", LONG), ("fit", LONG), ("export", LONG, "--ro-crate", "x.zip"), ("kernel", "install", LONG),
+        *(("plan", "echo", option, value) for option, value in MISTAKES), ("predict", "--loss", DIGITS),
+        ("live", "127.0.0.1", "--interval", f"{DIGITS}s"),
+    ],
+)  # fmt: skip
+def test_a_value_of_any_length_or_depth_is_a_mistake_and_no_bug(crosswind: Crosswind, words: tuple[str, ...]) -> None:
+    requires_binary()
+    status, _, err = crosswind(*words)
+    message, hint = err.splitlines()
+    assert (status, message[:7], hint[:6]) == (2, "error: ", "hint: ")
+    assert "bug" not in hint
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize("value", [DEEP, DIGITS])
+def test_a_study_of_any_length_or_depth_is_a_mistake(value: str) -> None:
+    with pytest.raises(StudyError, match=r"my.toml: (a number has too many digits|values are nested too deeply)"):
+        study(f'[workload]\nkind = "echo"\nmessages = {value}\n')
+
+
+def test_a_list_of_one_series_is_a_factor_with_one_level(crosswind: Crosswind) -> None:
+    requires_binary()
+    assert crosswind("plan", "echo", "--lose", "[[1]]")[0] == 0
+
+
+def test_a_directory_that_nobody_may_enter_is_said(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir()
+    shutil.move(made, tmp_path / "shut" / "inside")
+    (tmp_path / "shut").chmod(0)
+    # Root may enter what it must not, unless it gives that up.
+    bounded = [requires("setpriv"), "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    for command in ("runs", "report", "clean"):
+        words = [*bounded, sys.executable, "-m", "crosswind", command, str(tmp_path / "shut" / "inside")]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, "Permission denied" in ended.stderr, "bug" in ended.stderr) == (2, True, False)
+    (tmp_path / "shut").chmod(0o700)
 
 
 @pytest.mark.parametrize(

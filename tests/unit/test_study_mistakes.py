@@ -160,8 +160,8 @@ def test_a_mistake_names_file_line_key_and_value(more: str, message: str, hint: 
             "my.toml:3: workload.transport: workload connect does not run over udp",
         ),
         ('[workload]\nkind = "program"', "my.toml:2: workload.kind: workload program: no client is set"),
-        ("a = " + "[" * 5000, "my.toml: not TOML that can be read"),
-        ("a = " + "9" * 5000, "my.toml: not TOML that can be read"),
+        ("a = " + "[" * 5000, "my.toml: values are nested too deeply"),
+        ("a = " + "9" * 5000, "my.toml: a number has too many digits"),
         (
             ECHO + f"size = {list(range(1, 401))}\nmessages = {list(range(1, 401))}",
             "my.toml: the study has 160,000 cells",

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosswind.cache import cache_directory, read_cached, say_damaged
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import EngineError
 
 PACKAGE = "crosswind-kernel"
@@ -131,7 +132,7 @@ def _read(place: Path, origin: str) -> Kernel | None:
         controls = _congestion_controls(place / ".config")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, *NOT_WHAT_WAS_WRITTEN):
         say_damaged(place.resolve(), "what describes the kernel is damaged", _ANEW)
         return None
     kernel = Kernel(program, **named, origin=origin, congestion_controls=controls, sha256=built)

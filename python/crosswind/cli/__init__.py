@@ -8,6 +8,7 @@
 
 import importlib
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -55,6 +56,10 @@ _COMMANDS = {
     "schema": "Print the JSON Schema of study files.",
 }
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
+
+_LONGEST_WORD = 300
+_OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
+"""Commands that read what sessions have written, or somebody else."""
 
 _EPILOG = """\b
 Exit status:
@@ -119,7 +124,9 @@ def cli(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits. Never shows a traceback for a user's mistake."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        _check_surroundings()
         status = cli.main(arguments, prog_name="crosswind", standalone_mode=False)
         sys.stdout.flush()
     except CrosswindError as error:
@@ -135,6 +142,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         if reason := why_output_fails(error):
             status = _complain(f"cannot write to standard output: {reason}", "send it to another place", 1)
+        elif isinstance(error, OSError) and error.filename is not None:
+            where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+            status = _complain(f"{where}: {error.strerror}", "is it the right name, and may you use it?", 2)
+        elif isinstance(error, FileNotFoundError) and _is_nowhere():
+            status = _complain("the current directory was removed", "change to another one: cd", 2)
+        elif _reads_a_run(words):
+            status = _complain(*_foreign_contents(error), 2)
         else:
             status = _complain(*_unexpected(error), 1)
     # What has no room may still be in the buffer: Python would end with 120 for it.
@@ -155,22 +169,66 @@ def _usage_problem(error: click.UsageError) -> tuple[str, str]:
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:
-    click.echo(f"error: {visible(message)}", err=True)
+    click.echo(f"error: {visible(_cut(message))}", err=True)
     if hint:
-        click.echo(f"hint: {visible(hint)}", err=True)
+        click.echo(f"hint: {visible(_cut(hint))}", err=True)
     return status
 
 
+def _cut(text: str) -> str:
+    """A text without the rest of very long words: a value may have thousands of digits."""
+    return re.sub(rf"(\S{{{_LONGEST_WORD}}})\S+", r"\1...", text)
+
+
+def _check_surroundings() -> None:
+    """Raises: UsageError for variables of Python or of a library with which nothing works."""
+    if sys.flags.optimize > 1:
+        raise UsageError("Python leaves out docstrings, which charts need", hint="unset PYTHONOPTIMIZE, or set it to 1")
+    threads = os.environ.get("POLARS_MAX_THREADS", "1")
+    if not (threads.isascii() and threads.isdigit() and int(threads[:18]) > 0):
+        raise UsageError(f"POLARS_MAX_THREADS is {threads[:80]!r}", hint="unset it, or set it to 1 or more")
+
+
+def _is_nowhere() -> bool:
+    """Whether the directory in which this process works is gone."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _reads_a_run(words: Sequence[str]) -> bool:
+    return not {*words[:1]}.isdisjoint(_OF_RUNS) or any(word.startswith(("--resume", "--from")) for word in words)
+
+
+def _foreign_contents(error: Exception) -> tuple[str, str]:
+    """Of a run whose files have the right checksums and say what no session writes."""
+    what = "its values are nested too deeply" if isinstance(error, RecursionError) else _first_line(error)
+    return (
+        f"the run cannot be read: {what}",
+        f"restore its files from a copy, or run the study anew; if nobody changed them, {_details()}",
+    )
+
+
 def _unexpected(error: Exception) -> tuple[str, str]:
-    message = f"unexpected {type(error).__name__}: {error}".splitlines()[0]
+    return f"unexpected {_first_line(error)}", f"this is a bug in crosswind; {_details()}"
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
+def _details() -> str:
+    """Where the traceback of the error is that is handled."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="crosswind-", suffix=".txt", delete=False, encoding="utf-8"
         ) as file:
             traceback.print_exc(file=file)
-        return message, f"this is a bug in crosswind; the details are in {Path(file.name)}"
+        return f"the details are in {Path(file.name)}"
     except OSError:
-        return message, "this is a bug in crosswind; CROSSWIND_DEBUG=1 shows the details"
+        return "CROSSWIND_DEBUG=1 shows the details"
 
 
 def check_values(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:

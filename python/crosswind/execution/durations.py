@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from crosswind.cache import cache_directory, read_cached, replace_file, say_damaged
 from crosswind.cell.process import CellEnd
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.execution.observer import Observer
 from crosswind.forecast import virtual_packet_ns, virtual_wall_ns
 from crosswind.store.plan import PlannedCell
@@ -71,7 +72,8 @@ def durations_file() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named == OFF:
         return None
-    return Path(named) if named else cache_directory() / "durations.json"
+    file = Path(named) if named else cache_directory() / "durations.json"
+    return file if file.name else None
 
 
 def read_durations() -> Durations:
@@ -91,7 +93,7 @@ def read_learned(file: Path, made: Callable[[Any], T | None]) -> T | None:
         return None
     except OSError as error:
         say_damaged(file, error.strerror or str(error), _THEN)
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+    except NOT_WHAT_WAS_WRITTEN:
         say_damaged(file, "it is damaged", _THEN)
     return None
 

@@ -125,7 +125,10 @@ def unsealed(content: bytes) -> Any:
     seal = _SEAL.fullmatch(content, max(0, len(content) - _SEAL_BYTES))
     if seal is None or hashlib.sha256(content[: seal.start()]).hexdigest().encode() != seal[1]:
         raise ValueError(CHANGED)
-    return json.loads(content)
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
 
 
 def earlier_schema(content: bytes) -> object:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
 from crosswind.store.bucket import UNCONDITIONAL_HINT, AbsentError, Bucket, ObjectError, StoredObject, TakenError
 from crosswind.store.lock import LOCK, used_by_another
@@ -42,7 +43,7 @@ def held_by(content: bytes) -> Held:
     try:
         data = json.loads(content)
         return Held(data["session"], str(data["copy"]), str(data["host"]), float(data["lease_s"]))
-    except (ValueError, KeyError, TypeError):
+    except NOT_WHAT_WAS_WRITTEN:
         return Held(None, "", "", 0.0)
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
 from crosswind.inside import read_inside
 from crosswind.store.addresses import address_of
@@ -130,7 +131,7 @@ def examine_directory(directory: Path, *, details: bool = False) -> Listed:
         return _examined(directory, details)
     except UnreadableFileError as error:
         return Unreadable(directory, error.reason)
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except (OSError, *NOT_WHAT_WAS_WRITTEN) as error:
         return Unreadable(directory, _problem(error))
 
 
@@ -268,7 +269,7 @@ def packed_keys(directory: Path, run: str) -> set[str]:
     """The repetitions of a run that are in partitions, without those whose index cannot be read."""
     keys: set[str] = set()
     for name in partition_names(directory):
-        with suppress(StoreError, OSError, ValueError, KeyError, TypeError):
+        with suppress(StoreError, OSError, *NOT_WHAT_WAS_WRITTEN):
             keys.update(read_index(directory, name, run).keys)
     return keys
 

@@ -3,10 +3,12 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
 from crosswind.store.addresses import shown
 from crosswind.store.checksums import Checksum, earlier_schema, unsealed
@@ -18,6 +20,8 @@ RUN_SCHEMA = "crosswind.run/5"
 _EARLIER = "crosswind.run/4"
 """It has no partitions, and a plan with a line for each repetition."""
 FAMILY = "crosswind.run/"
+_TABLES = {"study": "title", "presentation": "title", "provenance": "started"}
+"""Tables of a manifest, and a text that each has."""
 NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
 
 
@@ -139,7 +143,10 @@ class Manifest:
         Raises: KeyError, TypeError, ValueError, AttributeError when it is no manifest.
         """
         options = {name: bool(data["options"].get(name)) for name in Options.__dataclass_fields__}
-        return cls(
+        for name, key in _TABLES.items():
+            if not isinstance(data[name], dict) or not isinstance(data[name].get(key, ""), str):
+                raise TypeError(f"its {name} is none")
+        made = cls(
             name=data["name"],
             study=data["study"],
             study_digest=data["study_digest"],
@@ -153,6 +160,9 @@ class Manifest:
             id=data["id"],
             plan=Checksum.from_json(data["plan"]),
         )
+        for time in (made.started, *(session.started for session in made.sessions)):
+            datetime.fromisoformat(time)
+        return made
 
 
 class UnreadableFileError(StoreError):
@@ -184,7 +194,7 @@ def read_manifest(directory: Path) -> Manifest:
         return Manifest.from_json(data)
     except KeyError as error:
         raise _damaged(file, f"it lacks {error}") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except NOT_WHAT_WAS_WRITTEN as error:
         raise _damaged(file, f"it is no manifest of a run: {error}") from None
 
 

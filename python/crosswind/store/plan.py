@@ -17,6 +17,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, Self, overload
 
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
 from crosswind.errors import StoreError
 from crosswind.inside import open_inside
@@ -301,7 +302,7 @@ def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> St
         if Checksum.of_bytes(whole) != checksum:
             raise ValueError(f"it {CHANGED}")
         return StoredPlan(whole.splitlines())
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *NOT_WHAT_WAS_WRITTEN) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
         raise StoreError(
             f"cannot read {file}: {reason}", hint="restore the file from a copy, or run the study anew"

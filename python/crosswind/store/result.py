@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.inside import plain
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
 from crosswind.store.manifest import read_sealed
@@ -181,5 +182,5 @@ def refusals(file: RunFile) -> Iterator[None]:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise damaged_file(file, f"cannot be read: finished.{place}: {first['msg']}") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except NOT_WHAT_WAS_WRITTEN as error:
         raise damaged_file(file, CHANGED if str(error) == CHANGED else f"cannot be read: {error}") from None

@@ -102,7 +102,8 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
             hint='a line is [table], key = "text", key = 5 or key = ["a", "b"]',
         ) from None
     except (ValueError, RecursionError) as error:
-        raise StudyError(f"{file}: not TOML that can be read: {str(error)[:200]}") from None
+        why = "a number has too many digits" if isinstance(error, ValueError) else "values are nested too deeply"
+        raise StudyError(f"{file}: {why}", hint="a study is tables of short texts and numbers") from None
 
 
 def step(value: Any, to: str | int) -> Any:

@@ -57,7 +57,9 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError as error:
-        raise StudyError(f"{shown(str(path))}: cannot be read: {error.strerror}") from error
+        raise StudyError(
+            f"{shown(str(path))}: cannot be read: {error.strerror}", hint="is it the right name, and may you read it?"
+        ) from error
 
 
 def _read_text(path: Path) -> str:

@@ -301,6 +301,10 @@ def _toml(text: str, label: str) -> object:
             f"{label}: {shown(text)} is not a value of TOML",
             hint=f'as in {{ command = ["python3", "client.py"] }}, or [0, 1] ({error})',
         ) from None
+    except (ValueError, RecursionError):
+        raise StudyError(
+            f"{label}: {shown(text)} cannot be read", hint="it is nested too deeply, or has a number of too many digits"
+        ) from None
 
 
 def _scalar(text: str) -> object:

@@ -59,7 +59,12 @@ def with_own_question(study: Study) -> Study:
         document["study"] = {"repetitions": _repetitions(study), **document.get("study", {})}
     factor = next((key for key in _CHOSEN if key in study.factors), next(iter(study.factors), None))
     metrics = {main_metric(cell.workload) for cell in study.cells()}
-    if factor is not None and len(metrics) == 1 and (metric := metrics.pop()) is not None:
+    if (
+        factor is not None
+        and len(study.factors[factor]) > 1
+        and len(metrics) == 1
+        and (metric := metrics.pop()) is not None
+    ):
         document["question"] = [question_about(metric, factor, study.factors[factor])]
     return Study.from_document(document, name=study.name, origin=study.origin)
 
