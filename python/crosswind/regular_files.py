@@ -1,5 +1,6 @@
 """Files that are read by their path: nobody who names a pipe or a device waits for what never comes."""
 
+import errno
 import os
 import stat
 from io import BufferedReader
@@ -16,7 +17,9 @@ def open_regular(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def read_regular(path: Path) -> bytes:
-    """What a regular file holds. Raises: OSError, also where something else is there."""
+def read_regular(path: Path, most_bytes: int = 1 << 30) -> bytes:
+    """What a regular file holds. Raises: OSError, also where something else is there, or where it is longer."""
     with open_regular(path) as file:
-        return file.read()
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes", str(path))
+        return file.read(most_bytes)

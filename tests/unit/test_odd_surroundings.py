@@ -192,6 +192,80 @@ def test_a_variable_that_helps_nobody_is_said_or_left(
     assert (b"error: P" in ended.stderr) == (status == 2)
 
 
+def test_a_limit_of_memory_is_said(made: Path) -> None:
+    words = ["sh", "-c", 'ulimit -v 400000; exec "$@"', "sh", sys.executable, "-m", "crosswind", "report", str(made)]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: the limit of virtual memory is 400000 kB, less than tables take: ")
+
+
+FILES = {
+    "trace": ("plan", "echo", "--network", "trace=FILE"),
+    "series": ("plan", "echo", "--lose", "@FILE"),
+    "deliveries": ("plan", "echo", "--delivery-trace", "@FILE"),
+    "network": ("plan", "echo", "--network", "file=FILE"),
+    "study": ("plan", "FILE"),
+    "programs": ("exec", "--lose", "@FILE", "--", "true"),
+    "token": ("reach", "127.0.0.1", "--token-file", "FILE"),
+    "server's token": ("serve", "--token-file", "FILE"),
+    "scheduler": ("run", "echo", "--transport", "udp", "--on", "FILE.json"),
+    "wheel": ("kernel", "install", "FILE"),
+    "run": ("report", "FILE"),
+}
+"""Every way to name a file that is read."""
+
+
+@pytest.mark.parametrize("what", ["missing", "directory", "FIFO", "device", "huge", "not text", "dangling link"])
+@pytest.mark.parametrize("words", FILES.values(), ids=FILES.keys())
+def test_a_file_that_is_none_is_a_mistake_at_once(
+    crosswind: Crosswind, tmp_path: Path, words: tuple[str, ...], what: str
+) -> None:
+    requires_binary()
+    is_token = "--token-file" in words
+    if "serve" in words and what == "missing":
+        pytest.skip("serve makes that file")
+    file = tmp_path / ("file.json" if "FILE.json" in words else "file")
+    if what == "directory":
+        file.mkdir()
+    elif what == "FIFO":
+        os.mkfifo(file, 0o600)
+    elif what in ("device", "dangling link"):
+        file.symlink_to("/dev/zero" if what == "device" else "nowhere")
+    elif what != "missing":
+        file.write_bytes(b"\xff\xfe\n" * 30)
+        file.chmod(0o600)
+        os.truncate(file, 1 << 40 if what == "huge" and not is_token else 90)
+    # A pipe that was waited for would never answer: the test's own deadline would end it.
+    status, _, err = crosswind(*(word.replace("FILE.json", "FILE").replace("FILE", str(file)) for word in words))
+    message, hint = err.splitlines()
+    assert (status, message[:7], hint[:6]) == (2, "error: ", "hint: ")
+    assert "bug" not in hint
+    assert not (Path.cwd() / "crosswind-runs").exists()
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "tcp://",
+        "tcp://:1",
+        "tcp://a:b",
+        "tls://host",
+        "local:0",
+        "local:x",
+        "local:",
+        "slurm:" + "9" * 5000,
+        "nowhere",
+        "x.json",
+    ],
+)
+def test_what_names_no_cluster_is_a_mistake_before_anything_is_written(crosswind: Crosswind, on: str) -> None:
+    requires_binary()
+    status, _, err = crosswind("run", "echo", "--transport", "udp", "--on", on)
+    assert (status, err.count("\n")) == (2, 2)
+    assert "hint: --on takes " in err
+    assert list(Path.cwd().iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "words",
     [

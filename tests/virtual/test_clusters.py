@@ -12,7 +12,7 @@ import pytest
 
 import crosswind
 from crosswind.cell.process import CellEnd
-from crosswind.errors import EngineError
+from crosswind.errors import CrosswindError, EngineError
 from crosswind.execution.observer import Observer
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
@@ -187,6 +187,6 @@ def test_a_cluster_that_is_none_is_an_error_with_a_hint(
 ) -> None:
     requires_kernel()
     monkeypatch.setattr("crosswind.execution.workers.dask._CONNECT_S", 1)
-    with pytest.raises(EngineError, match=said) as caught:
+    with pytest.raises(CrosswindError, match=said) as caught:
         crosswind.run(study(), output=tmp_path / "run", on=on)
     assert caught.value.hint

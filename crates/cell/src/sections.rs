@@ -1,12 +1,11 @@
 //! Reading a JSON object section by section, so that every error names its key.
 
 use crate::recorded_packets::recorded_packets;
+use crosswind_host::read_regular;
 use crosswind_settings::{Key, KeyType, SettingError};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
-use std::fs;
-use std::io::Read;
 
 /// The sections of an object, and what stands beside them.
 pub struct Sections(Map<String, Value>);
@@ -72,7 +71,7 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
         };
         let refused = |problem: String| SettingError::new(&key.name, problem, "give a text file of numbers");
         let unreadable = |problem: String| refused(format!("cannot be read from {file}: {problem}"));
-        let bytes = fs::read(file).map_err(|error| unreadable(error.to_string()))?;
+        let bytes = read_regular(file, LONGEST_SERIES).map_err(|error| unreadable(error.to_string()))?;
         if let Some(packets) = recorded_packets(&bytes) {
             let packets = packets.map_err(|problem| refused(format!("{problem}, as a capture: {file}")))?;
             section.insert(key.name.clone(), packets.into());
@@ -93,18 +92,13 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
 
 /// The longest file of a trace: 64 MiB.
 const LONGEST_TRACE: u64 = 64 << 20;
+/// The longest file of a series, which may be a capture: 1 GiB.
+const LONGEST_SERIES: u64 = 1 << 30;
 
 /// What is in the file of a trace, or why nothing can be read from it.
 pub fn read_trace(file: &str) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("cannot be read from {file}: {error}");
-    let length = fs::metadata(file).map_err(failed)?.len();
-    if length > LONGEST_TRACE {
-        return Err(format!("{file} has {length} bytes, more than {LONGEST_TRACE}"));
-    }
-    let mut text = String::new();
-    let opened = fs::File::open(file).map_err(failed)?;
-    opened.take(LONGEST_TRACE).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    let bytes = read_regular(file, LONGEST_TRACE).map_err(|error| format!("cannot be read from {file}: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("cannot be read from {file}: it is no text"))
 }
 
 /// The same for all series of a path's directions, in whichever object of `value` they stand.
@@ -127,6 +121,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use serde_json::json;
+    use std::fs;
     use std::path::Path;
 
     #[derive(Debug, serde::Deserialize, JsonSchema)]
@@ -152,5 +147,7 @@ mod tests {
         assert!(read(&bad).unwrap_err().starts_with("rates has no number in line 1 of "));
         fs::remove_dir_all(&directory).unwrap();
         assert!(read(&good).unwrap_err().starts_with("rates cannot be read from "));
+        assert!(read(Path::new("/dev/zero")).unwrap_err().ends_with("/dev/zero: it is not a regular file"));
+        assert_eq!(read_trace("/dev/zero"), Err("cannot be read from /dev/zero: it is not a regular file".to_owned()));
     }
 }

@@ -5,6 +5,7 @@
 //! Where the caller has set the variable, programs inherit it, and what they add to that file is read there.
 
 use crate::error::{HostError, Result};
+use crate::regular_files::open_regular;
 use nix::fcntl::{Flock, FlockArg};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -100,11 +101,7 @@ impl Drop for KeyLogs {
 }
 
 fn read(path: &PathBuf, from: u64) -> io::Result<Vec<u8>> {
-    // A FIFO would not end.
-    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(ErrorKind::InvalidInput.into());
-    }
+    let mut file = open_regular(path)?;
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;

@@ -23,6 +23,7 @@ mod probe;
 pub mod program;
 mod program_times;
 pub mod realtime;
+mod regular_files;
 mod sampler;
 mod settings;
 mod sockets;
@@ -46,6 +47,7 @@ pub use packet_socket::{CapturedPacket, PacketSocket};
 pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
 pub use program_times::ProgramTimes;
+pub use regular_files::{open_regular, read_regular};
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{
     Dscp, EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,

@@ -294,8 +294,11 @@ def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
             timeout=START_TIMEOUT_S + TIMEOUT_OF_A_CELL_S * len(lines),
             check=False,
         )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise EngineError(f"cannot run {binary} --check: {error}", hint=REINSTALL) from error
+    except subprocess.TimeoutExpired as error:
+        text = f"{binary} --check has not answered within {error.timeout:.0f} s"
+        raise EngineError(text, hint="is the machine overloaded? Try again, or with fewer cells") from None
+    except OSError as error:
+        raise EngineError(f"cannot run {binary} --check: {error.strerror}", hint=REINSTALL) from error
     try:
         answers = list(_answers(process.stdout))
     except ValidationError as error:

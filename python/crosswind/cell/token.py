@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 
 from crosswind.errors import UsageError
+from crosswind.regular_files import open_regular
 
 VARIABLE = "CROSSWIND_TOKEN"
 SHORTEST = 20
@@ -25,9 +26,9 @@ def new_token() -> str:
 def read_token(path: Path) -> str:
     """The token in a file. Raises: UsageError when nobody can read it, others can, or it is none."""
     try:
-        with path.open(encoding="ascii") as file:
+        with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode
-            text = file.read(1000).strip()
+            text = file.read(1000).decode("ascii").strip()
     except FileNotFoundError:
         raise UsageError(
             f"there is no token file {path}",

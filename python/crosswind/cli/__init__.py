@@ -9,6 +9,7 @@
 import importlib
 import os
 import re
+import resource
 import sys
 import tempfile
 import traceback
@@ -58,6 +59,8 @@ _COMMANDS = {
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
 
 _LONGEST_WORD = 300
+_LEAST_ADDRESSES = 2 << 30
+"""With less, Polars finds no room for its threads: some of its calls then never return."""
 _OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
 """Commands that read what sessions have written, or somebody else."""
 
@@ -147,6 +150,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             status = _complain(f"{where}: {error.strerror}", "is it the right name, and may you use it?", 2)
         elif isinstance(error, FileNotFoundError) and _is_nowhere():
             status = _complain("the current directory was removed", "change to another one: cd", 2)
+        elif isinstance(error, MemoryError):
+            status = _complain("there is not enough memory", "close other programs, or raise the limit (ulimit -v)", 1)
         elif _reads_a_run(words):
             status = _complain(*_foreign_contents(error), 2)
         else:
@@ -181,12 +186,18 @@ def _cut(text: str) -> str:
 
 
 def _check_surroundings() -> None:
-    """Raises: UsageError for variables of Python or of a library with which nothing works."""
+    """Raises: UsageError for variables of Python or of a library, and limits, with which nothing works."""
     if sys.flags.optimize > 1:
         raise UsageError("Python leaves out docstrings, which charts need", hint="unset PYTHONOPTIMIZE, or set it to 1")
     threads = os.environ.get("POLARS_MAX_THREADS", "1")
     if not (threads.isascii() and threads.isdigit() and int(threads[:18]) > 0):
         raise UsageError(f"POLARS_MAX_THREADS is {threads[:80]!r}", hint="unset it, or set it to 1 or more")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
+        raise UsageError(
+            f"the limit of virtual memory is {limit >> 10} kB, less than tables take: {_LEAST_ADDRESSES >> 10} kB",
+            hint="ulimit -v unlimited; a limit of real memory is one of its control group",
+        )
 
 
 def _is_nowhere() -> bool:

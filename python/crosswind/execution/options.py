@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crosswind.execution.clusters import scheduler_of
 from crosswind.execution.observer import Observer
 from crosswind.store.manifest import Options
 
@@ -27,6 +28,11 @@ class RunOptions:
     on: str | None = None
     observers: Sequence[Observer] = ()
     command: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Raises: UsageError for what names no cluster."""
+        if self.on is not None:
+            scheduler_of(self.on)
 
     def remark(self, text: str) -> None:
         """Tells every observer."""

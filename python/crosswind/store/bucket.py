@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import StoreError, UsageError
+from crosswind.regular_files import read_regular
 from crosswind.store.addresses import Address
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ WAIT = "CROSSWIND_OBJECTS_WAIT"
 """The variable that says for how many seconds a server that does not answer is asked again."""
 _WAIT_S = 120.0
 _DELETED_AT_ONCE = 1000
+_MOST_OF_A_PROFILE = 1 << 20
 
 _KEYS_IN = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
 _CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
@@ -269,8 +271,10 @@ def _profile() -> Mapping[str, str]:
     for file, section in files:
         parser = configparser.RawConfigParser()
         try:
-            parser.read(Path(file).expanduser(), encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError):
+            parser.read_string(read_regular(Path(file).expanduser(), _MOST_OF_A_PROFILE).decode())
+        except FileNotFoundError:
+            continue
+        except (configparser.Error, UnicodeDecodeError, OSError):
             # The parser quotes the line, which may hold a key.
             raise UsageError(
                 f"{file} cannot be read", hint="it has [sections] with lines as `region = eu-west-1`"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.regular_files import open_regular
+from crosswind.regular_files import read_regular
 from crosswind.study.design import Study
 from crosswind.units import shown
 
@@ -64,11 +64,9 @@ def _is_file(path: Path) -> bool:
 
 def _read_text(path: Path) -> str:
     try:
-        with open_regular(path) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        return decode(read_regular(path, MAX_FILE_BYTES), str(path))
     except OSError as error:
-        raise StudyError(f"{path}: cannot be read: {error.strerror}") from error
-    return decode(data, str(path))
+        raise StudyError(f"{path}: cannot be read: {error.strerror}", hint="a study is a short text") from error
 
 
 def _standard_input() -> str:

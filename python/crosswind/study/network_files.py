@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import did_you_mean
+from crosswind.regular_files import open_regular
 from crosswind.study.levels import NetworkFiles
 from crosswind.study.networks import Network, Source
 from crosswind.units import UnitError, shown
@@ -117,7 +118,7 @@ def place_of(file: str) -> Path:
 def _beginning(path: Path) -> str:
     """The first lines of a file; nothing where it cannot be read, which crosswind-cell then says."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as opened:
-            return opened.read(_LONGEST_LINE)
+        with open_regular(path) as opened:
+            return opened.read(_LONGEST_LINE).decode(errors="replace")
     except OSError:
         return ""

@@ -15,7 +15,7 @@ from typing import Any
 from crosswind.catalog import Key, catalog
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
-from crosswind.regular_files import open_regular
+from crosswind.regular_files import read_regular
 from crosswind.study.errors import DesignError, read_toml
 from crosswind.study.levels import NetworkFiles, OwnNetwork
 from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
@@ -206,12 +206,9 @@ def _text_of(file: str, folder: Path) -> str:
     try:
         if path.is_dir():
             raise UnitError(f"{file}: is a directory", hint=hint)
-        with open_regular(path) as opened:
-            data = opened.read(_MAX_BYTES + 1)
+        data = read_regular(path, _MAX_BYTES)
     except OSError as error:
         raise UnitError(f"{file}: cannot be read: {error.strerror}", hint=hint) from None
-    if len(data) > _MAX_BYTES:
-        raise UnitError(f"{file}: more than {_MAX_BYTES:,} bytes", hint="a network is a short text")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -7,15 +7,17 @@ configuration says what a cluster is: addresses, TLS, how many processes a job h
 import logging
 import os
 import shlex
+import signal
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import IO, Any
 
 from crosswind.cell.events import CellEvent
@@ -23,6 +25,7 @@ from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admitted
+from crosswind.execution.clusters import HINT, QUEUES, scheduler_of
 from crosswind.execution.workers import remote
 from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
 from crosswind.safe_path import python_command, safe_children
@@ -43,19 +46,13 @@ _AHEAD = 2
 _UNFIT_TRIES = 5
 """How often a repetition goes to another machine because it came to one that may not take it."""
 
-_QUEUES = {
-    name: ("dask_jobqueue", f"{name.upper() if name != 'htcondor' else 'HTCondor'}Cluster", "dask-jobqueue")
-    for name in ("slurm", "pbs", "sge", "lsf", "oar", "htcondor")
-} | {"k8s": ("dask_kubernetes.operator", "KubeCluster", "dask-kubernetes")}
-"""Clusters that Dask starts as its configuration says: module, class and package by name."""
-
-_FORMS = f"local[:N], tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json), or {', '.join(_QUEUES)} with :N"
+_PRELOAD = "crosswind.execution.workers.own_group"
 
 
 class DaskWorker(Worker):
     """A cluster for one session.
 
-    Args: on: which cluster, as `_FORMS`. jobs: cells at a time; None for as many as keep it busy.
+    Args: on: which cluster, as `clusters.HINT`. jobs: cells at a time; None for as many as keep it busy.
     Raises: EngineError where the cluster is not reached.
     """
 
@@ -412,36 +409,34 @@ def _connected(on: str, opened: ExitStack) -> tuple[Any, Any]:
             distributed = import_module("distributed")
     except ImportError:
         raise EngineError("--on needs Dask", hint="pip install 'crosswind[dask]'") from None
-    logging.getLogger("distributed").setLevel(logging.ERROR)
-    kind, _, count = on.partition(":")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    scheduler = scheduler_of(on)
     try:
-        if on.startswith(("tcp://", "tls://")):
-            return None, distributed.Client(on, timeout=_CONNECT_S, set_as_default=False)
-        if on.endswith(".json"):
-            return None, distributed.Client(scheduler_file=on, timeout=_CONNECT_S, set_as_default=False)
-        cluster = _started(kind, count, on, distributed, opened)
-        return cluster, distributed.Client(cluster, timeout=_CONNECT_S, set_as_default=False)
+        cluster = None if scheduler else _started(on, distributed, opened)
+        return cluster, distributed.Client(scheduler or cluster, timeout=_CONNECT_S, set_as_default=False)
     except EngineError:
         raise
     except Exception as error:
-        text = f"cannot reach the cluster {on}: {_first_line(error)}"
-        raise EngineError(text, hint=f"--on takes {_FORMS}") from error
+        raise EngineError(f"cannot reach the cluster {on}: {_first_line(error)}", hint=HINT) from error
 
 
-def _started(kind: str, count: str, on: str, distributed: Any, opened: ExitStack) -> Any:
-    if count and not (count.isdigit() and int(count) > 0):
-        raise EngineError(f"{on}: {count!r} is no number of workers", hint=f"--on takes {_FORMS}")
+def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
+    kind, _, count = on.partition(":")
     if kind == "local":
         workers = int(count) if count else len(os.sched_getaffinity(0))
-        return distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            env=opened.enter_context(safe_children()),
-        )
-    if kind not in _QUEUES:
-        raise EngineError(f"there is no cluster {on!r}", hint=f"--on takes {_FORMS}")
-    module, name, package = _QUEUES[kind]
+        with _interrupts_held_back() as noticed:
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                preload=_PRELOAD,
+                env=opened.enter_context(safe_children()),
+            )
+        if noticed:
+            cluster.close(timeout=10)
+            raise KeyboardInterrupt
+        return cluster
+    module, name, package = QUEUES[kind]
     try:
         make: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError:
@@ -451,6 +446,26 @@ def _started(kind: str, count: str, on: str, distributed: Any, opened: ExitStack
     cluster = make(**python)
     cluster.scale(int(count) if count else 1)
     return cluster
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[list[int]]:
+    """Has Ctrl-C noticed, and nothing else, until a cluster is there: a half-started one prints tracebacks.
+
+    Its processes get no interrupt either, as they inherit the mask: who runs the study tells them to stop.
+    """
+    noticed: list[int] = []
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGINT, lambda number, _frame: noticed.append(number))
+    resource_tracker.ensure_running()  # Whichever thread starts it gets interrupts again.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield noticed
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _failure_of(error: BaseException) -> Failure:
