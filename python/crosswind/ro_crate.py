@@ -6,6 +6,7 @@ The archive holds the run as it is on the disk, its report, its estimates, and i
 """
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
@@ -13,6 +14,7 @@ from typing import Any
 
 from crosswind import report
 from crosswind.analysis.result import Result
+from crosswind.errors import UsageError
 from crosswind.inside import files_inside
 from crosswind.report.files import whole_file
 from crosswind.results import Analysed, write_page
@@ -20,9 +22,15 @@ from crosswind.store.lock import LOCK
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 from crosswind.temporary import temporary_directory
+from crosswind.units import shown
+from crosswind.visible import hidden_in
 
 METADATA = "ro-crate-metadata.json"
 ZENODO = ".zenodo.json"
+
+_ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
+_LICENCE = re.compile(r"https?://[^\s/?#<>\"]+[^\s<>\"]*|[A-Za-z0-9][A-Za-z0-9 .+()-]{0,199}")
+_AUTHOR = '--author "Ada Example (0000-0002-1825-0097)", or the name alone'
 
 _CRATE = "https://w3id.org/ro/crate/1.1"
 _PROCESS = "https://w3id.org/ro/wfrun/process/0.5"
@@ -70,6 +78,7 @@ def write_crate(
     Returns: how many files it holds. Raises: DiskError when it cannot be written.
     """
     cells = {} if made.overview is None else _CELLS
+    check_people(authors, licence)
     describing = {METADATA: _json(_metadata(run, made.result, authors, licence, _TOP | cells))}
     if zenodo:
         describing[ZENODO] = _json(_zenodo(run, made.result, authors, licence))
@@ -199,13 +208,38 @@ def _factors(result: Result) -> dict[str, list[str]]:
     return {key: list(levels) for key, levels in factors.items()}
 
 
-def _person(author: str) -> dict[str, Any]:
+def check_people(authors: Sequence[str], licence: str | None) -> None:
+    """Raises: UsageError for an author without a name, an ORCID that is none, a licence that is no name or address."""
+    for author in authors:
+        name, orcid = _name_and_orcid(author)
+        if not name or hidden_in(author):
+            raise UsageError(f"--author {shown(author)} has no name that can be shown", hint=_AUTHOR)
+        if "(" in author and not (_ORCID.fullmatch(orcid) and _check_digit(orcid) == orcid[-1]):
+            raise UsageError(f"--author {shown(author)}: {shown(orcid)} is not an ORCID", hint=_AUTHOR)
+    if licence is not None and not _LICENCE.fullmatch(licence):
+        hint = "a name as CC-BY-4.0, or an address as https://creativecommons.org/licenses/by/4.0/"
+        raise UsageError(f"--licence {shown(licence)} is neither a name nor an address", hint=hint)
+
+
+def _check_digit(orcid: str) -> str:
+    """The last character of an ORCID, by those before it (ISO 7064, MOD 11-2)."""
+    total = 0
+    for digit in orcid[:-1].replace("-", ""):
+        total = (total + int(digit)) * 2
+    return "0123456789X"[(12 - total % 11) % 11]
+
+
+def _name_and_orcid(author: str) -> tuple[str, str]:
     name, _, identifier = author.partition("(")
-    orcid = identifier.rstrip(") ").removeprefix("https://orcid.org/")
+    return name.strip(), identifier.rstrip(") ").removeprefix("https://orcid.org/")
+
+
+def _person(author: str) -> dict[str, Any]:
+    name, orcid = _name_and_orcid(author)
     return {
         "@id": f"https://orcid.org/{orcid}" if orcid else f"#{'-'.join(name.split())}",
         "@type": "Person",
-        "name": name.strip(),
+        "name": name,
     }
 
 

@@ -111,14 +111,16 @@ def test_a_damaged_partition_is_left_out_and_named(run: StoredRun, is_large: Non
     assert large.warnings[0].text.endswith("has changed since it was written: 4 repetitions are left out")
 
 
+@pytest.mark.parametrize(("name", "address"), [("page", "page"), ("it's #1", "it%27s%20%231")])
 def test_a_page_leads_to_the_page_of_its_cells(
-    run: StoredRun, is_large: None, crosswind: Crosswind, tmp_path: Path
+    run: StoredRun, is_large: None, crosswind: Crosswind, tmp_path: Path, *, name: str, address: str
 ) -> None:
-    page = tmp_path / "page.html"
+    page = tmp_path / f"{name}.html"
     status, _, err = crosswind("report", str(run.directory), "--html", str(page))
     assert status == 0, err
-    text, cells = page.read_text(), (tmp_path / "page-cells.html").read_text()
-    assert "'page-cells.html#' + datum.cell" in text and "overview of 2 cells" in text
+    text, cells = page.read_text(), (tmp_path / f"{name}-cells.html").read_text()
+    assert f'<a href="{address}.html">report</a>' in cells
+    assert f"'{address}-cells.html#' + datum.cell" in text and "overview of 2 cells" in text
     island = cells.partition('<script id="cells" type="application/json">')[2].partition("</script>")[0]
     data = json.loads(island)
     assert [cell[0] for cell in data["cells"]] == [0, 1]

@@ -267,6 +267,34 @@ def test_what_names_no_cluster_is_a_mistake_before_anything_is_written(crosswind
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan", "echo", "--set", "path.loss=5%", "--loss", "6%"), "by --loss 6% and by --set path.loss=5%"),
+        (("plan", "echo", "--hop", "a delay=5ms delay=6ms"), 'delay is set twice, to "5ms" and "6ms"'),
+        (("plan", "echo", "--hop", "a forward.delay=5ms forward.delay=6ms"), 'forward.delay is set twice, to "5ms"'),
+        (("plan", "echo", "--at", "a start=1s start=2s for=1s loss=1%"), 'start is set twice, to "1s" and "2s"'),
+        (("plan", "echo", "--beside", "transfer --count 1 --count=2"), '--count is set twice, to "1" and "2"'),
+        (("plan", "echo", "--lose", "[1]\nx = 5"), "is more than one value of TOML"),
+        (("plan", "echo", "--network", "trace=a trace=b"), "is not trace=FILE"),
+        (("predict", "--rtt", "30ms", "--window", "0"), "--window is out of range"),
+        (("predict", "--rtt", "30ms", "--min-rto", "0"), "--min-rto is out of range"),
+        (("predict", "--rtt", "0"), "--rtt 0 without --rate: nothing takes any time"),
+        (("predict", "--rtt", "30ms", "--congestion-control", "../x"), "no kernel has such a name"),
+        (("export", "RUN", "--ro-crate", "x.zip", "--licence", "javascript://x"), "neither a name nor an address"),
+        (("export", "RUN", "--ro-crate", "x.zip", "--licence", "https://"), "neither a name nor an address"),
+        (("export", "RUN", "--ro-crate", "x.zip", "--author", "A (1234)"), '"1234" is not an ORCID'),
+        (("export", "RUN", "--ro-crate", "x.zip", "--author", "A (0000-0002-1825-0098)"), "is not an ORCID"),
+        (("export", "RUN", "--ro-crate", "x.zip", "--author", "(0000-0002-1825-0097)"), "has no name"),
+    ],
+)
+def test_what_cannot_be_meant_is_not_taken(crosswind: Crosswind, made: Path, words: tuple[str, ...], said: str) -> None:
+    status, _, err = crosswind(*(str(made) if word == "RUN" else word for word in words))
+    assert (status, said in err) == (2, True), err
+    assert "\nhint: " in err
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("compare", "a", "b"),

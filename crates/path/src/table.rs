@@ -68,6 +68,9 @@ pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<
         let Some(first) = fields.first() else { continue };
         last = line;
         let is_header = rows.is_empty() && named.is_none() && first.parse::<f64>().is_err();
+        if is_header && keys.iter().any(|key| key.study == *first) {
+            return refuse(format!("has {first} as its first column, which is the time, in seconds"));
+        }
         if named.is_none() {
             let of_line: Vec<String> = fields[1..].iter().map(|field| (*field).to_owned()).collect();
             let names = match (columns, is_header) {
@@ -209,6 +212,9 @@ pub fn mean(rows: &[Row]) -> Map<String, Value> {
 fn keys_of<'a>(names: &[String], keys: &'a [Key]) -> Result<Vec<&'a Key>, String> {
     if names.is_empty() {
         return Err("has no column beside the time".to_owned());
+    }
+    if let Some(twice) = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name)) {
+        return Err(format!("has the column {twice} twice"));
     }
     let find = |name: &String| {
         let key = keys.iter().find(|key| key.study == *name);

@@ -124,6 +124,9 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ("0 nan\n", "line 1 has nan for rate"),
         ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 0 and 1000000000000"),
         ("time speed\n0 1\n", "line 1 has a column speed, which is no key of a path"),
+        ("rate time\n0 1\n", "line 1 has rate as its first column, which is the time, in seconds"),
+        ("time rate rate\n0 1 2\n", "line 1 has the column rate twice"),
+        ("time delay rate delay\n0 1 2 3\n", "line 1 has the column delay twice"),
         ("time\n0\n", "line 1 has no column beside the time"),
         ("\u{0}\u{1}PK\u{3}", "line 1 has no column beside the time"),
     ] {

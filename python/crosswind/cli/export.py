@@ -39,10 +39,11 @@ def command(
         raise UsageError("--zenodo needs an author", hint="--author 'Name (0000-0000-0000-0000)'")
     # Drawing and statistics take more than a second to import, for which --help should not wait.
     from crosswind import results
-    from crosswind.ro_crate import write_crate
+    from crosswind.ro_crate import check_people, write_crate
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
 
+    check_people(authors, licence)
     loaded = load(run or latest_run())
     made = results.analysed(loaded)
     warn_of_damage(made.record)

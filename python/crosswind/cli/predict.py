@@ -1,6 +1,7 @@
 """`crosswind predict`: what the models say of a path, side by side, without running anything."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crosswind.catalog import catalog
 from crosswind.cli.quantities import read_by
 from crosswind.errors import UsageError
 from crosswind.metrics import METRICS
@@ -25,6 +27,7 @@ from crosswind.units import (
     parse_queue,
     parse_rate,
     parse_size,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ SCHEMA = "crosswind.predictions/1"
 _HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: 20 of IPv4, 20 of TCP and 12 of timestamps
 _SMALLEST_MSS = 524  # what an MTU of 576 bytes leaves
 _LARGEST_MSS = 65_483  # what an MTU of 65535 bytes leaves
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
+"""A congestion control of Linux has 15 characters at most (TCP_CA_NAME_MAX)."""
 _HEADINGS = {
     "transfer_time": "Transfer time of {size}, from the first to the last packet with payload",
     "goodput": "Goodput of a long transfer",
@@ -148,6 +153,8 @@ def _question(options: Mapping[str, Any]) -> PathQuestion:
         raise UsageError("--size 0: there is nothing to transfer", hint="give at least 1 byte, or leave it out")
     if (options["size"] or 0) > _LARGEST_BYTES:
         raise UsageError("--size is too large to count its segments", hint="at most 1000000TB")
+    if options["rtt"] == 0 and options["rate"] is None:
+        raise UsageError("--rtt 0 without --rate: nothing takes any time", hint="give a round trip, as 30ms, or --rate")
     queue = options["queue"]
     if queue is not None and options["rate"] is None:
         raise UsageError("--queue is set but --rate is not", hint="an unlimited link has no queue; set --rate")
@@ -160,6 +167,7 @@ def _question(options: Mapping[str, Any]) -> PathQuestion:
         "receive_buffer_bytes": options["window"],
         "min_rto_ns": options["min_rto"],
     }
+    _check_host(host, {"receive_buffer_bytes": "--window", "min_rto_ns": "--min-rto"})
     return PathQuestion(
         size_bytes=options["size"],
         rate_bps=options["rate"],
@@ -169,6 +177,23 @@ def _question(options: Mapping[str, Any]) -> PathQuestion:
         mss_bytes=options["mss"],
         host={key: value for key, value in host.items() if value is not None},
     )
+
+
+def _check_host(host: Mapping[str, Any], flags: Mapping[str, str]) -> None:
+    """Raises: UsageError for what no host can be set to. Args: flags: options by the key whose bounds they have."""
+    for key in catalog().host.keys:
+        value = host.get(key.name)
+        if key.name in flags and value is not None and not (key.minimum or 0) <= value <= (key.maximum or value):
+            least, most = (
+                format_duration(int(bound)) if key.unit == "ns" else format_size(int(bound))
+                for bound in (key.minimum or 0, key.maximum or value)
+            )
+            raise UsageError(f"{flags[key.name]} is out of range", hint=f"from {least} to {most}")
+    control = host["congestion_control"]
+    if control is not None and not _NAME.fullmatch(control):
+        raise UsageError(
+            f"--congestion-control {shown(control)}: no kernel has such a name", hint="as reno, cubic or bbr"
+        )
 
 
 def _predictions(question: PathQuestion, names: Sequence[str]) -> list["Prediction"]:

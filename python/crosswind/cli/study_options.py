@@ -87,6 +87,9 @@ class StudyOptions:
         server = None if self.to is None else server_at(self.to)
         if self.ladder and server is not None:
             raise UsageError("--ladder emulates networks, and --to runs over the one that is there", hint="give one")
+        for key in sorted(self.settings.keys() & self.overrides):
+            both = f"{options()[key]} {self.settings[key]} and by --set {key}={self.overrides[key]}"
+            raise UsageError(f"{key} is set by {both}", hint="give only one of them")
         design = self._of_kind(self.name) if self.name in WORKLOAD_KINDS else self._of_file(self.name)
         if self.ladder:
             design, notes = over_ladder(design, clock=self._clock)
@@ -123,9 +126,6 @@ class StudyOptions:
             study = study.with_tables(self.further)
         # Before the overrides, one of which may say how often a cell is run at most for its precision.
         study = study.with_precision(self.precision) if self.precision is not None else study
-        twice = sorted(set(settings) & set(self.overrides))
-        if twice:
-            raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="give only one of them")
         values = {**settings, **self.overrides}
         flags = {key: options()[key] for key in settings} | self.flags
         return study.with_overrides(values, flags=flags) if values else study

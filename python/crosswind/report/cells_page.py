@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -22,7 +23,7 @@ def render_cells(record: RunRecord, result: Result, overview: Overview, report: 
     data = json.dumps(_data(result, overview), ensure_ascii=False, separators=(",", ":"))
     body = (
         f"<header><h1>{escaped(result.title)}</h1><p>Cells of the Crosswind study {escaped(record.name)}; "
-        f'<a href="{escaped(report)}">report</a></p></header>\n'
+        f'<a href="{escaped(quote(report))}">report</a></p></header>\n'
         '<form id="choice" class="choice"></form>\n<div id="cell"></div>\n<div id="list"></div>'
     )
     island = visible(data.replace("<", "\\u003c"), backslash=r"\\")

@@ -116,12 +116,21 @@ def _flow_table(text: str, label: str) -> dict[str, Any]:
             value = words[at]
         name = {"message-rate": "rate"}.get(option[2:], option[2:].replace("-", "_"))
         key = f"{FLOW}.1.{name}"
+        if name in table:
+            raise _twice(label, option, str(table[name]), value)
         if name != "name" and key not in VALUE_TYPES:
             known = [setting.name.replace("_", "-") for setting in flow_settings()]
             raise StudyError(f"{label}: a flow has no --{option[2:]}", hint=did_you_mean(option[2:], known))
         table[name] = value if name == "name" else _raw(key, value, label, kind)
         at += 1
     return table
+
+
+def _twice(label: str, key: str, first: str, second: str) -> StudyError:
+    """Of a key or option that is set again."""
+    return StudyError(
+        f"{label}: {key} is set twice, to {shown(first)} and {shown(second)}", hint="give only one of them"
+    )
 
 
 def _words(text: str, label: str) -> list[str]:
@@ -143,6 +152,10 @@ def _path_table(word: str, text: str, label: str) -> dict[str, Any]:
         place = table
         for step in inner:
             place = place.setdefault(step, {})
+            if not isinstance(place, dict):
+                raise _twice(label, key, str(place), value)
+        if last in place:
+            raise _twice(label, key, str(place[last]), value)
         place[last] = _raw(f"path.{word}.{table.get('name') or 1}.{key}", value, label, None)
     return table
 
@@ -295,7 +308,10 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
 def _toml(text: str, label: str) -> object:
     """A value in the words of a study file. Raises: StudyError."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        read = tomllib.loads(f"value = {text}")
+        if len(read) > 1:
+            raise StudyError(f"{label}: {shown(text)} is more than one value of TOML", hint="leave out what follows it")
+        return read["value"]
     except tomllib.TOMLDecodeError as error:
         raise StudyError(
             f"{label}: {shown(text)} is not a value of TOML",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from crosswind.analysis.result import CellResult
 from crosswind.metrics import METRICS, Metric
@@ -135,8 +136,8 @@ def _specification(
     encoding["tooltip"] = [*said, {"field": "value", "title": title}, {"field": "cell", "title": "cell"}]
     calculated = []
     if beside:
-        # An address of this page's folder: the name is Crosswind's own, and a cell is a number.
-        calculated = [{"calculate": f"'{beside}#' + datum.cell", "as": "href"}]
+        # An address of this page's folder: quoted, a name ends no text of an expression, and a cell is a number.
+        calculated = [{"calculate": f"'{quote(beside)}#' + datum.cell", "as": "href"}]
         encoding["href"] = {"field": "href"}
     colour = {"field": "value", "type": "quantitative", "title": title, "scale": dict(scale)}
     colour["legend"] = {"orient": "top", "gradientLength": 200}
