@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -264,6 +265,32 @@ def test_what_names_no_cluster_is_a_mistake_before_anything_is_written(crosswind
     assert (status, err.count("\n")) == (2, 2)
     assert "hint: --on takes " in err
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_an_interrupt_of_a_local_cluster_prints_no_traceback(use_cell: UseCell, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    use_cell("time.sleep(100)")
+    words = [
+        "run",
+        "echo",
+        "--transport",
+        "udp",
+        "--clock",
+        "real",
+        "--on",
+        "local:2",
+        "--output",
+        str(tmp_path / "run"),
+    ]
+    # As a terminal does: every process of its foreground gets the signal.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crosswind", *words], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    assert "10 repetitions to run" in process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=100)
+    assert (process.returncode, [line.partition(":")[0] for line in err.splitlines()]) == (130, ["interrupted", "hint"])
 
 
 @pytest.mark.parametrize(
