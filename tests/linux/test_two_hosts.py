@@ -27,7 +27,7 @@ def pair(tmp_path: Path) -> Iterator[Machines]:
         yield made
 
 
-def echo(*more: str, to: str = SERVER["ipv4"], messages: int = 20) -> tuple[str, ...]:
+def echo(*more: str, to: str = SERVER["ipv4"], messages: int = 20, repetitions: int = 1) -> tuple[str, ...]:
     return (
         "run",
         "echo",
@@ -36,7 +36,7 @@ def echo(*more: str, to: str = SERVER["ipv4"], messages: int = 20) -> tuple[str,
         "--messages",
         str(messages),
         "--repetitions",
-        "1",
+        str(repetitions),
         "--output",
         "out",
         "--no-report",
@@ -295,7 +295,7 @@ def test_a_busy_server_says_so(pair: Machines) -> None:
 
 def test_a_server_that_is_killed_ends_the_run_which_goes_on_with_another(pair: Machines) -> None:
     server = pair.serve()
-    client = pair.start("client", *echo("--repetitions", "50", messages=2000))
+    client = pair.start("client", *echo(messages=2000, repetitions=50))
     wait_until(lambda: len(list((pair.cwd / "out" / "cells").glob("c*-r??"))) > 1)
     os.kill(child_of(server), signal.SIGKILL)
     out, err = client.communicate()
@@ -317,9 +317,7 @@ def test_a_server_that_is_killed_ends_the_run_which_goes_on_with_another(pair: M
 def test_a_link_that_goes_down_ends_the_run_and_what_was_finished_is_kept(pair: Machines) -> None:
     server = pair.serve()
     # Cells that last for seconds, so that the link goes down within one.
-    client = pair.start(
-        "client", *echo("--repetitions", "3", "--mode", "open", "--message-rate", "1000", messages=4000)
-    )
+    client = pair.start("client", *echo("--mode", "open", "--message-rate", "1000", messages=4000, repetitions=3))
     wait_for_start(server, "c000-r01")
     pair.do("router", "ip link set to-server down")
     out, err = client.communicate()

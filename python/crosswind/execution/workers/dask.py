@@ -101,8 +101,7 @@ class DaskWorker(Worker):
                 if self._machines.for_cell(planned, self._wanted):
                     return Admitted(planned, beside=len(running))
                 self._ready.append(planned)
-        most_s = _WAIT_FOR_ANOTHER_S if self._machines.threads() else _WAIT_S
-        if time.monotonic() - self._idle_since > most_s or self._machines.lost:
+        if time.monotonic() - self._idle_since > self._machines.longest_wait_s() or self._machines.lost:
             message, hint = self._machines.why_none(self._ready[0], self._wanted)
             raise EngineError(message, hint=hint)
         return None
@@ -198,7 +197,7 @@ class _Task:
             self._submit()
             with suppress(Exception):
                 before.cancel()
-        elif now - self._stranded_since > (_WAIT_FOR_ANOTHER_S if self._machines.threads() else _WAIT_S):
+        elif now - self._stranded_since > self._machines.longest_wait_s():
             message, hint = self._machines.why_none(self._asked.planned, self._wanted)
             self._failure = Failure(ErrorKind.NETWORK, message, hint)
             self._close()
@@ -318,6 +317,12 @@ class _Machines:
         """Of all of them."""
         with self._lock:
             return sum(threads for address, threads in self._threads.items() if address in self._known)
+
+    def longest_wait_s(self) -> float:
+        """How long to wait where none may take what is left: longer while one has yet to say what it is."""
+        with self._lock:
+            is_known = bool(self._known) and not self._asked
+        return _WAIT_FOR_ANOTHER_S if is_known else _WAIT_S
 
     def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
         """The addresses of those that may take a repetition."""
