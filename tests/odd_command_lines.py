@@ -27,6 +27,7 @@ from pathlib import Path
 import click
 
 from crosswind.cli import cli, main
+from crosswind.cli.standard_output import open_standard_files
 
 DEADLINE_S = 30.0
 """Of a command that should refuse what it was given at once. Generous, for busy machines."""
@@ -222,6 +223,7 @@ def _become(odd: Odd, home: Path, out: int, err: int) -> None:
         # Python has no standard output where it finds it closed.
         sys.stdout = None if odd.streams == "closed" else os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False)
+        open_standard_files()
         main(odd.arguments)
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 1
@@ -262,7 +264,9 @@ def contradictions(odd: Odd, came: Came) -> Iterator[str]:
         if came.status not in {"full": (1,), "closed": (0, 1)}.get(odd.streams, (0,)):
             yield f"status {came.status} where output is {odd.streams}"
         return
-    if came.status not in ((2,) if odd.refused else (0, 1, 2, 3)):
+    # exec and shell end with what the program, or its absence, ends with.
+    more = (126, 127) if odd.arguments[0] in ("exec", "shell") else ()
+    if came.status not in ((2,) if odd.refused else (0, 1, 2, 3, *more)):
         yield f"status {came.status}"
     if came.status in (1, 2) and not re.search(r"^error: ", came.err, re.MULTILINE):
         yield "no message"

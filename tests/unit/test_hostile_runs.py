@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from crosswind.store.checksums import Checksum
+from crosswind.store.run_file import RunFile
 from crosswind.store.files import write_sealed
 from fixture_types import Crosswind
 from records import MS, echoes, run
@@ -55,7 +56,7 @@ def write(directory: Path, name: str, document: Any) -> None:
     """Writes a file of a run with the checksum that it has to have."""
     if name == "plan.jsonl":
         (directory / name).write_text("".join(f"{json.dumps(line)}\n" for line in document), encoding="utf-8")
-        change_sealed(directory / "manifest.json", plan=Checksum.of(directory / name).as_json())
+        change_sealed(directory / "manifest.json", plan=Checksum.of(RunFile(directory, name)).as_json())
     else:
         write_sealed(directory / name, {key: value for key, value in document.items() if key != "checksum"})
 

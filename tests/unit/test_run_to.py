@@ -48,14 +48,14 @@ def play(fake_cell: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_
     return make
 
 
-def echo(*more: str) -> tuple[str, ...]:
+def echo(*more: str, repetitions: int = 1) -> tuple[str, ...]:
     return (
         "run",
         "echo",
         "--messages",
         "3",
         "--repetitions",
-        "1",
+        str(repetitions),
         "--to",
         "192.0.2.7",
         "--output",
@@ -133,7 +133,7 @@ def test_a_server_that_goes_away_ends_the_run_and_resume_goes_on(
 ) -> None:
     # Three cells were tried or run before the second repetition.
     play("end() if len(list(seen.iterdir())) < 3 else fail('192.0.2.7:9470 went away')")
-    status, _, err = crosswind(*echo("--repetitions", "3"))
+    status, _, err = crosswind(*echo(repetitions=3))
     assert status == 1
     error, hint = err.splitlines()[-2:]
     assert error == "error: 192.0.2.7:9470 went away"

@@ -85,8 +85,7 @@ def test_jobs_of_a_queue_begin_in_a_directory_of_the_user(
     cluster = SimpleNamespace(scale=asked.append)
     made = SimpleNamespace(**{name: lambda **given: asked.append(given) or cluster})
     monkeypatch.setattr("crosswind.execution.workers.dask.import_module", {module: made}.get)
-    kind, _, count = on.partition(":")
-    assert _started(kind, count, on, None, ExitStack()) is cluster
+    assert _started(on, None, ExitStack()) is cluster
     assert asked == [options, 2]
 
 

@@ -429,13 +429,14 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
     kind, _, count = on.partition(":")
     if kind == "local":
         workers = int(count) if count else len(os.sched_getaffinity(0))
+        environment = opened.enter_context(safe_children())
         with _interrupts_held_back() as noticed:
             cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 preload=_PRELOAD,
-                env=opened.enter_context(safe_children()),
+                env=environment,
             )
         if noticed:
             cluster.close(timeout=10)
