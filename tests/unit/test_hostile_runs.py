@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crosswind.store.checksums import Checksum
-from crosswind.store.run_file import RunFile
 from crosswind.store.files import write_sealed
+from crosswind.store.run_file import RunFile
 from fixture_types import Crosswind
 from records import MS, echoes, run
 from runs import change_sealed, kept_run
