@@ -56,9 +56,13 @@ fn a_figure_equal_to_its_budget_is_within_it() {
 #[test]
 fn a_wait_that_began_before_the_thread_was_observed_is_all_of_its_time() {
     let thread = Starvation { run_ns: 0, wait_ns: 110, elapsed_ns: 100 };
-    assert_eq!(thread.fraction(), 1.0);
+    let observed = |p99, wait_ns| Observed { starvation: Some(thread), ..observed(p99, wait_ns) };
+    assert_eq!(
+        report(observed(0, 0)).reasons(),
+        ["the emulator waited for a CPU for 100.00 % of its time, the budget is 20.00 %"]
+    );
     let all_of_it = Budget { starvation: 1.0, ..Budget::default() };
-    assert!(FidelityReport::new(Observed { starvation: Some(thread), ..observed(0, 0) }, all_of_it).within_budget);
+    assert!(FidelityReport::new(observed(0, 0), all_of_it).within_budget);
 }
 
 #[test]
