@@ -64,6 +64,9 @@ _LEAST_ADDRESSES = 2 << 30
 _OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
 """Commands that read what sessions have written, or somebody else."""
 
+_OF_OUR_CODE = (NameError, ImportError, AssertionError)
+"""What no contents of a file raise."""
+
 _EPILOG = """\b
 Exit status:
   0    done
@@ -152,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             status = _complain("the current directory was removed", "change to another one: cd", 2)
         elif isinstance(error, MemoryError):
             status = _complain("there is not enough memory", "close other programs, or raise the limit (ulimit -v)", 1)
-        elif _reads_a_run(words):
+        elif _reads_a_run(words) and not isinstance(error, _OF_OUR_CODE):
             status = _complain(*_foreign_contents(error), 2)
         else:
             status = _complain(*_unexpected(error), 1)

@@ -9,7 +9,7 @@ from crosswind.analysis.result import Conditions, NetworkConditions, PathConditi
 from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
-from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term
+from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term, Tone
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -88,17 +88,17 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
         title=result.title,
         about=f"Crosswind study {result.study}",
         verdict=verdict(result),
-        banners=[sentence for showing in showings() for sentence in showing.banners(result)],
+        banners=[
+            *(Sentence(sentence, Tone.DOUBTFUL) for sentence in result.left_out),
+            *(sentence for showing in showings() for sentence in showing.banners(result)),
+        ],
         answers=[section for section in sections if section.place is SectionPlace.ANSWERS],
         lines=[
             *map(Sentence, headline_sentences(result)),
             *(sentence for showing in showings() for sentence in showing.remarks(result)),
         ],
         picture=_picture_of(result.conditions) if result.conditions else None,
-        terms=[
-            *(_terms_of(result.conditions) if result.conditions else []),
-            *(Term("Not run", sentence) for sentence in result.left_out),
-        ],
+        terms=_terms_of(result.conditions) if result.conditions else [],
         doubts=doubts_of(result),
         summary=summary_tables(result),
         sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],
