@@ -89,7 +89,7 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
         about=f"Crosswind study {result.study}",
         verdict=verdict(result),
         banners=[
-            *(Sentence(sentence, Tone.DOUBTFUL) for sentence in result.left_out),
+            *([Sentence(" ".join(result.left_out), Tone.DOUBTFUL)] if result.left_out else []),
             *(sentence for showing in showings() for sentence in showing.banners(result)),
         ],
         answers=[section for section in sections if section.place is SectionPlace.ANSWERS],

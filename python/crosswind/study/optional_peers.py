@@ -54,7 +54,8 @@ def _leave_peers_out(
         return ()
     for table in (document, *parts.values()):
         _leave_out(missing, table.get("workload", {}))
-    notes = [f"No cells with {name}: {why.problem} ({why.hint})." for name, why in missing.items()]
+    names = {why: [name for name, other in missing.items() if other == why] for why in missing.values()}
+    notes = [f"No cells with {' and '.join(of)}: {why.problem} ({why.hint})." for why, of in names.items()]
     if without:
         document["study"]["parts"] = [name for name in parts if name not in without]
         subject, verb = ("part", "is") if len(without) == 1 else ("parts", "are")
