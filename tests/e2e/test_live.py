@@ -182,7 +182,8 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_sent(live: Cli, words: tuple[str, ...], said: str) -> None:
-    ended = live("live", "127.0.0.1", "--duration", "300ms", *words)
+    duration = () if "--duration" in words else ("--duration", "300ms")
+    ended = live("live", "127.0.0.1", *duration, *words)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.splitlines()[0] == f"error: {said}"
     assert ended.err.splitlines()[1].startswith("hint: ")

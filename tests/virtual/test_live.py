@@ -13,7 +13,7 @@ from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 
 MS = 10**6
-PATH = ("--delay", "10ms", "--loss", "5%")
+DELAY, LOSS = ("--delay", "10ms"), ("--loss", "5%")
 OURS = f"env CROSSWIND_CELL={REAL_CELL}"
 
 
@@ -158,9 +158,8 @@ def live(
         "--interval",
         "50ms",
     ]
-    ended = Cli(cwd, capfd)(
-        "exec", "--clock", "virtual", *PATH, *arguments[:place], "--json", "--", *watching, "--json"
-    )
+    path = (*DELAY, *(() if "--loss" in arguments[:place] else LOSS), *arguments[:place])
+    ended = Cli(cwd, capfd)("exec", "--clock", "virtual", *path, "--json", "--", *watching, "--json")
     assert ended.status == status, ended.err
     summary = json.loads(ended.err.splitlines()[-1])
     (repetition,) = summary["repetitions"]

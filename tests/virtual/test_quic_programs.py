@@ -61,13 +61,20 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     crosswind = Cli(tmp_path, capfd)
     certificate = authority(tmp_path, "authority").issue("server", host="server")
 
-    def of(sizes: str, *options: str, lost: str = "", settings: dict[str, Any] | None = None, before: str = "") -> Ran:
+    def of(
+        sizes: str,
+        *options: str,
+        delay: str = f"{DELAY_MS}ms",
+        lost: str = "",
+        settings: dict[str, Any] | None = None,
+        before: str = "",
+    ) -> Ran:
         (tmp_path / "lost").write_text(lost, encoding="utf-8")
         program = f"{before}{sys.executable} {PROGRAM}"
         kept = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
         serve = f"{program} serve {{port}} {certificate.certificate_path} {certificate.key_path} {{output}}/server.qlog"
         ended = crosswind(
-            "exec", "--clock", "virtual", "--delay", f"{DELAY_MS}ms", "--reverse-lose", "@lost", *options, "--json",
+            "exec", "--clock", "virtual", "--delay", delay, "--reverse-lose", "@lost", *options, "--json",
             "--output", str(kept), "--server", serve, "--", *program.split(), "fetch", "{server}", "{port}", sizes,
             "{output}/client.qlog", json.dumps(settings or {}),
         )  # fmt: skip
@@ -113,7 +120,7 @@ def test_keys_and_connection_ids_that_change_are_followed(run: Run) -> None:
     ],
 )
 def test_a_loss_has_its_name_and_lasts_as_long_as_the_program_says(run: Run, delay: str, lost: str, part: str) -> None:
-    ran = run("1000,10000", "--delay", delay, lost=lost)
+    ran = run("1000,10000", delay=delay, lost=lost)
     (piece,) = [piece for piece in ran.pieces if piece["part"] == part]
     since_first_packet = [(piece[time] - ran.told["from_ns"]) / MS for time in ("from_ns", "to_ns")]
     # Its log counts milliseconds since 1970 in floats, whose steps are 0.0002, and each wait ends a little late.
