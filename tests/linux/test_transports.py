@@ -266,7 +266,7 @@ def test_a_profile_knows_masking(lab: Lab, transport: str, masks: bool) -> None:
     cell: Object = {
         "schema": "crosswind.cell/1", "path": {"backend": "direct"},
         "workload": {
-            "kind": "echo", "transport": transport, "direction": "upload", "size_bytes": 10_000_000, "messages": 150,
+            "kind": "echo", "transport": transport, "direction": "upload", "size_bytes": 10_000_000, "messages": 40,
         },
         "output": {"directory": str(directory), "profile": True},
     }  # fmt: skip

@@ -20,6 +20,9 @@ from crosswind.path_effect import PathEffect
 from crosswind.stats import Tail
 from e2e_cli import ANY_FIDELITY
 
+# It builds a copy of the tree.
+pytestmark = pytest.mark.timeout(1200)
+
 HERE = Path(__file__).parent
 FILES = ("crates", "docs", "packaging", "python", "Cargo.toml", "Cargo.lock", "Makefile", "pyproject.toml")
 """What is built, and what `make catalog` writes."""

@@ -436,6 +436,7 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 preload=_PRELOAD,
+                silence_logs=logging.CRITICAL,
                 env=environment,
             )
         if noticed:
