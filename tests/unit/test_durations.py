@@ -1,6 +1,8 @@
 """What cells took is kept and forecasts what they will take; nothing fails for want of a file."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -96,11 +98,39 @@ def test_a_cell_is_known_again_whatever_its_run(tmp_path: Path) -> None:
      f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [[1]]}}}}',
      '{"schema": "crosswind.durations/4", "runs": 1, "cells": {"a": [[1.0, 3.0]]}}'],
 )  # fmt: skip
-def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
-    place.parent.mkdir()
-    place.write_text(text, encoding="utf-8")
+def test_a_damaged_file_in_the_cache_is_as_none_and_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.delenv("CROSSWIND_DURATIONS")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "crosswind").mkdir()
+    (tmp_path / "crosswind" / "durations.json").write_text(text, encoding="utf-8")
     assert read_durations() == Durations()
     learn(taken((planned_cell(0, parameters=A), ended(3.0))), 3.0)
+    assert read_durations().runs == 1
+
+
+@pytest.mark.parametrize("content", [b"my notes\n", b"{", b"[]", b"\xff", b'{"schema": "other/1"}', None])
+def test_what_the_user_names_and_holds_no_durations_is_never_replaced(
+    place: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    place.parent.mkdir()
+    if content is None:
+        os.mkfifo(place)
+    else:
+        place.write_bytes(content)
+    learn(taken((planned_cell(0, parameters=A), ended(3.0))), 3.0)
+    assert read_durations() == Durations()
+    assert stat.S_ISFIFO(place.lstat().st_mode) if content is None else place.read_bytes() == content
+    assert [path.name for path in place.parent.iterdir()] == [place.name]
+    assert capsys.readouterr().err.endswith("it holds no durations; nothing is learned\n")
+
+
+def test_a_link_that_the_user_names_stays_one(place: Path, tmp_path: Path) -> None:
+    place.parent.mkdir()
+    place.symlink_to(tmp_path / "elsewhere.json")
+    learn(taken((planned_cell(0, parameters=A), ended(3.0))), 3.0)
+    assert place.is_symlink()
     assert read_durations().runs == 1
 
 

@@ -56,6 +56,17 @@ def linked(whole: Path, name: str) -> Path:
     return run
 
 
+@pytest.mark.parametrize(("name", "status"), [("cells/c000-r00/client.out", 0), ("cells", 1)])
+def test_a_page_in_a_folder_of_a_run_replaces_the_link(
+    crosswind: Crosswind, whole: Path, name: str, status: int
+) -> None:
+    run = linked(whole, name)
+    before = contents(Path("outside"))
+    page = run / name if status == 0 else run / name / "page.html"
+    assert crosswind("report", "whole", "--html", str(page))[0] == status
+    assert contents(Path("outside")) == before
+
+
 def contents(directory: Path) -> dict[str, bytes | None]:
     return {str(path): path.read_bytes() if path.is_file() else None for path in directory.rglob("*")}
 

@@ -14,7 +14,7 @@ from e2e_cli import ANY_FIDELITY, Cli
 from runs import change_sealed, reseal
 from virtual.conftest import requires_kernel
 
-ECHO = ("echo", "--repetitions", "1", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
+ECHO = ("echo", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def cli(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
     cli.stop()
 
 
-def run(cli: Cli, *arguments: str) -> None:
-    ended = cli("run", *ECHO, "--clock", "virtual", *arguments)
+def run(cli: Cli, *arguments: str, repetitions: int = 1) -> None:
+    ended = cli("run", *ECHO, "--repetitions", str(repetitions), "--clock", "virtual", *arguments)
     assert ended.status == 0, ended.err
 
 
@@ -45,7 +45,7 @@ def test_all_that_a_run_kept_comes_out_the_same(cli: Cli) -> None:
 
 
 def test_a_sample_is_spread_over_the_plan(cli: Cli) -> None:
-    run(cli, "--repetitions", "8", "--loss", "5%")
+    run(cli, "--loss", "5%", repetitions=8)
     assert len(cli("verify", "here").out.splitlines()) == 1 + 5
     ended = cli("verify", "here", "--cells", "2")
     assert [line.split()[0] for line in ended.out.splitlines()] == ["c000-r00", "c000-r04", "2"]
@@ -161,7 +161,7 @@ def test_a_run_that_does_not_say_its_kernel_is_compared_all_the_same(cli: Cli) -
 
 def test_measurements_of_the_machine_cannot_be_repeated_exactly(cli: Cli) -> None:
     requires_cell()
-    ended = cli("run", *ECHO, "--clock", "real", *ANY_FIDELITY)
+    ended = cli("run", *ECHO, "--repetitions", "1", "--clock", "real", *ANY_FIDELITY)
     assert ended.status == 0, ended.err
     ended = cli("verify", "here")
     assert ended.status == 2

@@ -64,6 +64,9 @@ _LEAST_ADDRESSES = 2 << 30
 _OF_RUNS = ("report", "export", "explain", "compare", "fit", "verify", "runs", "clean")
 """Commands that read what sessions have written, or somebody else."""
 
+_MOST_THREADS = 1024
+_LAST_SECOND = 253_402_300_799
+"""Of the year 9999, since 1970."""
 _OF_OUR_CODE = (NameError, ImportError, AssertionError)
 """What no contents of a file raise."""
 
@@ -192,9 +195,12 @@ def _check_surroundings() -> None:
     """Raises: UsageError for variables of Python or of a library, and limits, with which nothing works."""
     if sys.flags.optimize > 1:
         raise UsageError("Python leaves out docstrings, which charts need", hint="unset PYTHONOPTIMIZE, or set it to 1")
-    threads = os.environ.get("POLARS_MAX_THREADS", "1")
-    if not (threads.isascii() and threads.isdigit() and int(threads[:18]) > 0):
-        raise UsageError(f"POLARS_MAX_THREADS is {threads[:80]!r}", hint="unset it, or set it to 1 or more")
+    for name, least, most in (("POLARS_MAX_THREADS", 1, _MOST_THREADS), ("SOURCE_DATE_EPOCH", 0, _LAST_SECOND)):
+        value = os.environ.get(name, "1")
+        if not (value.isascii() and value.isdigit() and least <= int(value[:18]) <= most):
+            raise UsageError(
+                f"{name} is {value[:80]!r}", hint=f"unset it, or set it to a number from {least} to {most}"
+            )
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
         raise UsageError(

@@ -22,6 +22,7 @@ from crosswind.study.starter_answers import (
     read_networks,
     read_workload,
 )
+from crosswind.visible import no_utf8_in, visible
 
 Given = TypeVar("Given")
 
@@ -113,8 +114,12 @@ def _refuse_place(file: str, *, force: bool) -> None:
     path = Path(file)
     if file == STANDARD_INPUT:
         return
+    if no_utf8_in(file):
+        raise UsageError(f"{visible(file)} is not UTF-8", hint="name another file, as study.toml")
     if path.is_dir():
         raise UsageError(f"{file} is a directory", hint="name a file, as study.toml")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{file} is not a regular file", hint="name another file, or - for standard output")
     if path.exists() and not force:
         raise UsageError(f"{file} is there already", hint="name another file, or replace it with --force")
     if not path.parent.is_dir():

@@ -99,9 +99,10 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
     Raises: StudyError when a cell is impossible, or cannot measure what is asked.
     """
     try:
-        checked = check_study(study, binary=find_binary())
+        binary = find_binary()
     except EngineError as error:
         return (), f"not by crosswind-cell: {error.message}"
+    checked = check_study(study, binary=binary)
     refuse_unmeasured(study, checked, profile=profile)
     if (asked := precision(study)) is not None:
         # Imported here, since it takes a while, for which no other plan should wait.

@@ -50,10 +50,14 @@ class StudyOptions:
     def of(cls, name: str | None, given: Mapping[str, Any], *, needs_machine: bool = False) -> Self:
         """Args: given: a command's arguments. Raises: UsageError for a `--set` that is none."""
         design = {f"study.{option}": given[option] for option in _OF_DESIGN if given[option] is not None}
+        assigned = parse_set(given["assignments"])
+        for key in sorted(design.keys() & assigned):
+            both = f"--{key.removeprefix('study.').replace('_', '-')} {design[key]} and by --set {key}={assigned[key]}"
+            raise UsageError(f"{key} is set by {both}", hint="give only one of them")
         return cls(
             name,
             chosen(given),
-            {**parse_set(given["assignments"]), **design},
+            {**assigned, **design},
             {key: "--" + key.removeprefix("study.").replace("_", "-") for key in design},
             picked(FurtherTables, given),
             given["quick"],

@@ -2,10 +2,12 @@
 
 import json
 import re
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from crosswind.damage import NOT_WHAT_WAS_WRITTEN
-from crosswind.errors import UsageError
+from crosswind.errors import EngineError, UsageError
 from crosswind.regular_files import read_regular
 
 QUEUES = {
@@ -20,6 +22,8 @@ HINT = (
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _MOST_WORKERS = 10_000
 _MOST_BYTES = 1 << 20
+_CONNECT_S = 10
+_MOST_PORT = 65_535
 
 
 def scheduler_of(on: str) -> str | None:
@@ -41,6 +45,20 @@ def scheduler_of(on: str) -> str | None:
         if colon and not (re.fullmatch("[0-9]{1,5}", count) and 0 < int(count) <= _MOST_WORKERS):
             raise UsageError(f"{on}: {count!r} is no number of workers", hint=HINT)
         return None
-    if _ADDRESS.fullmatch(on) is None:
-        raise UsageError(f"{on} is not the address of a scheduler", hint=HINT)
+    if not on.isascii() or _ADDRESS.fullmatch(on) is None or int(on.rpartition(":")[2]) > _MOST_PORT:
+        raise UsageError(f"{ascii(on)[1:-1]} is not the address of a scheduler", hint=HINT)
     return on
+
+
+def check_cluster(on: str) -> None:
+    """Asks whether a scheduler listens, before anything is written. Raises: UsageError; EngineError where none does."""
+    address = scheduler_of(on)
+    if address is None:
+        return
+    place = urlsplit(address)
+    try:
+        socket.create_connection((place.hostname, place.port), timeout=_CONNECT_S).close()
+    except OSError as error:
+        raise EngineError(
+            f"cannot reach the cluster {on}: {error.strerror or error}", hint="is its scheduler running there?"
+        ) from None

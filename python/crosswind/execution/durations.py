@@ -68,12 +68,30 @@ def expected_s(planned: PlannedCell, durations: Durations) -> float:
 
 
 def durations_file() -> Path | None:
-    """Where durations are kept; None where nothing is to be learned."""
+    """Where durations are kept; None where nothing is to be learned.
+
+    A file that the user named is replaced only where it holds durations: it may be a device, or hold something else.
+    """
     named = os.environ.get(VARIABLE)
     if named == OFF:
         return None
-    file = Path(named) if named else cache_directory() / "durations.json"
-    return file if file.name else None
+    if not named:
+        return cache_directory() / "durations.json"
+    file = Path(os.path.realpath(named))
+    if file.name and _may_hold_durations(file):
+        return file
+    say_damaged(file, f"{VARIABLE} names it, and it holds no durations", "nothing is learned")
+    return None
+
+
+def _may_hold_durations(file: Path) -> bool:
+    try:
+        content = read_cached(file)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return not content or f'"schema": "{SCHEMA.partition("/")[0]}/'.encode() in content[:100]
 
 
 def read_durations() -> Durations:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crosswind.execution.clusters import scheduler_of
+from crosswind.execution.clusters import check_cluster
 from crosswind.execution.observer import Observer
 from crosswind.store.manifest import Options
 
@@ -32,7 +32,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         """Raises: UsageError for what names no cluster."""
         if self.on is not None:
-            scheduler_of(self.on)
+            check_cluster(self.on)
 
     def remark(self, text: str) -> None:
         """Tells every observer."""

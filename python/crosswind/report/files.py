@@ -77,8 +77,15 @@ def _copied_to(path: Path) -> Iterator[Path]:
 
 
 def _is_in_run(path: Path) -> bool:
-    """Whether a file is beside the manifest of a run."""
-    return (path.parent / "manifest.json").is_file()
+    """Whether a file is in the directory of a run, at any depth. Raises: OSError where a link is on the way to it."""
+    folders = path.absolute().parents
+    run = next((at for at in folders if (at / "manifest.json").is_file() and (at / "plan.jsonl").is_file()), None)
+    if run is None:
+        return False
+    for folder in folders[: list(folders).index(run)]:
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, f"{folder.name} is a link in a run, which is not followed", str(path))
+    return True
 
 
 def _copy(written: BinaryIO, stream: BinaryIO) -> None:

@@ -107,10 +107,17 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
         return [examine_directory(root, details=details)]
     try:
         with os.scandir(root) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir())
+            names = sorted(entry.name for entry in entries if _is_directory(entry))
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
     return latest_first([examine_directory(root / name, details=details) for name in names])
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # A link that leads to itself.
+        return False
 
 
 def latest_first(examined: Sequence[Listed]) -> list[Listed]:
