@@ -7,6 +7,8 @@ PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export PYTHONDONTWRITEBYTECODE := 1
 
+# Cargo would look for tokens of this make, which gives them to makes alone.
+CARGO := MAKEFLAGS= cargo
 CELL := target/release/crosswind-cell
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(shell find packaging python -type f ! -name '*.pyc')
@@ -56,7 +58,7 @@ dist/.built: $(DEV)/.locked $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@rm -rf dist && mkdir dist
 	@# Man pages and completions of shells, where an installation has its share/.
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.manual packaging/wheel-data/data/share
-	$(DEV)/bin/maturin build --release --locked --quiet --out dist
+	MAKEFLAGS= $(DEV)/bin/maturin build --release --locked --quiet --out dist
 	@touch $@
 
 ARCHITECTURES ?= x86_64 aarch64
@@ -96,7 +98,7 @@ test:
 	@status=0; $(SETUP) test-rust test-python || status=$$?; packaging/system-packages --missing || status=1; exit $$status
 
 build-tests: $(DEV)/.locked
-	cargo test --workspace --locked --quiet --no-run
+	$(CARGO) test --workspace --locked --quiet --no-run
 
 test-needs:
 	@$(SETUP) --keep-going kernel browser test-packages || test "$$CI" != true
@@ -105,12 +107,12 @@ test-needs:
 # store of tests/objects in the compiler's cache, the crate of integrations/rust.
 test-packages: $(DEV)/.locked
 	$(DEV)/bin/python tests/npm_packages.py
-	cargo test --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --locked --quiet --no-run
+	$(CARGO) test --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --locked --quiet --no-run
 	cd tests/peers/go && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .
 	cd tests/objects/server && CGO_ENABLED=0 go build -trimpath -mod=readonly -o /dev/null .
 
 test-rust: $(DEV)/.locked
-	cargo test --workspace --locked --quiet
+	$(CARGO) test --workspace --locked --quiet
 
 # How many tests run at a time. Most of them wait, so there are more than processors.
 WORKERS ?= 4
@@ -134,13 +136,13 @@ KERNEL_PATH := --manifest-path kernel/path/Cargo.toml
 check-rust: $(DEV)/.locked
 	cargo fmt --all --check
 	cargo fmt $(KERNEL_PATH) --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo fmt --manifest-path integrations/rust/Cargo.toml --check
-	cargo clippy --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --all-targets --quiet -- -D warnings
-	cargo clippy $(KERNEL_PATH) --target-dir target/kernel --locked --quiet -- -D warnings
+	$(CARGO) clippy --manifest-path integrations/rust/Cargo.toml --target-dir target/integrations --all-targets --quiet -- -D warnings
+	$(CARGO) clippy $(KERNEL_PATH) --target-dir target/kernel --locked --quiet -- -D warnings
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)" || rustup --quiet target add $(NO_STD) || true
 	@if test -d "$$(rustc --print sysroot)/lib/rustlib/$(NO_STD)"; then \
-	    cargo build -p crosswind-path -p crosswind-guest --no-default-features --target $(NO_STD) --locked --quiet; \
+	    $(CARGO) build -p crosswind-path -p crosswind-guest --no-default-features --target $(NO_STD) --locked --quiet; \
 	else \
 	    echo "the path was not built without the standard library: rustup target add $(NO_STD)"; test "$$CI" != true; \
 	fi
@@ -165,7 +167,7 @@ advisories:
 BENCH ?= $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))
 bench: install
 ifneq ($(filter transports,$(BENCH)),)
-	cargo build --release --locked --quiet --example minimal -p crosswind-transport
+	$(CARGO) build --release --locked --quiet --example minimal -p crosswind-transport
 endif
 	@for bench in $(BENCH); do PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "benches/$$bench.py" || exit 1; done
 
@@ -190,7 +192,7 @@ catalog: $(DEV)/.locked $(CELL)
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.reference docs/study.md
 
 $(CELL): $(RUST_SOURCES)
-	cargo build --release --locked --quiet -p crosswind-cell
+	$(CARGO) build --release --locked --quiet -p crosswind-cell
 	@touch $@
 
 # What the documentation says of results; a test says whether it is current.

@@ -1,6 +1,7 @@
 """Runs on a disk: what a listing says of each, and that a removal takes whole runs, and nothing else."""
 
 import fcntl
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ from crosswind.store.lock import in_use
 from crosswind.store.manifest import Session, Status
 from crosswind.store.removal import remove_entries, remove_run
 from crosswind.store.result import RepetitionResult
+from fixture_types import Crosswind
 from runs import RUN_ID, cell_result, change_sealed, new_run, planned_cell
 
 RESULT_BYTES = 5000
@@ -227,13 +229,14 @@ def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
     for name in names:
         (directory / "cells" / name).mkdir()
     (directory / "manifest.json.part").touch()
+    (directory / "cells" / "notes").mkdir()
     found = run(directory)
     assert (found.done, found.attempts, found.parts) == (1, 3, 1)
     # The attempt at what has no result yet stays: the run may go on from it.
     assert [path.name for path in attempts_of(directory)] == names[:2]
     assert [path.name for path in half_written(directory)] == [names[3], "manifest.json.part"]
     remove_entries(directory, [*attempts_of(directory), *half_written(directory)])
-    assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1"]
+    assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1", "notes"]
     assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json", "plan.jsonl"}
 
 
@@ -296,6 +299,22 @@ def test_a_run_of_another_version_can_be_removed_but_not_read(tmp_path: Path) ->
     assert "crosswind.run/99" in problem(directory)
     remove_run(directory)
     assert not directory.exists()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_lock_that_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    lock = make_run(tmp_path, "run") / "lock"
+    lock.unlink()
+    make(lock)
+    with pytest.raises(StoreError, match="lock is not a regular file"):
+        Store.resume(lock.parent)
+
+
+def test_a_run_whose_name_has_a_line_feed_is_one_line(crosswind: Crosswind, tmp_path: Path) -> None:
+    make_run(tmp_path, "first\nsecond")
+    status, out, _ = crosswind("runs", str(tmp_path))
+    assert status == 0
+    assert "first\\u000asecond" in out
 
 
 def test_a_run_in_use_is_not_touched(tmp_path: Path) -> None:

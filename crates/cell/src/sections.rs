@@ -77,6 +77,9 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
             section.insert(key.name.clone(), packets.into());
             continue;
         }
+        if bytes.len() as u64 > LONGEST_TEXT {
+            return Err(unreadable(format!("as text it has more than {LONGEST_TEXT} bytes")));
+        }
         let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text".to_owned()))?;
         let mut numbers = Vec::new();
         for (line, content) in (1..).zip(text.lines()) {
@@ -90,14 +93,14 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
     Ok(())
 }
 
-/// The longest file of a trace: 64 MiB.
-const LONGEST_TRACE: u64 = 64 << 20;
+/// The longest file of text, a trace or a series: 64 MiB.
+const LONGEST_TEXT: u64 = 64 << 20;
 /// The longest file of a series, which may be a capture: 1 GiB.
 const LONGEST_SERIES: u64 = 1 << 30;
 
 /// What is in the file of a trace, or why nothing can be read from it.
 pub fn read_trace(file: &str) -> Result<String, String> {
-    let bytes = read_regular(file, LONGEST_TRACE).map_err(|error| format!("cannot be read from {file}: {error}"))?;
+    let bytes = read_regular(file, LONGEST_TEXT).map_err(|error| format!("cannot be read from {file}: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("cannot be read from {file}: it is no text"))
 }
 

@@ -17,6 +17,9 @@ use crosswind_settings::{Key, KeyType, Unit};
 use crosswind_units::Duration;
 use serde_json::{Map, Number, Value};
 
+/// What the first column may be called.
+const TIMES: [&str; 5] = ["time", "t", "time_s", "seconds", "timestamp"];
+
 /// Rows of a table: more is no trace that anybody replays.
 const MOST_ROWS: usize = 200_000;
 
@@ -68,8 +71,8 @@ pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<
         let Some(first) = fields.first() else { continue };
         last = line;
         let is_header = rows.is_empty() && named.is_none() && first.parse::<f64>().is_err();
-        if is_header && keys.iter().any(|key| key.study == *first) {
-            return refuse(format!("has {first} as its first column, which is the time, in seconds"));
+        if is_header && fields.len() > 1 && !TIMES.contains(first) {
+            return refuse(format!("has {first} as its first column, not time, in seconds"));
         }
         if named.is_none() {
             let of_line: Vec<String> = fields[1..].iter().map(|field| (*field).to_owned()).collect();

@@ -59,7 +59,7 @@ fn a_trace_that_is_replayed_once_stays_as_it_ends() {
 fn columns_are_keys_of_the_path_in_the_units_of_tables() {
     let header = with_trace(&json!({}), "time,delay,loss,rate\n0,20,0,10\n1,50,1,10\n").unwrap();
     assert_eq!(arrivals(&header, &[0, 1200]), [21_000, 0]);
-    let named = with_trace(&json!({"columns": ["delay"]}), "when,what\n0;20\n1;50.5\n").unwrap();
+    let named = with_trace(&json!({"columns": ["delay"]}), "time,what\n0;20\n1;50.5\n").unwrap();
     assert_eq!(arrivals(&named, &[0, 1200]), [20_000, 1_250_500]);
     assert_eq!(named.longest_delay(Side::Forward), Duration::from_nanos(50_500_000));
     let one_way = with_trace(&json!({"columns": ["delay"], "of": "reverse"}), "0 20").unwrap();
@@ -124,7 +124,8 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ("0 nan\n", "line 1 has nan for rate"),
         ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 0 and 1000000000000"),
         ("time speed\n0 1\n", "line 1 has a column speed, which is no key of a path"),
-        ("rate time\n0 1\n", "line 1 has rate as its first column, which is the time, in seconds"),
+        ("rate time\n0 1\n", "line 1 has rate as its first column, not time, in seconds"),
+        ("timestamp_ms rate\n0 1\n", "line 1 has timestamp_ms as its first column, not time, in seconds"),
         ("time rate rate\n0 1 2\n", "line 1 has the column rate twice"),
         ("time delay rate delay\n0 1 2 3\n", "line 1 has the column delay twice"),
         ("time\n0\n", "line 1 has no column beside the time"),

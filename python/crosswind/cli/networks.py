@@ -18,6 +18,7 @@ from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.resolve import network_named
 from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
 from crosswind.units import UnitError
+from crosswind.visible import one_line
 
 SCHEMA = "crosswind.networks/1"
 _WIDE = 110
@@ -71,7 +72,7 @@ def _print_all(console: Console) -> None:
 
 
 def _print_one(console: Console, network: Network) -> None:
-    console.print(f"{network.name}: {network.what}", style="bold")
+    console.print(f"{one_line(network.name)}: {network.what}", style="bold")
     for source in network.sources:
         console.print(f"{source.of}: {source.text}", style="dim")
     console.print()

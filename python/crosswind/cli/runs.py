@@ -14,6 +14,7 @@ from crosswind.console import Console, plain_console
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
 from crosswind.terminal_table import TextColumn, print_table
+from crosswind.visible import one_line
 
 SCHEMA = "crosswind.runs/1"
 
@@ -76,7 +77,7 @@ def print_runs(console: Console, root: Path, all_runs: list[Listed]) -> None:
 
 
 def _name(directory: Path, root: Path) -> str:
-    name, above = shown(directory), f"{shown(root)}/"
+    name, above = one_line(shown(directory)), f"{one_line(shown(root))}/"
     return name.removeprefix(above) if directory.parent == root or address_of(root) is not None else name
 
 

@@ -30,6 +30,7 @@ from crosswind.store.manifest import (
     read_manifest,
 )
 from crosswind.store.partition_index import PARTITIONS, damaged_partitions, names_in, partition_names, read_index
+from crosswind.study.identity import KEY
 
 if TYPE_CHECKING:
     from crosswind.store.details import Details
@@ -250,7 +251,7 @@ def listed_run(
     status = Status.DIED if manifest.status is Status.RUNNING and not used else manifest.status
     inside = directory.resolve()
     packed = packed_keys(inside, manifest.id)
-    whole = [name for name in cells if "." not in name and name not in packed]
+    whole = [name for name in cells if KEY.fullmatch(name) and name not in packed]
     aside = [name for name in cells if "." in name]
     size_bytes, exact = size
     started = _time(manifest.started)

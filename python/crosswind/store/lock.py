@@ -1,5 +1,6 @@
 """A run's lock: held (flock) by the session that writes, and given back by the kernel however that session dies."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -13,10 +14,18 @@ from crosswind.store.addresses import shown
 
 LOCK = "lock"
 
+_NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ENXIO)
+"""How a directory, a pipe or a device refuses to be opened as the lock."""
+
 
 def lock_run(directory: Path) -> IO[bytes]:
     """Takes a run's lock until the file that is returned is closed. Raises: StoreError when another session has it."""
-    lock = os.fdopen(open_inside(directory, LOCK, os.O_WRONLY | os.O_CREAT), "wb")
+    try:
+        lock = os.fdopen(open_inside(directory, LOCK, os.O_WRONLY | os.O_CREAT), "wb")
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+        raise StoreError(f"{shown(directory / LOCK)} is not a regular file", hint="remove it") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

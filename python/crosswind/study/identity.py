@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,10 @@ def digest(document: Mapping[str, Any]) -> str:
     measured = {"schema": SCHEMA} | {key: document[key] for key in _MEASURING_TABLES if key in document}
     text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+KEY = re.compile(r"c\d{3,}-r\d{2,}", re.ASCII)
+"""The form of every `repetition_key`."""
 
 
 def repetition_key(cell: int, repetition: int) -> str:
