@@ -39,7 +39,8 @@ NOT_CALLED = frozenset({"browser", "kernel"})
 NUMBERS = ("9" * 5000, "nan", "inf", "-1", "0", "1e400", "٣")
 NO_NUMBERS = ("9" * 5000, "nan", "inf", "1e400")
 """What no option takes that wants a number."""
-STRINGS = ("a\x1b[2Jb", "\ud800", "x" * 5000, "", "../../x", "{", "[[1]]", "[1]\nx = 5")
+# A byte that is not UTF-8 is what a terminal can pass of surrogates.
+STRINGS = ("a\x1b[2Jb", "\udcff", "x" * 5000, "", "../../x", "{", "[[1]]", "[1]\nx = 5")
 FILES = ("missing", "directory", "fifo", "device", "huge", "latin1", "dangling", "loop", "empty")
 """Files that `make_files` puts into the directory of a command."""
 
