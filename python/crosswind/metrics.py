@@ -94,6 +94,7 @@ class Metric:
         is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
         is_difference: whether it is the difference of two numbers, which may be below 0.
         of_failed: whether exchanges that failed have it, and no others.
+        more_is_better: whether a larger value is the better one.
         part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
             that it shares. axis: how charts draw it.
     """
@@ -110,6 +111,7 @@ class Metric:
     is_whole: bool = False
     is_difference: bool = False
     of_failed: bool = False
+    more_is_better: bool = False
     part_of: str | None = None
     place: MetricPlace = MetricPlace.MAIN
     column: str = ""
@@ -257,7 +259,8 @@ _ALL_METRICS = (
     Metric("reply", "Reply, one way", TIME, "From the server to the client, by one clock.",
            "reply_ns", workloads=_ECHO_OR_MULTIPLEX, place=MetricPlace.DETAIL),
     Metric("goodput", "Goodput", RATE, "Bits that the application received over the time it took.",
-           f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",)),
+           f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",),
+           more_is_better=True),
     Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
            "wire_ns", workloads=_TRANSFER_OF_A_SIZE, is_whole=True, compared_in=("transfer",)),
     Metric("transfer_time_app", "Transfer time of the application", TIME,
@@ -280,19 +283,20 @@ _ALL_METRICS = (
            "queueing_p99_reverse_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
     Metric("rate", "Rate of the workload", RATE,
            "IP bits that the path delivered of the workload, while all flows ran.",
-           "8e9 * flow_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "8e9 * flow_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("rate_beside", "Rate of the flows beside it", RATE,
            "IP bits that the path delivered of the flows beside the workload, all together and each in the direction "
            "in which it sends more, while all flows ran.",
-           "8e9 * beside_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "8e9 * beside_bytes / flows_ns", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("share_of_path", "Share of the workload", SHARE,
            "Of the bytes that the path delivered of all transfers that go its way, those of the workload, while all "
            "flows ran.",
-           "flow_bytes / bulk_bytes", per=Per.COUNTED, workloads={"transfer": {}}, compared_in=("transfer",)),
+           "flow_bytes / bulk_bytes", per=Per.COUNTED, workloads={"transfer": {}}, compared_in=("transfer",),
+           more_is_better=True),
     Metric("fairness", "Fairness", SHARE,
            "Jain's index of the rates of all transfers that go one way, while all flows ran: 1 where they are equal, "
            "1/n where one of n has all.",
-           "fairness", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "fairness", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("fair_after", "Time to a fair share", TIME,
            "From the last beginning of a flow until Jain's index of the rates over a second is 0.9; of repetitions in "
            "which it is so at some time.",
@@ -301,25 +305,25 @@ _ALL_METRICS = (
            "Round trips a minute under load (draft-ietf-ippm-responsiveness-09): the mean of its two halves, "
            "`responsiveness_foreign` and `responsiveness_loaded`. Where only one was measured there is none.",
            "responsiveness", per=Per.COUNTED, workloads=_NEW_CONNECTIONS, compared_in=("echo",),
-           place=MetricPlace.DETAIL),
+           place=MetricPlace.DETAIL, more_is_better=True),
     Metric("responsiveness_foreign", "Responsiveness on new connections", RPM,
            "Half of the draft's responsiveness. Round trips a minute beside other flows, of exchanges that each have a "
            "connection of their own: a minute over the mean of TCP handshake, TLS handshake and message, of each the "
            "mean without the longest 5 %.",
            "responsiveness_foreign", per=Per.COUNTED, workloads=_NEW_CONNECTIONS, compared_in=("echo",),
-           place=MetricPlace.DETAIL),
+           place=MetricPlace.DETAIL, more_is_better=True),
     Metric("responsiveness_loaded", "Responsiveness on the connections that carry the load", RPM,
            "Half of the draft's responsiveness. A minute over the mean time of requests for one byte that transfers "
            "beside the workload send on their own connections (`probe_rate`), without the longest 5 %.",
-           "responsiveness_loaded", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "responsiveness_loaded", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("utilisation_forward", "Utilisation of the link to the server", SHARE,
            "Share of the capacity of the link to the server that packets of the hosts used while all flows ran; "
            "background traffic is not among them.",
-           "utilisation_forward", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "utilisation_forward", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("utilisation_reverse", "Utilisation of the link to the client", SHARE,
            "Share of the capacity of the link to the client that packets of the hosts used while all flows ran; "
            "background traffic is not among them.",
-           "utilisation_reverse", per=Per.COUNTED, place=MetricPlace.DETAIL),
+           "utilisation_reverse", per=Per.COUNTED, place=MetricPlace.DETAIL, more_is_better=True),
     Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
            "IP bytes that the client sent for each message.",
            "bytes_forward / messages", per=Per.MESSAGE, place=MetricPlace.WIRE, column="bytes to server"),

@@ -19,7 +19,9 @@ from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
 from crosswind.findings.families import CONDITIONS
 from crosswind.findings.judge import judge
+from crosswind.metrics import METRICS, Metric
 from crosswind.path_effect import DirectionEffect, PathEffect
+from crosswind.quantities import RATE, RPM
 from crosswind.record import CellRun
 from crosswind.report.html import render
 from crosswind.report.junit import comparison_junit_text
@@ -412,6 +414,14 @@ def test_a_condition_that_says_nothing_is_refused(text: str, message: str, hint:
 def test_a_condition_about_a_metric_that_no_common_cell_has_is_refused() -> None:
     with pytest.raises(TooFewSamples, match="no cell that both runs have has the metric goodput"):
         compared(repetitions(BASE_MS), repetitions(BASE_MS), "mean(goodput) worse by 1%")
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_more_is_worse_of_all_but_what_a_user_wants_more_of(metric: Metric) -> None:
+    wanted = {"fairness", "share_of_path", "utilisation_forward", "utilisation_reverse"}
+    assert metric.more_is_better == (metric.unit in (RATE, RPM) or metric.name in wanted)
+    worse = read_condition(f"{'share' if metric.is_share else 'mean'}({metric.name}) worse by 10%").kept
+    assert (worse.low is None, worse.high is None) == (not metric.more_is_better, metric.more_is_better)
 
 
 def test_an_amount_is_in_the_unit_of_results() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.metrics import LOST, STATISTICS, Metric, Per
-from crosswind.quantities import RATE
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
 
@@ -99,7 +98,7 @@ def _summary(
     quantile = STATISTICS[statistic].quantile if statistic in STATISTICS else None
     if quantile is None:
         return key, float(values.mean()) if values.size else None, values.size + missing, missing
-    worst = -np.inf if metric.unit is RATE else np.inf
+    worst = -np.inf if metric.more_is_better else np.inf
     return key, _quantile(values, missing, worst, quantile, statistic), values.size + missing, missing
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswind.findings.question.declare import MOST_CHARACTERS
 from crosswind.metrics import METRICS
-from crosswind.quantities import RATE
+from crosswind.quantities import TIME
 from crosswind.study.design import Study
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.precision import main_metric
@@ -31,11 +31,11 @@ def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, An
 
     What people choose may be better; what they are given may differ.
     """
-    is_chosen, is_rate = not key.startswith(("path.", "workload.size", "flow.")), METRICS[metric].unit is RATE
-    of, factor = f"mean {METRICS[metric].title.lower()}", _in_words(key)
+    is_chosen, asked = not key.startswith(("path.", "workload.size", "flow.")), METRICS[metric]
+    of, factor = f"mean {asked.title.lower()}", _in_words(key)
     first, *others = (f"{factor}{level}" for level in levels)
     others_in_words = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
-    more = "higher" if is_rate else "shorter"
+    more = "higher" if asked.more_is_better else "shorter" if asked.unit is TIME else "lower"
     asks = (
         f"Is the {of} {more} with {others_in_words} than with {first}, {_BY_MARGIN}?"
         if is_chosen

@@ -10,7 +10,6 @@ from crosswind.analysis.two_runs.effects import (
     LEVEL,
     MeasuredPair,
     failed_of,
-    larger_is_worse,
     measure_pair,
     no_change,
 )
@@ -227,7 +226,7 @@ def _without(metric: Metric, statistic: str, reason: str) -> MetricChange:
 
 
 def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
-    return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
+    return "better" if (difference > 0) == metric.more_is_better else "worse"
 
 
 def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:

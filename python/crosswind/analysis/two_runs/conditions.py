@@ -9,7 +9,7 @@ times. Of a share, 10 % are 10 percentage points. What the judge rules on is the
 from dataclasses import dataclass
 from math import log
 
-from crosswind.analysis.two_runs.effects import MeasuredPair, larger_is_worse
+from crosswind.analysis.two_runs.effects import MeasuredPair
 from crosswind.errors import did_you_mean
 from crosswind.findings.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
 from crosswind.findings.judge import OfEffect
@@ -49,7 +49,7 @@ class Condition:
         most = 1 + self.amount if self.is_ratio else self.amount
         if self.direction == "differs":
             return Range(least, most)
-        is_upward = larger_is_worse(self.metric) == (self.direction == "worse")
+        is_upward = self.metric.more_is_better == (self.direction == "better")
         return Range(None, most) if is_upward else Range(least, None)
 
     def effect(self, measured: MeasuredPair) -> Effect | None:

@@ -125,11 +125,6 @@ def no_change(reason: str, level: float) -> Change:
     return Change(value=None, low=None, high=None, level=level, reason=reason)
 
 
-def larger_is_worse(metric: Metric) -> bool:
-    """Whether more of it is worse: of everything but a rate."""
-    return metric.unit is not RATE
-
-
 def failed_of(cell: CellData, metric: Metric) -> int:
     """How many exchanges of a cell failed, where that says something of the metric."""
     return int(sum(_failed(cell, metric).values()))

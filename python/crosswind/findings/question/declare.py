@@ -27,7 +27,6 @@ from crosswind.findings.declared import (
 )
 from crosswind.findings.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.metrics import SHARE_STATISTIC, Metric
-from crosswind.quantities import RATE
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.tables import BoundValue, TomlTable, TomlValue, WhereTable
@@ -63,7 +62,8 @@ class QuestionTable(TomlTable):
         default=None,
         description="what a level has to be beside the reference for the answer to be yes: less, more, different; same "
         "(every two levels); rises, falls (each level beside the next smaller one); within at_least and at_most. "
-        "Without it what is better: more of a rate, less of anything else",
+        "Without it what is better: more of a rate, a share of the path, fairness, utilisation and responsiveness, "
+        "less of anything else",
     )
     scale: Scale | None = Field(
         default=None,
@@ -251,7 +251,7 @@ def _check_sentence(table: QuestionTable, place: Location) -> None:
 def _asked_for(table: QuestionTable, metric: Metric, place: Location) -> tuple[Yes, Scale, float | None]:
     """What makes the answer yes, the number that decides, and the margin. Raises: FindingError."""
     has_bounds = table.at_least is not None or table.at_most is not None
-    yes = table.yes or ("within" if has_bounds else "more" if metric.unit is RATE else "less")
+    yes = table.yes or ("within" if has_bounds else "more" if metric.more_is_better else "less")
     if yes == "within" and not has_bounds:
         raise FindingError((*place, "at_least"), "within needs at_least, at_most or both", 'as at_most = "5ms"')
     if yes != "within":

@@ -6,7 +6,6 @@ from dataclasses import replace
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.findings.question.result import Answer
 from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
-from crosswind.quantities import RATE
 from crosswind.report.tables.cut import worst_and_best
 from crosswind.report.tables.metrics import asked_metrics, statistic_text
 from crosswind.report.tables.table import (
@@ -101,7 +100,7 @@ def _badness(metric: Metric, cell: CellResult, kept: str) -> float:
     if estimates is None or not cell.valid:
         return float("inf")
     value = _value(estimates, kept)
-    return -value if metric.unit is RATE else value
+    return -value if metric.more_is_better else value
 
 
 def _form(
