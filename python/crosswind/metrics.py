@@ -167,6 +167,17 @@ class Metric:
         return self.unit is TIME and self.per not in (Per.MESSAGE, Per.COUNTED)
 
     @property
+    def is_counted_of_packets(self) -> bool:
+        """Whether it is one number of a repetition's packets: not of exchanges, nor of processors."""
+        is_of_flows = self.per is Per.COUNTED and self.unit is not RATE and self.place is not MetricPlace.PROCESSOR
+        return is_of_flows or self.place is MetricPlace.WIRE
+
+    @property
+    def is_of_transfers(self) -> bool:
+        """Whether transfers alone have it."""
+        return self.workloads is not None and set(self.workloads) == {"transfer"}
+
+    @property
     def is_of_connecting(self) -> bool:
         """Whether it ends with the handshakes, before an exchange's data."""
         return "connect" in (self.name, self.part_of)

@@ -4,7 +4,8 @@
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
 `<!-- table: coverage -->` and `<!-- end -->`, those of other intervals between `<!-- table: further -->` and the next
-end, how often claims are wrong between `<!-- table: claims -->` and the next, and how often families of statements have
+end, how often claims are wrong between `<!-- table: claims -->` and the next, those of absence after
+`<!-- table: absences -->`, and how often families of statements have
 a wrong verdict after `<!-- table: verdicts -->`. Every number is seeded: the same program gives the same table.
 `--only further` leaves the others as they are.
 """
@@ -17,6 +18,9 @@ from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
+from coverage.absences import all_cases as all_absences
+from coverage.absences import passed
+from coverage.absences import text_of as absences_text
 from coverage.claims import all_cases, claims_text, tried
 from coverage.further_table import all_tasks, further_found, further_text
 from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, tallies
@@ -37,7 +41,7 @@ COMPARISONS = (
 )  # fmt: skip
 TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
 
-TABLES = ("coverage", "further", "claims", "verdicts")
+TABLES = ("coverage", "further", "claims", "absences", "verdicts")
 
 Cell = tuple[str, Size]
 Key = TypeVar("Key")
@@ -105,6 +109,9 @@ def main() -> None:
             texts["further"] = further_text(found, asked.trials)
         if asked.only in (None, "claims"):
             texts["claims"] = claims_text(_told(pool.map(tried, all_cases()), len(all_cases())))
+        if asked.only in (None, "absences"):
+            cases = list(all_absences())
+            texts["absences"] = absences_text(_told(pool.map(passed, cases), len(cases)))
         if asked.only in (None, "verdicts"):
             families = all_families()
             texts["verdicts"] = verdicts_text(_told(pool.map(tried_family, families), len(families)))

@@ -6,7 +6,6 @@ what most of its repetitions do are both just there, and neither "yes" nor "no" 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import log, sqrt
 
 import numpy as np
@@ -16,10 +15,10 @@ from crosswind.analysis.result import Interval
 from crosswind.findings.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
 from crosswind.findings.judge import Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.findings.statement import Range, range_of
-from crosswind.stats import Repetitions, Side, mean_interval, ratio
-from crosswind.stats.design import mean_shortage, supports_claim
+from crosswind.stats import Repetitions, Side, ratio
+from crosswind.stats.effect import claim_estimate, of_one
 from crosswind.stats.estimate import Array
-from crosswind.stats.majority import median_estimate
+from crosswind.stats.linearised import mean_of
 
 UNITS = (3, 6, 10, 20)
 DEPENDENCE = ((1, 0.0), (50, 0.2))
@@ -95,30 +94,16 @@ class _Drawn:
 
     def bounded(self, number: int) -> list[OfInterval]:
         """As many cells, each with seeds of its own, with what decides on them just at a bound."""
-        is_of_mean = supports_claim(self.world.design, self.size.units)
-        bound = self.world.mean if is_of_mean else _middle(self.world, self.size.messages, self.size.icc)
-        return [
-            self._at(self.side(values).units, Range(None, bound)) for _ in range(number) for values in self.cells(1)
-        ]
+        bound = Range(None, self.world.mean)
+        return [self._at(self.side(values), bound) for _ in range(number) for values in self.cells(1)]
 
-    def _at(self, units: Repetitions, wanted: Range) -> OfInterval:
-        design = self.world.design
+    def _at(self, side: Side, wanted: Range) -> OfInterval:
+        effect = of_one(mean_of(side.units), side.design, side.chance("mean"))
 
         def make(level: float) -> Interval:
-            is_of_mean = supports_claim(design, units.count) and mean_shortage(design, units.count, units.n) is None
-            if is_of_mean:
-                return Interval.of(mean_interval(units, unit="ns", design=design, level=level))
-            return Interval.of(median_estimate(units.means, n=units.n, unit="ns", level=level))
+            return Interval.of(claim_estimate(effect, unit="ns", level=level))
 
         return OfInterval(make, wanted)
-
-
-@cache
-def _middle(world: World, messages: int, icc: float) -> float:
-    """The median of what repetitions have on average."""
-    rng = np.random.default_rng(1)
-    values = world.of_score(scores_of_cell(rng, 1, Size(_TO_KNOW, messages, icc))[0])
-    return float(np.median(values.mean(axis=1)))
 
 
 def _sure() -> OfEffect:

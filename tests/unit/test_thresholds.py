@@ -165,9 +165,10 @@ def test_how_many_more_repetitions_would_tell() -> None:
     assert nearer.needed > near.needed
     # Studies of so many repetitions, whose truth is what the eight show.
     chance, told, studies = np.random.default_rng(3), 0, 25
-    spread = 20.1 * MS * float(np.std(SPREAD, ddof=1))
+    spread, value = 20.1 * MS * float(np.std(SPREAD, ddof=1)), near.value.value
+    assert value is not None
     for _ in range(studies):
-        rtts = chance.normal(20.1 * MS, spread, 8 + near.needed)
+        rtts = chance.normal(value, spread, 8 + near.needed)
         told += verdict_of("mean(rtt) > 20ms", runs(0, [echoes([round(rtt)] * 3) for rtt in rtts])).verdict == "fail"
     # 20 are promised; 12 or fewer have a probability of 0.04 %.
     assert told > 12

@@ -1,21 +1,23 @@
 """The cells of a run, each with its repetitions and the samples of all its metrics."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from crosswind.analysis.chance import chance_of, least_of_bursts, touched_of
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
-from crosswind.metrics import LOST, METRICS, MetricPlace
+from crosswind.metrics import LOST, METRICS, Metric, MetricPlace
 from crosswind.path_effect import PathEffect
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats import Repetitions, Share, Side, TooFewSamples
+from crosswind.stats import Design, Repetitions, Share, Side, TooFewSamples
+from crosswind.stats.chance import Chance
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,34 @@ class CellData:
     def side(self, name: str) -> Side:
         """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
         if name == LOST.name:
-            return Side(self.failed, exact=self.is_exact, is_share=True)
+            return Side(self.failed, Design(least=self.least_of_bursts), self.is_exact, is_share=True)
         if name not in self.samples:
             raise TooFewSamples(self.why_absent(name))
         metric = METRICS[name]
-        return Side(self.samples[name], design_of(metric, self.settings), self.is_exact, metric.is_share)
+        units = self.samples[name]
+        event = partial(chance_of, metric, self.settings, self.runs)
+        return Side(units, self.design(metric), self.is_exact, metric.is_share, event)
+
+    def design(self, metric: Metric) -> Design:
+        """The design of a metric, with how many repetitions it takes for chance to touch enough of them."""
+        made, touched = design_of(metric, self.settings), self.touched
+        made = replace(made, least=max(made.least, self.least_of(metric)))
+        return made if touched is None else replace(made, seen=Chance(touched).seen_from(len(self.runs)))
+
+    def least_of(self, metric: Metric) -> int:
+        """The same, where they do something to a metric: datagrams that come are as fast as ever."""
+        is_touched = metric.is_share or metric.is_counted_of_packets or self.settings.retransmitted_loss > 0
+        return self.least_of_bursts if is_touched else 0
+
+    @cached_property
+    def least_of_bursts(self) -> int:
+        """Repetitions in which enough bursts of losses are to be expected; 0 where losses do not come together."""
+        return least_of_bursts(self.settings, self.runs)
+
+    @cached_property
+    def touched(self) -> int | None:
+        """In how many repetitions a packet was lost that is sent again; None where none can be, or nobody counted."""
+        return touched_of(self.runs) if self.settings.retransmitted_loss else None
 
     def why_absent(self, name: str) -> str:
         """Why it has no samples of a metric."""
@@ -86,7 +111,7 @@ class CellData:
         if not sum(ended):
             return None
         failed = [int((outcome != "ok").sum()) for outcome in rows]
-        return Share.of(failed, ended, exact=self.is_exact)
+        return Share.of(failed, ended, exact=self.is_exact, least=self.least_of_bursts)
 
     @property
     def failed(self) -> Repetitions:

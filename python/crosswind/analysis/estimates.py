@@ -1,10 +1,10 @@
 """The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
-from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
 from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
 from crosswind.quantities import SHARE
@@ -12,6 +12,7 @@ from crosswind.stats import (
     Estimate,
     Repetitions,
     Share,
+    Tail,
     TooFewSamples,
     exactly,
     mean_interval,
@@ -21,9 +22,9 @@ from crosswind.stats import (
     share_interval,
     trimmed_mean_interval,
 )
-from crosswind.stats.design import supports_claim
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
+from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, of_one
 from crosswind.stats.majority import median_estimate
 
 
@@ -45,23 +46,58 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
 
 
 def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """A statistic of a cell as bounds are decided by: the estimate with its interval, or where the design supports no
-    claim about it, the median of the repetitions' own numbers, which says what most repetitions do and nothing of all.
+    """A statistic of a cell as bounds are decided by: with limits that allow for what chance may do that no repetition
+    has shown.
     """
     made = estimate_of_cell(data, name, statistic, level=level)
-    if made.is_exact or name not in data.samples:
+    effect = None if _is_decided_by_itself(made, statistic) else effect_behind(data, name, statistic)
+    if effect is None:
         return made
-    metric, units, compared = METRICS[name], data.samples[name], compared_statistic(statistic)
-    of_any_tail = metric.is_share or not isinstance(compared, str)
-    if made.is_whole and (of_any_tail or supports_claim(design_of(metric, data.settings), units.count)):
-        return made
+    if not effect.is_bounded:
+        most = estimate_of_most(data, name, statistic, level=level)
+        return made.model_copy(update={"low": None, "high": None, "reason": made.reason or most.reason})
+    metric = METRICS[name]
+    return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
+
+
+def most_of(data: CellData, name: str, statistic: str) -> Callable[[float], Interval] | None:
+    """The median of the repetitions' own numbers at a level, which may show that a bound is broken where chance has
+    touched too few of them for the statistic to show it; else None.
+    """
+    effect = effect_behind(data, name, statistic)
+    made = estimate_of_cell(data, name, statistic, level=0.95)
+    if effect is None or effect.is_claimable or _is_decided_by_itself(made, statistic):
+        return None
+    return lambda level: estimate_of_most(data, name, statistic, level=level)
+
+
+def estimate_of_most(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
+    """The median of the repetitions' own numbers. Raises: TooFewSamples where they have none."""
+    units = data.samples[name]
+    values = own_values(units, compared_statistic(statistic))
+    return Interval.of(median_estimate(values, n=units.n, unit=METRICS[name].unit.name, level=level))
+
+
+def _is_decided_by_itself(made: Interval, statistic: str) -> bool:
+    """Whether an estimate is exact, or a quantile of all exchanges with an interval of its own."""
+    return made.is_exact or (made.is_whole and STATISTICS[statistic].quantile is not None)
+
+
+def effect_behind(data: CellData, name: str, statistic: str) -> Effect | None:
+    """What tells how many repetitions decide a bound of a statistic; None where its own interval does."""
+    if data.is_exact or name not in data.samples or METRICS[name].is_share:
+        return None
     try:
-        statistic_of(units, compared)
-        of_repetitions = own_values(units, compared)
+        effect = effect_of_cell(data, METRICS[name], compared_statistic(statistic))
     except TooFewSamples:
-        return made
-    most = Interval.of(median_estimate(of_repetitions, n=units.n, unit=metric.unit.name, level=level))
-    return most if most.is_whole else made.model_copy(update={"reason": most.reason})
+        return None
+    return effect if effect.design.tail in (Tail.LIGHT, Tail.SKEWED) else None
+
+
+def effect_of_cell(data: CellData, metric: Metric, statistic: ComparedStatistic) -> Effect:
+    """A statistic of a cell that claims are made of. Raises: TooFewSamples."""
+    side = data.side(metric.name)
+    return of_one(statistic_of(side.units, statistic, exact=side.exact), side.design, side.chance(statistic))
 
 
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:
@@ -94,9 +130,9 @@ def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Sta
     if data.is_exact:
         return exactly(_exact_value(units, statistic), n=units.n, level=level, unit=unit)
     if statistic.quantile is not None:
-        return quantile_interval(units, statistic.quantile, unit=unit, level=level)
+        return quantile_interval(units, statistic.quantile, unit=unit, level=level, least=data.least_of(metric))
     if statistic.is_trimmed:
-        trimmed = trimmed_mean_interval(units, unit=unit, design=design_of(metric, data.settings), level=level)
+        trimmed = trimmed_mean_interval(units, unit=unit, design=data.design(metric), level=level)
         return within_nature(trimmed, metric)
     return _mean(data, metric, units, level)
 
@@ -104,8 +140,8 @@ def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Sta
 def _mean(data: CellData, metric: Metric, units: Repetitions, level: float) -> Estimate:
     """Raises: TooFewSamples."""
     if metric.is_share:
-        return share_interval(Share.of_units(units), level=level)
-    mean = mean_interval(units, unit=metric.unit.name, design=design_of(metric, data.settings), level=level)
+        return share_interval(Share.of_units(units, least=data.least_of(metric)), level=level)
+    mean = mean_interval(units, unit=metric.unit.name, design=data.design(metric), level=level)
     return within_nature(mean, metric)
 
 

@@ -9,13 +9,17 @@ from crosswind.catalog import catalog, filled_in, is_datagram
 from crosswind.ends import NETWORK
 from crosswind.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
+MIN_RTO_NS = 200e6
+"""Linux's least retransmission timer beyond the round trip (TCP_RTO_MIN)."""
+
 
 @dataclass(frozen=True)
 class CellSettings:
     """A cell: what its path does, its workload with every key that was sent, and its largest packet.
 
     is_over_network: whether it ran over a network that is really there, of which the path says nothing. is_on_machine:
-    whether on the machine's clock, on which whatever else the machine does delays exchanges.
+    whether on the machine's clock, on which whatever else the machine does delays exchanges. min_rto_ns: of the hosts.
+    has_flows: whether others share the path.
     """
 
     path: PathEffect
@@ -23,6 +27,8 @@ class CellSettings:
     mtu_bytes: int
     is_over_network: bool = False
     is_on_machine: bool = False
+    min_rto_ns: float = MIN_RTO_NS
+    has_flows: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], effect: PathEffect) -> "CellSettings":
@@ -30,7 +36,15 @@ class CellSettings:
         path = filled_in(catalog().path, parameters.get("path"))
         is_over_network = path.get("backend") == NETWORK
         is_on_machine = is_over_network or (parameters.get("host") or {}).get("clock") == "real"
-        return cls(effect, parameters.get("workload") or {}, path["mtu_bytes"], is_over_network, is_on_machine)
+        return cls(
+            effect,
+            parameters.get("workload") or {},
+            path["mtu_bytes"],
+            is_over_network,
+            is_on_machine,
+            (parameters.get("host") or {}).get("min_rto_ns") or MIN_RTO_NS,
+            bool(parameters.get("flows")),
+        )
 
     @property
     def kind(self) -> str:
@@ -95,9 +109,57 @@ class CellSettings:
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether delays differ from packet to packet, as on a network that is really there: others use it too."""
+        """Whether delays differ from packet to packet for another reason than loss: by an element that delays or drops
+        at random, or because others use the path too, as they do on a network that is really there.
+        """
         ways = (self.path.forward, self.path.reverse)
-        return self.is_over_network or any(way.random_delay or way.changes for way in ways)
+        shared = self.is_over_network or self.has_flows
+        return shared or any(
+            way.random_delay or way.changes or way.manages_queue or way.background_bps > 0 for way in ways
+        )
+
+    @property
+    def loses_packets(self) -> bool:
+        """Whether its path loses packets by chance."""
+        return any(way.loss > 0 for way in (self.path.forward, self.path.reverse))
+
+    @property
+    def is_over_quic(self) -> bool:
+        """Whether its transport is QUIC, or on it: what it sends differs from one repetition to the other."""
+        transport = catalog().transports.get(str(self.workload.get("transport")))
+        return transport is not None and transport.carrier == "quic"
+
+    @property
+    def has_background(self) -> bool:
+        """Whether background traffic shares a link of the path."""
+        return any(way.background_bps > 0 for way in (self.path.forward, self.path.reverse))
+
+    @property
+    def has_jitter(self) -> bool:
+        """Whether an element delays packets at random."""
+        return any(way.random_delay for way in (self.path.forward, self.path.reverse))
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether losses come together."""
+        return any(way.is_clustered for way in (self.path.forward, self.path.reverse))
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether somebody else wrote a program at an end of it, whose own timers nobody here knows."""
+        return self.kind == "program" or any(self.workload.get(end) for end in ("client", "server"))
+
+    @property
+    def is_one_by_one(self) -> bool:
+        """Whether a message waits for the answer to the one before it."""
+        return self.kind == "echo" and self.workload.get("mode") != "open"
+
+    def transfer_ns(self, goodput_bps: float) -> float | None:
+        """How long a transfer lasts at a goodput; None where the workload is none."""
+        if self.kind != "transfer" or goodput_bps <= 0:
+            return None
+        size = self.number("size_bytes")
+        return 8e9 * size / goodput_bps if size is not None else self.number("duration_ns")
 
     @property
     def timeout_ns(self) -> float | None:

@@ -45,7 +45,7 @@ QUESTIONS = Family(
 )
 DOCUMENT = Family("a document's statements", "its statements; for a no, their cases", Correction.HOLM, Correction.HOLM)
 THRESHOLDS = Family("thresholds of a run", "all cells of all thresholds", Correction.NONE, Correction.HOLM)
-CONDITIONS = Family("thresholds of two runs", "all cells of all thresholds", Correction.NONE, Correction.HOLM, sides=1)
+CONDITIONS = Family("thresholds of two runs", "all cells of all thresholds", Correction.NONE, Correction.HOLM)
 
 FAMILIES = (QUESTIONS, DOCUMENT, THRESHOLDS, CONDITIONS)
 """Those that are declared before a run."""

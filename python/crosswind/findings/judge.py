@@ -18,7 +18,7 @@ from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
 from crosswind.stats.design import MIN_UNITS, Tail
 from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
-from crosswind.stats.sample_size import more_to_decide, repetitions_needed
+from crosswind.stats.sample_size import more_to_decide
 
 
 class Number(Protocol):
@@ -106,29 +106,36 @@ class OfEffect:
                 bounds = [low.above if is_open else low.not_below] if low else []
                 bounds += [high.below if is_open else high.not_above] if high else []
             return min(1.0, sides * max(bounds, default=0.0))
-        bounds = [low.not_above if is_open else low.below] if low else []
-        bounds += [high.not_below if is_open else high.above] if high else []
+        bounds = [_either(low.not_more, low.not_above) if is_open else low.below] if low else []
+        bounds += [_either(high.not_less, high.not_below) if is_open else high.above] if high else []
         # Either end may be the one that it lies beyond.
         return min(1.0, max(sides, len(bounds)) * min(bounds, default=1.0))
 
     def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
         """As of `Number`, if the effect is what it seems to be."""
         effect, places = self.effect, [place for place in self._places if place is not None]
-        if effect is None or self.is_exact:
+        if effect is None or self.is_exact or not places:
             return None
-        if is_of_most(effect, size=self.size):
-            return self._of_most(effect, places, yes=yes, alpha=alpha, sides=sides)
-        # That there is an effect at all is tested before an interval is supported.
-        fewest = max(effect.needed or 0 if any(places) else 0, MIN_UNITS)
         if effect.units < 2:
-            return fewest
-        if effect.error == 0 or (not self.is_testable and effect.shortage is not None and effect.needed is None):
+            return max(effect.needed or 0, MIN_UNITS)
+        if is_of_most(effect, size=self.size) and not self._is_of_absence(yes=yes):
+            return self._of_most(effect, places, yes=yes, alpha=alpha, sides=sides)
+        if effect.design.tail in (Tail.HEAVY, Tail.INFINITE):
             return None
-        if any(effect.has_ties(place) for place in places):
+        at = min(places, key=lambda place: abs(effect.value - place))
+        fewest = 0 if effect.is_bounded else effect.needed or 0
+        if effect.has_ties(at):
             fewest = max(fewest, repetitions_in_a_row(alpha / sides))
-        distance = min((abs(effect.value - place) for place in places), default=0.0)
-        repetitions = repetitions_needed(effect.spread, distance, alpha=alpha, sides=sides)
+        repetitions = effect.repetitions_to_show(at, above=effect.value > at, alpha=alpha / sides)
         return None if repetitions is None else max(fewest, repetitions)
+
+    def _is_of_absence(self, *, yes: bool | None) -> bool:
+        """Whether no effect would bear out a verdict too. Args: yes: which; None: the one that the value does."""
+        assert self.effect is not None
+        low, high = self._places
+        value = 0.0 if yes is not None else self.effect.value
+        inside = (low is None or low < value) and (high is None or value < high)
+        return inside and yes in (None, self.range.inside)
 
     def _of_most(
         self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float, sides: int
@@ -144,12 +151,22 @@ class OfEffect:
         return min(effect.needed or 0, repetitions or effect.needed or 0) if is_sooner else repetitions
 
 
+def _either(of_most: float | None, p: float) -> float:
+    return p if of_most is None else of_most
+
+
 @dataclass(frozen=True)
 class OfInterval:
-    """Anything that has an interval at every level."""
+    """Anything that has an interval at every level.
+
+    Attributes: effect: of a statistic of a cell, what tells how many repetitions would decide; else None. most: what
+        most repetitions do, which may show that it lies outside.
+    """
 
     make: Callable[[float], Interval]
     range: Range
+    effect: Effect | None = None
+    most: Callable[[float], Interval] | None = None
 
     @cached_property
     def at_95(self) -> Interval:
@@ -176,16 +193,29 @@ class OfInterval:
         alpha *= 2 / sides
         made = self.at_95 if alpha == ALPHA else self.make(1 - alpha)
         ends = (made.value, made.value) if made.is_exact else (made.low, made.high)
-        return self.range.encloses(*ends) if yes == self.range.inside else self.range.misses(*ends)
+        if yes == self.range.inside:
+            # That most repetitions are within says nothing of the statistic.
+            return not made.is_of_most and self.range.encloses(*ends)
+        if self.most is None:
+            return self.range.misses(*ends)
+        of_most = self.most(1 - alpha)
+        return self.range.misses(of_most.low, of_most.high)
+
+    def deciding(self, verdict: Verdict) -> Interval:
+        """What is shown beside a verdict: where it was decided by what most repetitions do, that."""
+        is_outside = verdict != "cannot tell" and (verdict == "yes") != self.range.inside
+        return self.most(1 - ALPHA) if is_outside and self.most is not None else self.at_95
 
     def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
         """As of `Number`, if the value is the true one: its interval narrows with the square root of its units."""
-        del yes, alpha, sides
+        del yes
         made = self.at_95
         if made.value is None or made.is_exact or not made.units or not self.range.ends:
             return None
         value = made.value
         bound = min(self.range.ends, key=lambda end: abs(value - end))
+        if self.effect is not None:
+            return self.effect.repetitions_to_show(bound, above=self.effect.value > bound, alpha=alpha / sides)
         more = more_to_decide(value, made.low if value > bound else made.high, bound, made.units)
         return None if more is None else made.units + more
 
@@ -319,7 +349,7 @@ def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[flo
 def _needed(case: Number, left: dict[bool, int], sides: int) -> int | None:
     """Args: left: of how many cases each claim is not shown, by which Holm's method multiplies the next p-value."""
     p_yes, p_no = (case.p(yes=yes, sides=sides) for yes in (True, False))
-    if p_yes is None or p_no is None:
+    if p_yes is None or p_no is None or p_yes == p_no:
         return case.needed(yes=None, alpha=ALPHA / max(left.values()), sides=sides)
     yes = p_yes < p_no
     return case.needed(yes=yes, alpha=ALPHA / left[yes], sides=sides)

@@ -3,9 +3,11 @@
 A question such as "is it less?" has a place of its own: no effect, or the smallest one that matters. Both answers are
 claims about that place, and each has to be shown.
 
-Where the design supports a claim about the statistic, it is about that, by the distributions of its interval. Where it
-does not, or where the effect is the same in every pair so that nothing spreads, the claim is about what most
-repetitions do, by the sign test of the pairs (crosswind.stats.majority). Nothing is claimed of a mean then.
+A claim that no effect at all would bear out too is a claim of absence: not worse, the same, within. It is about the
+statistic, and its limits allow for what chance may do that no repetition has shown (crosswind.stats.chance). A claim of
+more or less is about the statistic as well where repetitions bound what chance does to it. Where they do not, or where
+the effect is the same in every pair, it is about what most repetitions do, by the sign test of the pairs
+(crosswind.stats.majority): nothing is claimed of a mean then.
 """
 
 import math
@@ -17,7 +19,7 @@ import numpy.typing as npt
 
 from crosswind.stats.differences import Side
 from crosswind.stats.effect import ROUNDING, Effect, estimate_of, is_constant
-from crosswind.stats.estimate import EXACT, Array, Estimate, check_level
+from crosswind.stats.estimate import EXACT, Array, Estimate
 from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign_p
 
 
@@ -26,7 +28,9 @@ class Beyond:
     """P-values, one-sided: each is small where its claim is shown.
 
     Attributes: above, below: the effect is above a place, below it. not_below, not_above: it is there or above, there
-        or below. at: it is just there. of_most: whether the claims are about most repetitions.
+        or below. at: it is just there. of_most: whether the claims are about most repetitions. not_less, not_more: as
+        not_below and not_above; where the claims are about most repetitions also because the effect of most of them is
+        on the other side of none.
     """
 
     above: float
@@ -35,29 +39,48 @@ class Beyond:
     not_above: float
     at: float
     of_most: bool = False
+    not_less: float | None = None
+    not_more: float | None = None
 
 
 def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
-    """On which side of a place an effect lies; None of unpaired cells of which the design supports no claim.
+    """On which side of a place an effect lies; None where the design supports no claim.
 
     Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
     """
     if effect.how == EXACT:
         over = _without_rounding(np.array([effect.value - place]), size)
         return _beyond(over, lambda holds: float(not holds.all()), of_most=False)
-    if is_of_most(effect, size=size):
-        pairs = _over(effect, place, size=size)
-        if pairs is None:
-            return None
-        return _beyond(pairs, lambda holds: sign_p(int(holds.sum()), holds.size), of_most=True)
-    if not effect.is_claimable:
+    above, below = 1.0, 1.0
+    if effect.is_bounded:
+        effect = without_rounding(effect, size=size)
+        above, below = effect.p_at_most(place), effect.p_at_least(place)
+    if not is_of_most(effect, size=size):
+        return Beyond(above, below, not_below=above, not_above=below, at=1.0) if effect.is_bounded else None
+    pairs = _over(effect, place, size=size)
+    if pairs is None:
         return None
-    above, below = effect.p_at_most(place), effect.p_at_least(place)
-    return Beyond(above, below, not_below=above, not_above=below, at=1.0)
+    signs = _beyond(pairs, lambda holds: sign_p(int(holds.sum()), holds.size), of_most=True)
+    if is_constant(effect, size=size) and effect.has_nothing_unseen:
+        return signs
+    other_side = _over(effect, 0.0, size=size)
+    assert other_side is not None
+    more, less = (sign_p(int(holds.sum()), holds.size) for holds in (other_side > 0, other_side < 0))
+    # What no effect would bear out too is shown by the limits of the statistic alone.
+    return Beyond(
+        above=signs.above if place >= 0 else above,
+        below=signs.below if place <= 0 else below,
+        not_below=above if place < 0 else signs.above if place == 0 else signs.not_below,
+        not_above=below if place > 0 else signs.below if place == 0 else signs.not_above,
+        at=1.0,
+        of_most=True,
+        not_less=more if place < 0 else signs.not_below if place > 0 else signs.above,
+        not_more=less if place > 0 else signs.not_above if place < 0 else signs.below,
+    )
 
 
 def is_of_most(effect: Effect, *, size: float) -> bool:
-    """Whether claims about an effect are about most repetitions: by its design, or because nothing spreads."""
+    """Whether claims of more and less are about most repetitions: by their design, or because nothing spreads."""
     if effect.how == EXACT:
         return False
     is_paired = effect.own is not None and effect.units > 1
@@ -144,8 +167,3 @@ def without_rounding(effect: Effect, *, size: float) -> Effect:
     """An effect that is the same every time, and none at all but for rounding, as none. Args: as `beyond`."""
     every_time = effect.how == EXACT or is_constant(effect, size=size)
     return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect
-
-
-def share_limit(units: int, *, level: float = 0.95) -> float:
-    """The largest share of repetitions that may be different, where none of some was (exact binomial, one-sided)."""
-    return float(1 - (1 - check_level(level)) ** (1 / units))

@@ -18,13 +18,10 @@ SKEWED_EVENTS = 50
 alike (ICC 0.2) 5 repetitions of 240 of mix cover 91 %, 10 cover 93 to 95 %."""
 WHOLLY_SKEWED_UNITS = 5
 """Repetitions of a skewed mean where every exchange is delayed, as LN1: five of ten or more cover 95 to 96 %."""
+SEEN_UNITS = 15
+"""Repetitions of a skewed design whatever touched them."""
 UNPAIRED_UNITS = 20
 """Repetitions of a difference of skewed cells that are no pairs, which Welch's t judges alone."""
-CLAIM_UNITS = 100
-"""Repetitions from which on a claim is about a statistic of a skewed design. An interval of fewer covers with both
-ends together, but errs on one side: of mix (100 messages, ICC 0.2) the truth lies above it in 6.8, 6.0, 4.0 and 2.5 %
-of runs with 5, 10, 20 and 100 repetitions, where a claim has 2.5 %. Of a heavy design it does so in 4.6 % with 200.
-Before, and of a heavy design always, claims are about most repetitions."""
 HEAVY_UNITS = 100
 HEAVY_VALUES = 10_000
 """Of a heavy mean: repetitions and values."""
@@ -71,18 +68,31 @@ class Design:
     Attributes:
         tail: see there. rate: the least share of values that something delays, in (0, 1]; 1 where that is not known.
         is_wait: whether the tail is the upper one, so that a lower limit may stand without an upper one.
+        least: repetitions of a mean, at least, whatever else it has.
+        seen: of how many repetitions chance has probably touched so many that they bound what it does
+            (crosswind.stats.chance), by those so far; None where nobody counted, or where it touched none.
     """
 
     tail: Tail = Tail.LIGHT
     rate: float = 1.0
     is_wait: bool = True
+    least: int = 0
+    seen: int | None = None
 
     def joined(self, other: "Design") -> "Design":
         """The design of a comparison: the heavier tail, and the rarer delays."""
         tails = list(Tail)
         tail = tails[max(tails.index(self.tail), tails.index(other.tail))]
-        rates = [part.rate for part in (self, other) if part.tail is not Tail.LIGHT]
-        return Design(tail, min(rates, default=1.0), is_wait=self.is_wait and other.is_wait)
+        skewed = [part for part in (self, other) if part.tail is not Tail.LIGHT]
+        rate = min((part.rate for part in skewed), default=1.0)
+        seen = [part.seen for part in skewed if part.seen is not None]
+        is_wait = self.is_wait and other.is_wait
+        least = max(self.least, other.least)
+        return Design(tail, rate, is_wait, least, max(seen) if seen and len(seen) == len(skewed) else None)
+
+    def fewest(self, needed: int) -> int:
+        """So many repetitions, or those of which chance has touched enough, if they are fewer."""
+        return needed if self.seen is None or self.tail is not Tail.SKEWED else min(needed, max(self.seen, SEEN_UNITS))
 
 
 LIGHT = Design()
@@ -114,13 +124,13 @@ def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
     """
     if design.tail is Tail.INFINITE:
         return Shortage(NO_VARIANCE, None)
-    needed = MIN_UNITS
+    needed = max(MIN_UNITS, design.least)
     each = max(n / units, 1.0) if units else 1.0
     if design.tail is Tail.SKEWED:
         fewest = WHOLLY_SKEWED_UNITS if design.rate == 1 else SKEWED_UNITS
-        needed = max(fewest, _up(SKEWED_EVENTS / (design.rate * each)))
+        needed = max(needed, design.fewest(max(fewest, _up(SKEWED_EVENTS / (design.rate * each)))))
     elif design.tail is Tail.HEAVY:
-        needed = max(HEAVY_UNITS, _up(HEAVY_VALUES / each))
+        needed = max(needed, HEAVY_UNITS, _up(HEAVY_VALUES / each))
     why = "" if design.tail is Tail.LIGHT else " where losses delay exchanges"
     return _shortage(f"an interval of a mean{why}", needed, units)
 
@@ -165,22 +175,20 @@ def unpaired_shortage(design: Design, units: int) -> Shortage | None:
     return _shortage("an interval of cells with other seeds", needed, units)
 
 
-def supports_claim(design: Design, units: int) -> bool:
-    """Whether so many repetitions, or pairs, support a claim about a statistic whose interval they support."""
-    return design.tail is Tail.LIGHT or (design.tail is Tail.SKEWED and units >= CLAIM_UNITS)
-
-
 def trimmed_mean_shortage(units: int, n: int) -> Shortage | None:
     """What a trimmed mean lacks; None where its interval is supported."""
     each = max(n / units, 1.0) if units else 1.0
     return _shortage("an interval of a trimmed mean", max(MIN_UNITS, _up(TRIMMED_VALUES / each)), units)
 
 
-def quantile_shortage(q: float, units: int, n: int) -> Shortage | None:
-    """What a quantile over several values a repetition lacks; None where its interval is supported."""
+def quantile_shortage(q: float, units: int, n: int, least: int = 0) -> Shortage | None:
+    """What a quantile over several values a repetition lacks; None where its interval is supported.
+
+    Args: least: repetitions, at least.
+    """
     beyond = min(q, 1 - q)
     each = max(n / units, 1.0) if units else 1.0
-    needed = max(QUANTILE_UNITS, _up(TAIL_UNITS / beyond), _up(TAIL_VALUES / (beyond * each)))
+    needed = max(least, QUANTILE_UNITS, _up(TAIL_UNITS / beyond), _up(TAIL_VALUES / (beyond * each)))
     return _shortage(f"an interval of {quantile_name(q)}", needed, units)
 
 
@@ -193,12 +201,13 @@ def repetition_quantile_shortage(design: Design, q: float, units: int, *, of: Qu
     if design.tail is Tail.LIGHT:
         return _shortage(what, MIN_UNITS, units)
     needed = (_DELAYED_UNITS if design.tail is Tail.SKEWED else _HEAVY_UNITS)[of]
-    return _shortage(f"{what} where losses delay exchanges", needed, units)
+    return _shortage(f"{what} where losses delay exchanges", design.fewest(needed), units)
 
 
-def share_shortage(units: int) -> Shortage | None:
-    """What a share lacks; None where its interval is supported."""
-    return _shortage("an interval of a share", MIN_UNITS, units)
+def share_shortage(units: int, least: int = 0) -> Shortage | None:
+    """What a share lacks; None where its interval is supported. Args: least: repetitions where events come together."""
+    why = " where losses come together" if least > MIN_UNITS else ""
+    return _shortage(f"an interval of a share{why}", max(MIN_UNITS, least), units)
 
 
 def quantile_name(q: float) -> str:

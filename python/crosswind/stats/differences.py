@@ -6,17 +6,19 @@ otherwise by Welch's interval and a permutation test (unpaired).
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from crosswind.stats.chance import NO_CHANCE, Chance, ChanceOfTwo
 from crosswind.stats.design import (
     LIGHT,
     MESSAGES_BEYOND,
     MIN_UNITS,
     Design,
     Shortage,
+    Tail,
     mean_shortage,
     quantile_name,
     repetition_quantile_shortage,
@@ -34,13 +36,25 @@ from crosswind.stats.repetitions import RepetitionKey, Repetitions
 class Side:
     """One of two cells that are compared.
 
-    Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1.
+    Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1. event: what
+        chance may do to a statistic.
     """
 
     units: Repetitions
     design: Design = LIGHT
     exact: bool = False
     is_share: bool = False
+    event: Callable[[ComparedStatistic, Repetitions], Chance] | None = field(default=None, repr=False)
+
+    def chance(self, statistic: ComparedStatistic, units: Repetitions | None = None) -> Chance:
+        """What chance may do to a statistic that its repetitions do not show. Args: units: some of them."""
+        if self.exact:
+            return NO_CHANCE
+        if self.is_share:
+            return Chance(enough=self.design.least) if self.design.least else NO_CHANCE
+        if self.event is None:
+            return NO_CHANCE if self.design.tail is Tail.LIGHT else Chance()
+        return self.event(statistic, self.units if units is None else units)
 
 
 def difference(reference: Side, other: Side, statistic: ComparedStatistic = "mean") -> Effect:
@@ -115,12 +129,12 @@ def _effect(reference: Side, other: Side, statistic: ComparedStatistic, *, is_ra
         a, b = _paired(a.chosen(pairs), b.chosen(pairs), statistic)
     elif reference.exact != other.exact:
         _refuse_all_timed_out(b if reference.exact else a, statistic)
-    statistics = [
-        _on_scale(statistic_of(units, statistic, exact=side.exact), is_ratio=is_ratio)
-        for units, side in ((a, reference), (b, other))
-    ]
+    numbers = [statistic_of(units, statistic, exact=side.exact) for units, side in ((a, reference), (b, other))]
+    statistics = [_on_scale(number, is_ratio=is_ratio) for number in numbers]
+    sizes = (numbers[0].value, numbers[1].value) if is_ratio else None
+    chance = ChanceOfTwo(reference.chance(statistic, a), other.chance(statistic, b), sizes)
     value, n = statistics[1].value - statistics[0].value, statistics[0].n + statistics[1].n
-    needs = _Needs(reference.design.joined(other.design), statistic, is_ratio)
+    needs = _Needs(reference.design.joined(other.design), statistic, is_ratio, chance)
     if pairs is not None:
         made = _of_one(Linearised(value, statistics[1].parts - statistics[0].parts, n), needs, PAIRED)
         return replace(made, own=lambda: (own_values(a, statistic), own_values(b, statistic)))
@@ -159,11 +173,12 @@ def _refuse_all_timed_out(units: Repetitions, statistic: ComparedStatistic) -> N
 
 @dataclass(frozen=True)
 class _Needs:
-    """What is compared, in which design, and on which scale."""
+    """What is compared, in which design, on which scale, and what chance may do to it."""
 
     design: Design
     statistic: ComparedStatistic
     is_ratio: bool
+    chance: ChanceOfTwo
 
     def shortage(self, units: int, n: int) -> Shortage | None:
         """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
@@ -194,6 +209,7 @@ def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -
         needs.is_ratio,
         shortage,
         None if short is None else short.needed,
+        chance=needs.chance,
     )
 
 
@@ -216,6 +232,7 @@ def _unpaired(a: Linearised, b: Linearised, needs: _Needs) -> Effect:
         is_ratio=needs.is_ratio,
         shortage=shortage,
         needed=None if short is None else short.needed,
+        chance=needs.chance,
         sides=(a.value + a.parts, b.value + b.parts),
     )
 
@@ -246,7 +263,8 @@ def no_surer_than_independent(effect: Effect, random: Sequence[Repetitions]) -> 
     if effect.error >= least:
         return effect
     # Its test is that of the interval: a permutation would know how repetitions differ alone.
-    return replace(effect, linear=None, sides=None, error=least, shortage=None, needed=None)
+    shortage = None if effect.needed is None else effect.shortage
+    return replace(effect, linear=None, sides=None, error=least, shortage=shortage)
 
 
 def _independent_error(units: Repetitions) -> float:

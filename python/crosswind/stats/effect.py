@@ -12,17 +12,25 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from crosswind.stats.design import LIGHT, Design, supports_claim
+from crosswind.stats.chance import ALL_SEEN, ONE_SIDED, Chance, ChanceOfTwo
+from crosswind.stats.design import MIN_UNITS, Design, Tail
 from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
-from crosswind.stats.linearised import UNBOUNDED, Linearised, limits, method_of
+from crosswind.stats.linearised import MAX_RESAMPLED, UNBOUNDED, Linearised, limits, method_of
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
+from crosswind.stats.sample_size import fewest, is_shown
 
 WELCH = "Welch's t over repetitions"
 PAIRED = "paired by repetition"
 CONSTANT = "against an exact number"
+CLAIM = "limits over repetitions, with what chance may do that none has shown"
+"""The method of an estimate on which a claim rests."""
 
 ComparedStatistic = float | Literal["mean", "trimmed"]
 """What is compared: "mean" (of flags: a share), "trimmed", or a quantile in (0, 1)."""
+
+_LEAST_P = 1e-9
+_HALVINGS = 40
+"""To find a p-value as the level of a limit."""
 
 ROUNDING = 1e-12
 """Of the size of what is compared: what rounding leaves of numbers that are the same."""
@@ -38,6 +46,7 @@ class Effect:
         n: values of both cells. units: repetitions of the smaller one. design: of both. how: PAIRED, WELCH, CONSTANT or
             EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
             repetitions of each that would do, where that is known.
+        chance: what it may do that the repetitions do not show.
         sides: of two unpaired cells what is permuted. own: of pairs, the statistic of each repetition of both cells.
     """
 
@@ -52,6 +61,7 @@ class Effect:
     is_ratio: bool
     shortage: str | None = None
     needed: int | None = None
+    chance: ChanceOfTwo = field(default=ALL_SEEN, repr=False)
     sides: tuple[Array, Array] | None = field(default=None, repr=False)
     own: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
 
@@ -72,8 +82,21 @@ class Effect:
 
     @property
     def is_claimable(self) -> bool:
-        """Whether a claim about the statistic itself can be made."""
-        return self.shortage is None and supports_claim(self.design, self.units)
+        """Whether repetitions bound what chance does to the statistic, so that its own limits support every claim."""
+        return self.error > 0 and self.shortage is None and self.is_bounded and self.has_nothing_unseen
+
+    @property
+    def has_nothing_unseen(self) -> bool:
+        """Whether its limits need not allow for what no repetition has shown."""
+        return self.chance.allowance(self.units, 0.5) == (0.0, 0.0)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether its limits, with what chance may do beyond them, support a claim of absence."""
+        if self.design.tail in (Tail.HEAVY, Tail.INFINITE) or not self.chance.is_known(self.units):
+            return False
+        is_short = self.shortage is not None and self.has_nothing_unseen
+        return self.how == EXACT or (self.units >= MIN_UNITS and not (self.how == WELCH and is_short))
 
     @property
     def spread(self) -> float:
@@ -98,22 +121,65 @@ class Effect:
 
     def p_at_most(self, place: float) -> float:
         """One-sided p-value of the effect being `place` or less: small where it is clearly above."""
-        return self._beyond(self.value - place, above=True)
+        return self._p(self.value - place, above=True)
 
     def p_at_least(self, place: float) -> float:
         """One-sided p-value of the effect being `place` or more: small where it is clearly below."""
-        return self._beyond(place - self.value, above=False)
+        return self._p(place - self.value, above=False)
+
+    def _p(self, over: float, *, above: bool) -> float:
+        """The level at which the limit is `over` away, with what chance may do beyond it. Args: as `_beyond`."""
+        if self.has_nothing_unseen:
+            return self._beyond(over, above=above)
+        low, high = math.log(_LEAST_P), math.log(0.5)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            allowed = self.chance.allowance(self.units, math.exp(middle))[0 if above else 1]
+            is_shown = self._beyond(over - allowed, above=above) <= math.exp(middle)
+            low, high = (low, middle) if is_shown else (middle, high)
+        return math.exp(high) if high < math.log(0.5) else 1.0
+
+    def repetitions_to_show(self, place: float, *, above: bool, alpha: float) -> int | None:
+        """Repetitions, or pairs, whose limit is probably beyond a place, if they are like those so far.
+
+        Args: above: whether it is to be shown that the effect is above the place, or below it. alpha: one-sided.
+        Returns: None where the effect is not on that side, and where no number is known to be enough.
+        """
+        distance = self.value - place if above else place - self.value
+        seen = self.chance.seen_from(self.units)
+        tail = alpha * (1.0 if self.design.tail is Tail.LIGHT else ONE_SIDED)
+
+        def is_enough(repetitions: int) -> bool:
+            allowed = 0.0
+            if seen is None or repetitions < seen:
+                allowed = self.chance.allowance(repetitions, alpha)[0 if above else 1]
+            return is_shown(repetitions, self.spread, distance - allowed, tail=tail)
+
+        return fewest(is_enough) if distance > 0 and self.units > 1 else None
+
+    def claim_limit(self, alpha: float, *, upper: bool) -> float:
+        """The one-sided limit on which a claim at a level rests."""
+        tail = alpha * (1 if self.design.tail is Tail.LIGHT else ONE_SIDED)
+        half = float(special.stdtrit(self.freedom, 1 - tail)) * self.error
+        low, high = self.value - half, self.value + half
+        if self.error > 0 and self.linear is not None and self.has_nothing_unseen:
+            low, high = limits(self.linear, self.design, 1 - 2 * tail)
+        less, more = self.chance.allowance(self.units, alpha)
+        return high + more if upper else low - less
 
     def _beyond(self, over: float, *, above: bool) -> float:
         if self.error == 0:
-            return 0.5 if self.how != EXACT else float(over <= 0)
+            return float(over <= 0)
         t, p = over / self.error, self.student_p(over, above=above)
-        if self.linear is None or self.design.tail is LIGHT.tail:
+        if self.design.tail is Tail.LIGHT:
             return p
-        # The larger of the two p-values belongs to the wider of the two limits.
-        drawn = self.linear.resampled_t
-        beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
-        return max(p, (beyond + 1) / (drawn.size + 1))
+        # Resamples of few repetitions that an event touched may have none: then its cost is allowed for instead.
+        if self.linear is not None and self.has_nothing_unseen and self.units <= MAX_RESAMPLED:
+            # The larger of the two p-values belongs to the wider of the two limits.
+            drawn = self.linear.resampled_t
+            beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
+            p = max(p, (beyond + 1) / (drawn.size + 1))
+        return min(1.0, p / ONE_SIDED)
 
     def student_p(self, over: float, *, above: bool) -> float:
         """One-sided p-value by Student's t; of pairs that have a few values again and again the larger of it and of a
@@ -131,6 +197,22 @@ class Effect:
     def has_ties(self, place: float) -> bool:
         """Whether a sign-flip test judges on which side of a place the effect lies."""
         return self.linear is not None and is_tied(self.value - place + self.linear.parts)
+
+
+def of_one(linear: Linearised, design: Design, chance: Chance) -> Effect:
+    """A statistic of one cell beside no other."""
+    of_chance = ChanceOfTwo(other=chance)
+    return Effect(
+        linear.value, linear, linear.error, linear.freedom, linear.n, linear.units, design, CONSTANT, is_ratio=False,
+        chance=of_chance,
+    )  # fmt: skip
+
+
+def claim_estimate(effect: Effect, *, unit: str, level: float) -> Estimate:
+    """An effect that is no ratio with the limits on which claims rest; without an end where nothing bounds it."""
+    ends = [effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True)] if effect.is_bounded else []
+    low, high = (end if math.isfinite(end) else None for end in ends or (-math.inf, math.inf))
+    return Estimate(effect.value, low, high, effect.n, level, CLAIM, unit, effect.shortage, effect.units)
 
 
 def estimate_of(effect: Effect, *, unit: str, level: float) -> Estimate:

@@ -45,10 +45,10 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1.0 - q)))
 
 
-def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float = 0.95) -> Estimate:
+def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float = 0.95, least: int = 0) -> Estimate:
     """The q-quantile of all exchanges, with an interval over repetitions.
 
-    Args:    q: in (0, 1).
+    Args:    q: in (0, 1). least: repetitions of an interval of an upper quantile, at least.
     Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7). `value` is None
              and `low` the timeout where the quantile is an exchange that timed out.
     Raises:  ValueError when q or level is outside (0, 1).
@@ -68,7 +68,7 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
             f"an interval of {quantile_name(q)} needs {needed} repetitions, there are {units.n}: {more} more", needed
         )
     else:
-        short = quantile_shortage(q, units.count, units.n)
+        short = quantile_shortage(q, units.count, units.n, least if q > 0.5 else 0)
     if value is None:
         return _beyond(units, unit, level)
     if short is None:

@@ -41,13 +41,20 @@ def repetitions_needed(
     if spread == 0:
         return FEWEST
 
-    def is_enough(pairs: int) -> bool:
-        away = distance / spread * math.sqrt(pairs)
-        critical = float(special.stdtrit(pairs - 1, 1 - tail))
-        # Far beyond the critical value the noncentral t has no digits left, and the power is 1.
-        return away > critical + 10 or float(special.nctdtr(pairs - 1, away, critical)) <= 1 - power
+    return fewest(lambda pairs: is_shown(pairs, spread, distance, tail=tail, power=power))
 
-    return _fewest(is_enough)
+
+def is_shown(units: int, spread: float, distance: float, *, tail: float, power: float = 0.8) -> bool:
+    """Whether so many repetitions, or pairs, show on which side of a place they lie with a probability of `power`.
+
+    Args: distance: from the place. tail: of the test, one-sided.
+    """
+    if distance <= 0 or spread == 0:
+        return distance > 0
+    away = distance / spread * math.sqrt(units)
+    critical = float(special.stdtrit(units - 1, 1 - tail))
+    # Far beyond the critical value the noncentral t has no digits left, and the power is 1.
+    return away > critical + 10 or float(special.nctdtr(units - 1, away, critical)) <= 1 - power
 
 
 def repetitions_for_width(spread: float, half_width: float, *, tail: float = 0.025) -> int | None:
@@ -60,7 +67,7 @@ def repetitions_for_width(spread: float, half_width: float, *, tail: float = 0.0
     _check_spread(spread, half_width)
     if half_width == 0:
         return None
-    return _fewest(lambda n: float(special.stdtrit(n - 1, 1 - tail)) * spread <= half_width * math.sqrt(n))
+    return fewest(lambda n: float(special.stdtrit(n - 1, 1 - tail)) * spread <= half_width * math.sqrt(n))
 
 
 def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tuple[float, float]:
@@ -77,8 +84,11 @@ def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tup
     return spread * math.sqrt(freedom / above), spread * math.sqrt(freedom / below)
 
 
-def _fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """The smallest number for which it is, by doubling and bisection: more repetitions never suffice less."""
+def fewest(is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number from FEWEST on for which it is, by doubling and bisection: more never suffice less.
+
+    Returns: None above MOST.
+    """
     if is_enough(FEWEST):
         return FEWEST
     low, high = FEWEST, 2 * FEWEST

@@ -27,27 +27,29 @@ OF_SHARES = "square-and-add of Clopper-Pearson limits (Newcombe 1998)"
 class Share:
     """How many of the trials of each repetition had an event.
 
-    Attributes: hits, sizes: shape (units,). exact: whether the share comes out the same every time.
+    Attributes: hits, sizes: shape (units,). exact: whether the share comes out the same every time. least: repetitions
+        of an interval, at least.
     """
 
     hits: npt.NDArray[np.float64]
     sizes: npt.NDArray[np.float64]
     exact: bool = False
+    least: int = 0
 
     @classmethod
-    def of(cls, hits: npt.ArrayLike, sizes: npt.ArrayLike, *, exact: bool = False) -> "Share":
+    def of(cls, hits: npt.ArrayLike, sizes: npt.ArrayLike, *, exact: bool = False, least: int = 0) -> "Share":
         """Raises: TooFewSamples without a trial; ValueError unless 0 <= hits <= sizes."""
         events, trials = (np.asarray(given, dtype=np.float64).ravel() for given in (hits, sizes))
         if events.shape != trials.shape or np.any(events < 0) or np.any(events > trials):
             raise ValueError("a share needs 0 <= events <= trials in every repetition")
         if not trials.sum():
             raise TooFewSamples("there is no trial", needed=1)
-        return cls(events[trials > 0], trials[trials > 0], exact)
+        return cls(events[trials > 0], trials[trials > 0], exact, least)
 
     @classmethod
-    def of_units(cls, flags: Repetitions, *, exact: bool = False) -> "Share":
+    def of_units(cls, flags: Repetitions, *, exact: bool = False, least: int = 0) -> "Share":
         """Of values that are 0 or 1. Raises: TooFewSamples without one."""
-        return cls.of(flags.below(np.inf) - flags.below(0.5), flags.sizes, exact=exact)
+        return cls.of(flags.below(np.inf) - flags.below(0.5), flags.sizes, exact=exact, least=least)
 
     @property
     def n(self) -> int:
@@ -94,7 +96,7 @@ def share_interval(share: Share, *, level: float = 0.95) -> Estimate:
     """A share with its interval; without one below three repetitions, or where the share itself is exact."""
     if share.exact:
         return exactly(share.value, n=share.n, level=level, unit="1")
-    short = share_shortage(share.units)
+    short = share_shortage(share.units, share.least)
     if short is not None:
         shares = share.hits / share.sizes
         spread = (float(shares.min()), float(shares.max())) if share.units > 1 else None

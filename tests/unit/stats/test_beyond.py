@@ -1,5 +1,7 @@
 """On which side of a place an effect lies: exact answers, and how often equal cells seem to differ."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,10 +12,11 @@ from crosswind.stats.beyond import (
     beyond,
     effect_estimate,
     is_constant,
-    share_limit,
     two_sided_p,
     without_rounding,
 )
+from crosswind.stats.chance import Chance, share_limit
+from crosswind.stats.effect import Effect
 from crosswind.stats.majority import MOST, median_estimate, repetitions_of_most, sign_p
 
 SKEWED = Design(Tail.SKEWED, 0.05)
@@ -47,18 +50,60 @@ def test_exact_numbers_need_no_test(a: float, b: float, place: float, expected: 
 
 
 def test_what_is_the_same_every_time_has_the_sign_test() -> None:
-    same = difference(side([10.0, 11.0, 12.0]), side([10.0, 11.0, 12.0]))
+    same = difference(*(side([10.0, 11.0, 12.0], design=LIGHT) for _ in range(2)))
     assert is_constant(same, size=10)
     assert beyond(same, 0.0, size=10) == Beyond(1.0, 1.0, 0.125, 0.125, 0.125, of_most=True)
     assert beyond(same, -1.0, size=10) == Beyond(0.125, 1.0, 0.125, 1.0, 1.0, of_most=True)
     tenth = ratio(side([10.0, 11.0, 13.0]), side([9.0, 9.9, 11.7]))
     assert is_constant(tenth, size=1)
-    assert beyond(tenth, 0.0, size=1) == Beyond(1.0, 0.125, 1.0, 0.125, 1.0, of_most=True)
-    beside = difference(side([10.0], exact=True), side([10.0, 10.0, 10.0]))
+    assert beyond(tenth, 0.0, size=1) == Beyond(1.0, 0.125, 1.0, 0.125, 1.0, of_most=True, not_less=1.0, not_more=0.125)
+    beside = difference(side([10.0], exact=True), side([10.0, 10.0, 10.0], design=LIGHT))
     assert beyond(without_rounding(beside, size=10), 0.0, size=10) == Beyond(
         1.0, 1.0, 0.125, 0.125, 0.125, of_most=True
     )
     assert not is_constant(difference(side([10.0]), side([10.0])), size=10)  # a single repetition shows nothing
+
+
+def eventful(values, **chance) -> Side:
+    made = Chance(**chance)
+    return Side(side(values).units, replace(SKEWED, seen=made.seen_from(len(values))), event=lambda *_: made)
+
+
+@pytest.mark.parametrize(("cost", "needed"), [(25.0, 8), (50.0, 17), (200.0, 72)])
+def test_where_nothing_was_seen_a_limit_allows_for_what_an_event_costs(cost: float, needed: int) -> None:
+    """A margin of 10 of 100, and an event that none of the repetitions had."""
+
+    def apart(units: int) -> Effect:
+        same = eventful([100.0] * units, touched=0, more=cost, less=0.0)
+        return difference(same, same)
+
+    for units, is_shown in ((needed - 1, False), (needed, True)):
+        found = beyond(apart(units), 10.0, size=100)
+        assert found is not None
+        assert (found.not_above <= 0.025) == is_shown
+        # Nothing is known of what costs nobody knows how much, and the sign test shows no absence.
+        unknown = eventful([100.0] * units, touched=0)
+        assert beyond(difference(unknown, unknown), 10.0, size=100).not_above == 1.0
+    few = apart(5)
+    assert few.claim_limit(0.025, upper=True) == pytest.approx((1 - 0.025 ** (1 / 5)) * cost)
+    assert few.repetitions_to_show(10.0, above=False, alpha=0.025) == needed
+
+
+def test_a_ratio_allows_for_events_of_both_cells() -> None:
+    reference = eventful([100.0] * 10, touched=0, more=50.0, less=0.0)
+    other = eventful([120.0] * 10, touched=0, more=60.0, less=0.0)
+    share = 1 - 0.025 ** (1 / 10)
+    made = ratio(reference, other)
+    assert np.exp(made.claim_limit(0.025, upper=True)) == pytest.approx((120 + share * 60) / 100)
+    assert np.exp(made.claim_limit(0.025, upper=False)) == pytest.approx(120 / (100 + share * 50))
+
+
+@pytest.mark.parametrize("touched", [14, 15])
+def test_fifteen_repetitions_that_chance_touched_bound_it(touched: int) -> None:
+    values = np.where(np.arange(100) < touched, 300.0, 100.0)
+    made = difference(*(eventful(values + shift, touched=touched) for shift in (0.0, np.arange(100) / 50)))
+    assert made.is_claimable == made.is_bounded == (touched == 15)
+    assert made.repetitions_to_show(0.0, above=True, alpha=0.025) is not None
 
 
 @pytest.mark.parametrize(("units", "most"), [(1, 0.95), (6, 1 - 0.05 ** (1 / 6)), (59, 0.0495)])
@@ -86,11 +131,11 @@ def test_where_a_design_has_no_interval_signs_tell_what_most_repetitions_do() ->
     few = difference(side(a[:5]), side(b[:5]))
     assert two_sided_p(few, size=50) is None
     assert effect_estimate(few, size=50, unit="ms", level=0.95).low is None
-    # A ratio has the same signs; a pair that does not differ counts against either side.
+    # A ratio has the same signs; a pair that does not differ counts against either side, and shows no absence.
     tied = ratio(side(a), side(np.where(np.arange(8) < 7, 0.9, 1.0) * a))
     place = beyond(tied, 0.0, size=1)
     assert place is not None
-    assert (place.below, place.not_below) == (sign_p(7, 8), sign_p(1, 8))
+    assert (place.below, place.not_below) == (sign_p(7, 8), 1.0)
 
 
 def test_cells_with_other_seeds_have_no_signs() -> None:

@@ -1,7 +1,7 @@
 """Two runs, compared cell by cell: what changed, how sure that is, and whether conditions are met."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosswind.analysis.cells import CellData, collect
@@ -40,7 +40,6 @@ from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT
 from crosswind.stats.beyond import agreeing_at, two_sided_p
-from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
@@ -48,6 +47,7 @@ from crosswind.stats.sample_size import repetitions_needed
 
 _ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a condition, by the verdict on the statement that the change is no larger."""
+MEDIAN = "median"
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
 
@@ -276,18 +276,30 @@ class _Asked:
 
 def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[AskedCondition]:
     """Each condition in each common cell, which are judged together."""
+    matching_of = [[pair for pair in matching.pairs if _has(pair, condition.metric)] for condition in conditions]
     asked = [
-        (condition, [_asked(condition, pair) for pair in matching.pairs if _has(pair, condition.metric)])
-        for condition in conditions
+        (condition, [_asked(condition, pair) for pair in pairs])
+        for condition, pairs in zip(conditions, matching_of, strict=True)
     ]
     numbers = [[cell.number for cell in cells if cell.number is not None] for _, cells in asked]
     rulings = judge(numbers, CONDITIONS)
     answered = []
-    for (condition, cells), ruling in zip(asked, rulings, strict=True):
+    for (condition, cells), pairs, ruling in zip(asked, matching_of, rulings, strict=True):
         judged = iter(ruling.cases)
         made = [cell.cell if cell.number is None else _ruled(cell.cell, cell.number, next(judged)) for cell in cells]
-        answered.append(_judged(condition, made))
+        answered.append(_judged(condition, [_with_instead(*of, condition) for of in zip(made, pairs, strict=True)]))
     return answered
+
+
+def _with_instead(cell: ConditionInCell, pair: Pair, condition: Condition) -> ConditionInCell:
+    """With the statistic that would decide an inconclusive condition: the median, which few long waits do not move."""
+    if cell.answer != "inconclusive" or condition.statistic == MEDIAN or MEDIAN not in condition.metric.statistics:
+        return cell
+    other = _asked(replace(condition, statistic=MEDIAN), pair)
+    if other.number is None:
+        return cell
+    (ruling,) = judge([[other.number]], CONDITIONS)
+    return cell if ruling.verdict == "cannot tell" else cell.model_copy(update={"instead": MEDIAN})
 
 
 def _asked(condition: Condition, pair: Pair) -> _Asked:
@@ -306,10 +318,8 @@ def _asked(condition: Condition, pair: Pair) -> _Asked:
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
         return _Asked(answer(change=no_change(reason, LEVEL), reason=reason))
-    change = measured.change(effect, LEVEL)
-    if effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS:
-        return _Asked(answer(change=change, answer="pass"))
-    if measured.is_short(effect):
+    change = measured.claimed(effect, LEVEL)
+    if measured.is_short(effect) and not effect.is_bounded:
         more = None if effect.needed is None else effect.needed - effect.units
         return _Asked(answer(change=change, reason=effect.shortage, needed=more))
     return _Asked(answer(change=change), condition.number(effect, size=measured.size(effect)))
@@ -336,6 +346,8 @@ def _judged(condition: Condition, cells: list[ConditionInCell]) -> AskedConditio
         statistic=condition.statistic,
         is_ratio=condition.is_ratio,
         unit=condition.metric.unit.name,
+        direction=condition.direction,
+        is_upward=condition.is_upward,
         answer=answer,
         cells=cells,
     )

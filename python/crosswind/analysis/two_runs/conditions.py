@@ -43,14 +43,18 @@ class Condition:
     amount: float
 
     @property
+    def is_upward(self) -> bool:
+        """Whether a larger number is in its direction."""
+        return self.metric.more_is_better == (self.direction == "better")
+
+    @property
     def kept(self) -> Range:
         """Where a change lies that is no larger: the ratio or the difference of the second run to the first."""
         least = (1 - self.amount if self.amount < 1 else None) if self.is_ratio else -self.amount
         most = 1 + self.amount if self.is_ratio else self.amount
         if self.direction == "differs":
             return Range(least, most)
-        is_upward = self.metric.more_is_better == (self.direction == "better")
-        return Range(None, most) if is_upward else Range(least, None)
+        return Range(None, most) if self.is_upward else Range(least, None)
 
     def effect(self, measured: MeasuredPair) -> Effect | None:
         """The effect that it is about; None where the ratio that it asks for does not exist."""

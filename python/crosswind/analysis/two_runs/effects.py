@@ -7,6 +7,7 @@ timed out: a run that refuses its slow exchanges must not look fast.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import exp, isfinite
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, SHARE_STATISTIC, Metric, Per
 from crosswind.quantities import RATE
-from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
-from crosswind.stats.beyond import effect_estimate, is_of_most, size_of
+from crosswind.stats import EXACT, Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
+from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.differences import independent_at_best, statistic_of
 from crosswind.stats.effect import ComparedStatistic, Effect, is_constant
 from crosswind.stats.majority import MOST
@@ -90,7 +91,26 @@ class MeasuredPair:
             return no_change("a ratio needs two numbers above 0", level)
         made = self.estimate(effect, level)
         of_most = made.method == MOST
-        return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason, of_most=of_most)
+        constant = self.is_constant(effect)
+        return Change(
+            value=made.value, low=made.low, high=made.high, level=level, reason=made.reason, of_most=of_most,
+            constant=constant,
+        )  # fmt: skip
+
+    def claimed(self, effect: Effect, level: float) -> Change:
+        """An effect with the limits on which a condition rests; where there are none, as `change` has it."""
+        if effect.how == EXACT or not effect.is_bounded:
+            return self.change(effect, level)
+        effect = without_rounding(effect, size=self.size(effect))
+        scale = exp if effect.is_ratio else float
+        low, high = (effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True))
+        return Change(
+            value=scale(effect.value),
+            low=scale(low) if isfinite(low) else None,
+            high=scale(high) if isfinite(high) else None,
+            level=level,
+            constant=self.is_constant(effect),
+        )
 
     def estimate(self, effect: Effect, level: float) -> Estimate:
         """An effect with its interval, and by which method."""

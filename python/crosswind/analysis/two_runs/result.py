@@ -45,7 +45,8 @@ class Change(ResultModel):
     """An effect with its interval. low and high are null where it has none: `reason` says why, or `method` is exact.
 
     of_most: whether it is the median of the pairs of repetitions, judged by a sign test; then it says what most
-    repetitions do and nothing of the statistic of all.
+    repetitions do and nothing of the statistic of all. constant: whether it is the same in every repetition. Of a
+    condition, the limits are those on which it is decided.
     """
 
     value: float | None
@@ -54,6 +55,7 @@ class Change(ResultModel):
     level: float
     reason: str | None = None
     of_most: bool = False
+    constant: bool = False
 
 
 class MetricChange(ResultModel):
@@ -190,6 +192,7 @@ class ConditionInCell(ResultModel):
 
     p: of its not being met. p_holm: corrected over all cells and conditions.
     needed: more repetitions of either run that would probably decide it; null where it is decided, or nobody can know.
+    instead: a statistic of the same metric that these repetitions decide, where this one is inconclusive.
     """
 
     cell_a: int
@@ -201,12 +204,14 @@ class ConditionInCell(ResultModel):
     p_holm: float | None
     reason: str | None
     needed: int | None
+    instead: str | None = None
 
 
 class AskedCondition(ResultModel):
     """A condition of --fail-if. It fails where one cell fails, and passes where every cell passes.
 
-    is_ratio: whether the changes of its cells are ratios; else they are differences in `unit`.
+    is_ratio: whether the changes of its cells are ratios; else they are differences in `unit`. direction: worse, better
+    or differs. is_upward: whether a larger number is in that direction.
     """
 
     condition: str
@@ -214,6 +219,8 @@ class AskedCondition(ResultModel):
     statistic: str
     is_ratio: bool
     unit: str
+    direction: str
+    is_upward: bool
     answer: ConditionAnswer
     cells: list[ConditionInCell]
 

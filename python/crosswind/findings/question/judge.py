@@ -15,7 +15,7 @@ from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
-from crosswind.analysis.estimates import deciding_estimate, one_estimate, within_nature
+from crosswind.analysis.estimates import deciding_estimate, effect_behind, most_of, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import Interval, ModelPrediction
 from crosswind.findings.families import DOCUMENT, LEVEL, QUESTIONS
@@ -36,7 +36,8 @@ from crosswind.stats import (
     share_interval,
     without_interval,
 )
-from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, share_limit, size_of, without_rounding
+from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, without_rounding
+from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
 from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.quantile import repetition_quantile_interval
@@ -153,7 +154,7 @@ def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, 
             below=below,
             above=above,
             constant=constant,
-            exceptions_at_most=share_limit(effect.units, level=LEVEL) if constant and effect is not None else None,
+            exceptions_at_most=share_limit(effect.units) if constant and effect is not None else None,
             at_most=_limit_of([reference, other]),
             reason=shown.reason,
         ),
@@ -168,9 +169,9 @@ def _limit_of(cells: Iterable[CellData]) -> int | None:
 
 def _shares_apart(reference: Side, other: Side, level: float) -> Interval:
     """The difference of two shares by the limits of both: it has a width where nothing spreads."""
-    a, b = (Share.of_units(side.units, exact=side.exact) for side in (reference, other))
+    a, b = (Share.of_units(side.units, exact=side.exact, least=side.design.least) for side in (reference, other))
     value, n, units = b.value - a.value, a.n + b.n, min(a.units, b.units)
-    if short := share_shortage(units):
+    if short := share_shortage(units, max(a.least, b.least)):
         return Interval.of(without_interval(value, short.message, n=n, level=level, unit="1", units=units))
     low, high = difference_limits(a, b, (1 - level) / 2)
     return Interval.of(Estimate(value, low, high, n, level, OF_SHARES, "1", None, units))
@@ -215,7 +216,16 @@ def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
         return value if prediction is None else over_model(value, predicted)
 
     violated = [] if prediction is None else prediction.violated
-    return _of_interval(OfInterval(make, question.range), dict(cell.levels), [cell], violated)
+    asked = cell, question.metric, question.statistic
+    of_most = most_of(*asked)
+
+    def most(level: float) -> Interval:
+        assert of_most is not None
+        return of_most(level) if prediction is None else over_model(of_most(level), predicted)
+
+    effect = effect_behind(*asked) if prediction is None else None
+    number = OfInterval(make, question.range, effect, most if of_most else None)
+    return _of_interval(number, dict(cell.levels), [cell], violated)
 
 
 def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
@@ -311,7 +321,7 @@ def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling,
         margin=question.margin,
         bound=question.bound,
         model=question.model,
-        cases=[_judged(case.made, judged) for case, judged in zip(cases, ruling.cases, strict=True)],
+        cases=[_judged(case, judged) for case, judged in zip(cases, ruling.cases, strict=True)],
         figure=question.figure,
         reason=absent if cases else _absence(question, data),
         note=question.note,
@@ -319,9 +329,14 @@ def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling,
     return answer.model_copy(update={"sentence": answer_sentence(answer)})
 
 
-def _judged(case: AnswerCase, judged: Judged) -> AnswerCase:
-    update = {"verdict": judged.verdict, "p_yes": judged.p_yes, "p_no": judged.p_no, "needed": judged.needed}
-    return case.model_copy(update=update)
+def _judged(case: _Case, judged: Judged) -> AnswerCase:
+    update: dict[str, object] = {
+        "verdict": judged.verdict, "p_yes": judged.p_yes, "p_no": judged.p_no, "needed": judged.needed
+    }  # fmt: skip
+    if isinstance(case.number, OfInterval):
+        effect = case.number.deciding(judged.verdict)
+        update |= {"effect": effect, "of_most": effect.is_of_most}
+    return case.made.model_copy(update=update)
 
 
 def _absence(question: QuestionStatement, data: Sequence[CellData]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.estimates import deciding_estimate
+from crosswind.analysis.estimates import deciding_estimate, effect_behind, most_of
 from crosswind.analysis.result import Interval
 from crosswind.findings.families import THRESHOLDS
 from crosswind.findings.judge import OfInterval, Ruling, judge
@@ -45,7 +45,8 @@ def _number(threshold: Statement, cell: CellData) -> OfInterval:
     def make(level: float) -> Interval:
         return deciding_estimate(cell, threshold.metric, threshold.statistic, level=level)
 
-    return OfInterval(make, threshold.range)
+    asked = cell, threshold.metric, threshold.statistic
+    return OfInterval(make, threshold.range, effect_behind(*asked), most_of(*asked))
 
 
 def _result(
@@ -61,7 +62,7 @@ def _result(
         ThresholdCell(
             cell=cell.cell,
             levels=dict(cell.levels),
-            value=number.at_95,
+            value=number.deciding(of_cell.verdict),
             verdict=VERDICTS[of_cell.verdict],
             needed=None if of_cell.needed is None else max(1, of_cell.needed - number.at_95.units),
         )

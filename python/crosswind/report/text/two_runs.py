@@ -35,7 +35,7 @@ def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
     parts = [change.value] + [end for end in (change.low, change.high) if end is not None]
     scale, label = _scale(parts, is_ratio=is_ratio, unit=unit)
     value, *ends = (_signed((part - is_ratio) * scale) for part in parts)
-    if change.low is not None and change.low == change.high:
+    if change.constant and change.low in (None, change.high):
         return f"{value} {label} in every repetition"
     most = ", the median of the pairs" if change.of_most else ""
     return f"{value} [{', '.join(ends)}] {label}{most}" if ends else f"{value} {label}"
@@ -183,14 +183,32 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     if cell.answer != "inconclusive":
         return f"the change is {change}"
     if cell.reason:
-        return f"inconclusive: {cell.reason}"
-    more = "no number of repetitions is likely to decide" if cell.needed is None else _more_repetitions(cell.needed)
-    return f"the change is {change}; inconclusive: {more}"
+        return f"not decided: {cell.reason}"
+    deciding = [] if cell.needed is None else [_more_repetitions(cell.needed)]
+    deciding += [f"the {cell.instead}"] if cell.instead else []
+    what = ", or ".join(deciding) or "no number of repetitions that is known"
+    return f"the change is {change}; not decided: {_at_most(cell.change, asked)}; {what} would decide"
+
+
+def _at_most(change: Change, asked: AskedCondition) -> str:
+    """How far a change may lie in the direction that is asked for: "mean(rtt) may be worse by up to 31 %"."""
+    what = f"{asked.statistic}({asked.metric}) may"
+    if asked.direction == "differs":
+        return f"{what} differ by {_size_up_to([change.low, change.high], asked)}"
+    end = change.high if asked.is_upward else change.low
+    return f"{what} be {asked.direction} by {_size_up_to([end], asked)}"
+
+
+def _size_up_to(ends: Sequence[float | None], asked: AskedCondition) -> str:
+    known = [end - asked.is_ratio for end in ends if end is not None]
+    if len(known) < len(ends):
+        return "any amount"
+    return f"up to {_range([max(map(abs, known))], is_ratio=asked.is_ratio, unit=asked.unit)}"
 
 
 def _more_repetitions(repetitions: int) -> str:
     many = f"{repetitions:,}".replace(",", " ")
-    return f"about {many} more repetition{'' if repetitions == 1 else 's'} of each run would"
+    return f"about {many} more repetition{'' if repetitions == 1 else 's'} of each run"
 
 
 def _signed(value: float) -> str:

@@ -1,0 +1,129 @@
+"""What chance may do to a statistic of a cell, from its settings and its ledger."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cell_events import finished
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.chance import least_of_bursts
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.settings import CellSettings
+from crosswind.metrics import METRICS
+from crosswind.path_effect import DirectionEffect, PathEffect
+from crosswind.stats import Repetitions, Tail
+from crosswind.stats.chance import Chance
+from records import MS, echoes, run
+
+LOSSY = DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.005)
+QUIET = DirectionEffect(delay_ns=20 * MS)
+
+
+def cell(effect: DirectionEffect, lost: Sequence[int], *, messages: int = 10, **workload: Any) -> CellData:
+    """A repetition for each number of packets that were lost."""
+    made = {"kind": "echo", "transport": "tcp", "messages": messages, **workload}
+    runs = []
+    for at, packets in enumerate(lost):
+        end = finished().model_dump(by_alias=True)
+        end["ledger"]["forward"] |= {"in": 20, "dropped": {"loss": packets}}
+        one = run(0, echoes([40 * MS] * messages), repetition=at, parameters={"workload": made}, end=end)
+        runs.append(one)
+    both = PathEffect(effect, effect)
+    runs = [type(one)(**{**vars(one), "effect": both}) for one in runs]
+    units = Repetitions.of([40.0 * MS] * messages * len(lost), [at for at in range(len(lost)) for _ in range(messages)])
+    return CellData(0, {}, runs, {"rtt": units})
+
+
+@pytest.mark.parametrize(
+    ("statistic", "more"), [("mean", 240 * MS / 0.99 / 10), (0.5, 240 * MS / 0.99), (0.95, 240 * MS / 0.99)]
+)
+def test_a_loss_costs_a_timer_of_which_a_mean_has_its_part(statistic: Any, more: float) -> None:
+    found = cell(LOSSY, [0, 1, 0, 2]).side("rtt").chance(statistic)
+    # One loss moves a mean, and the 95th percentile of ten; five move the median.
+    assert (found.touched, found.less) == (0 if statistic == 0.5 else 2, 0.0)
+    assert found.more == pytest.approx(more)
+
+
+def test_as_many_losses_as_move_a_quantile_are_rarer() -> None:
+    side = cell(LOSSY, [0, 0, 0]).side("rtt")
+    # 20 packets to the server and 60 back, of which one in 200 is lost.
+    assert side.chance("mean").share == pytest.approx(80 * 0.005)
+    # The median of ten moves when five are late.
+    assert side.chance(0.5).share == pytest.approx(
+        1 - sum(math.exp(-0.4) * 0.4**k / math.factorial(k) for k in range(5))
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"client": {"name": "firefox"}},  # whoever wrote a program chose its timers
+        {"effect": DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.5)},
+        {"effect": DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.005, random_delay=True)},
+    ],
+)
+def test_what_an_event_costs_is_not_known(changed: dict[str, Any]) -> None:
+    effect = changed.pop("effect", LOSSY)
+    found = cell(effect, [0, 1, 0], **changed).side("rtt").chance("mean")
+    assert math.isinf(found.more)
+    assert not found.is_known(3)
+
+
+def test_nothing_happens_to_datagrams_and_without_losses() -> None:
+    for made in (cell(QUIET, [0] * 3), cell(LOSSY, [0, 1, 0], transport="udp")):
+        assert made.side("rtt").chance("mean").is_known(3)
+
+
+@pytest.mark.parametrize(
+    ("way", "seconds", "least"),
+    [
+        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 10, 100),
+        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 100, 10),
+        # By packets: 60 of them, of which 1 % are lost, half of these behind another one.
+        (DirectionEffect(loss=0.01, loss_after_loss=0.5), 10, 34),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.01), 10, 0),
+    ],
+)
+def test_losses_that_come_together_take_ten_bursts(way: DirectionEffect, seconds: int, least: int) -> None:
+    runs = [run(0, echoes([40 * MS]), end=finished(elapsed_ns=seconds * 1000 * MS).model_dump(by_alias=True))]
+    settings = CellSettings.of({"workload": {"kind": "echo", "transport": "udp"}}, PathEffect(way, QUIET))
+    assert least_of_bursts(settings, runs) == least
+
+
+@pytest.mark.parametrize(
+    ("metric", "way", "workload", "flows", "expected"),
+    [
+        ("goodput", {}, {}, False, (Tail.LIGHT, 0)),
+        ("goodput", {}, {"transport": "quic"}, False, (Tail.SKEWED, 15)),
+        ("goodput", {"random_delay": True}, {}, False, (Tail.SKEWED, 30)),
+        ("connect", {"random_delay": True}, {}, False, (Tail.SKEWED, 5)),
+        ("goodput", {"background_bps": 1e6}, {}, False, (Tail.SKEWED, 15)),
+        ("goodput", {"manages_queue": True}, {}, False, (Tail.SKEWED, 5)),
+        ("fairness", {}, {}, True, (Tail.SKEWED, 5)),
+        ("share_of_path", {}, {}, True, (Tail.SKEWED, 5)),
+        ("queueing_forward", {}, {}, True, (Tail.SKEWED, 5)),
+        ("queueing_forward", {"background_bps": 1e6}, {}, True, (Tail.SKEWED, 100)),
+        ("queueing_p99_forward", {}, {}, True, (Tail.SKEWED, 100)),
+        ("utilisation_reverse", {}, {}, True, (Tail.SKEWED, 100)),
+        ("wire_bytes_reverse", {"background_bps": 1e6}, {}, False, (Tail.SKEWED, 30)),
+        ("wire_bytes_reverse", {"loss": 0.01, "loss_after_loss": 0.01}, {"transport": "udp"}, False, (Tail.SKEWED, 5)),
+        ("cpu_client", {"loss": 0.01, "loss_after_loss": 0.01}, {}, False, (Tail.LIGHT, 0)),
+    ],
+)
+def test_what_is_left_to_chance_takes_as_many_repetitions_as_real_ones_showed(
+    metric: str, way: dict[str, Any], workload: dict[str, Any], flows: bool, expected: tuple[Tail, int]
+) -> None:
+    made = DirectionEffect(**way)
+    settings = CellSettings(
+        PathEffect(made, made), {"kind": "transfer", "transport": "tcp", **workload}, 1500, has_flows=flows
+    )
+    found = design_of(METRICS[metric], settings)
+    assert (found.tail, found.least) == expected
+
+
+def test_repetitions_that_are_touched_are_counted_from_those_so_far() -> None:
+    assert Chance(touched=3).seen_from(20) == 100
+    assert Chance(touched=0).seen_from(20) is None
+    assert Chance().seen_from(4) == 15
