@@ -30,7 +30,8 @@ class PrecisionReached:
     """A precision in one cell.
 
     value, low, high: the mean over repetitions of the statistic of each, in `unit`, and its interval of 95 %, which
-    holds although it was looked at again and again; null where there is none (`reason`) or where the cell is exact.
+    holds although it was looked at again and again, and allows for what chance may do that no repetition has shown;
+    null where there is none (`reason`) or where the cell is exact.
     target: as asked for; wanted: the half-width that it means. ended: precision, cap, exact or no value; null where the
     cell was to go on.
     """

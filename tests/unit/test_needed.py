@@ -73,7 +73,7 @@ def test_there_is_no_range_where_an_earlier_run_may_have_missed_rare_long_waits(
 def test_a_mean_that_takes_more_repetitions_by_design_than_there_may_be_is_not_forecast() -> None:
     lossy = {"transport": "tcp", "loss": 0.02}
     found = needed(repetitions(BASE_MS, **lossy), **lossy)
-    assert found.reason == "an interval of a mean takes 125 repetitions by design, and 100 are the most"
+    assert found.reason == "its interval takes 125 repetitions by design, and 100 are the most"
 
 
 def test_repetitions_that_are_all_the_same_take_those_of_a_sign_test() -> None:

@@ -6,7 +6,15 @@ from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.precision import AskedPrecision, AskedTarget, beyond_the_most, is_alike, least_of
+from crosswind.analysis.precision import (
+    AskedPrecision,
+    AskedTarget,
+    Support,
+    beyond_the_most,
+    first_look,
+    is_alike,
+    support_of,
+)
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
 from crosswind.metrics import METRICS, metric_named
@@ -96,17 +104,16 @@ def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellDat
         return NeededRepetitions(**given, reason=error.message)
     # A median of each repetition has nothing of its rare long waits.
     given["has_range"] = target.statistic == "median" or design_of(metric, pilot.settings).tail is Tail.LIGHT
-    least = least_of(pilot, target.metric, target.statistic)
-    if least > looks[-1]:
-        reason = beyond_the_most(least, looks[-1])
+    support = support_of(pilot, target.metric, target.statistic)
+    if support.least > looks[-1]:
+        reason = beyond_the_most(support.least, looks[-1])
         return NeededRepetitions(**given, pilot_units=summaries.values.size, reason=reason)
-    return _from_pilot(given, target, looks, summaries, least)
+    return _from_pilot(given, target, looks, summaries, support)
 
 
 def _from_pilot(
-    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries, least: int
+    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries, support: Support
 ) -> NeededRepetitions:
-    """Args: least: repetitions that the design takes for an interval at all."""
     value, units = float(pilot.values.mean()), pilot.values.size
     given |= {"pilot_units": units, "value": value}
     if pilot.exact:
@@ -116,10 +123,18 @@ def _from_pilot(
         return NeededRepetitions(**given, reason=f"a spread needs {FEWEST} repetitions, there {there}")
     spread = float(pilot.values.std(ddof=1))
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
-    fixed = repetitions_for_width(spread, wanted)
+    least = support.least
+    fixed = repetitions_for_width(spread, wanted, unseen=support.half_width)
     fixed = None if fixed is None else max(fixed, least)
     low, middle, high = (
-        look_at_which(size, wanted, looks, mean=value, is_positive=METRICS[target.metric].is_positive)
+        look_at_which(
+            size,
+            wanted,
+            looks,
+            mean=value,
+            is_positive=METRICS[target.metric].is_positive,
+            unseen=support.half_width,
+        )
         for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
     )
     if is_alike(spread, value):
@@ -136,4 +151,4 @@ def _from_pilot(
 
 
 def _at(looks: Sequence[int], look: int | None, least: int) -> int | None:
-    return None if look is None else next((n for n in looks if n >= max(looks[look], least)), None)
+    return None if look is None else first_look(looks, max(looks[look], least))

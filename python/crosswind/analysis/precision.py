@@ -2,18 +2,22 @@
 
 A cell is looked at when it has as many repetitions as its schedule says. Each repetition counts by one number, the
 statistic of its metric; the interval of the mean of these is valid under all looks together
-(crosswind.stats.sequential). A cell goes on until every precision that is asked of it is reached.
+(crosswind.stats.sequential). It is wider by what chance may do that no repetition has shown (crosswind.stats.chance):
+a rare event of which a cell has had none, or few, would end it early with a narrow interval beside the truth. A cell
+goes on until every precision that is asked of it is reached.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.designs import INFINITE_LOSS, design_of
+from crosswind.analysis.designs import INFINITE_LOSS
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
@@ -21,12 +25,21 @@ from crosswind.metrics import METRICS, STATISTICS
 from crosswind.path_effect import PathEffect
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats.design import mean_shortage
+from crosswind.stats import Repetitions
+from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance
+from crosswind.stats.design import mean_shortage, repetition_quantile_shortage
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
 
 _ROUNDING = 1e-12
 """Of a number that is the same every time: what rounding leaves of its spread."""
+
+_NO_TABLES: dict[str, Any] = dict.fromkeys(("samples", "probes", "spent", "intervals", "objects"), pl.DataFrame())
+"""Of a repetition whose values are known: with all that it had, a long run would not fit into memory."""
+
+_UNSEEN_ALPHA = 0.025
+"""Of what no repetition has shown. Looks do not add to it: a share of repetitions that have an event is larger than
+what is allowed for from some number of repetitions on, and none of these has one with this probability at most."""
 
 
 class _Asked(BaseModel):
@@ -69,7 +82,7 @@ class PrecisionRule:
             self._by_cell.setdefault(cell, {})[target.metric, target.statistic] = None
         self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
         self._units: dict[tuple[int, str, str], dict[int, float | str]] = {}
-        self._least: dict[tuple[int, str, str], int] = {}
+        self._parts: dict[int, list[CellData]] = {}
         self._done: dict[int, int] = {}
         self._exact: set[int] = set()
 
@@ -82,10 +95,14 @@ class PrecisionRule:
         self._done[data.cell] = self._done.get(data.cell, 0) + len(data.runs)
         if data.is_exact:
             self._exact.add(data.cell)
-        for asked in self._by_cell.get(data.cell, ()):
+        asked_of_cell = self._by_cell.get(data.cell, {})
+        for asked in asked_of_cell:
             values = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
             self._units.setdefault((data.cell, *asked), {}).update(values)
-            self._least[data.cell, *asked] = least_of(data, *asked)
+        if asked_of_cell:
+            runs = [replace(run, **_NO_TABLES) for run in data.runs if run.failure is None]
+            samples = {name: data.samples[name] for name, _ in asked_of_cell if name in data.samples}
+            self._parts.setdefault(data.cell, []).append(replace(data, runs=runs, samples=samples))
 
     def next_counts(self) -> dict[int, int]:
         """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
@@ -155,16 +172,38 @@ class PrecisionRule:
         except TooFewSamples as error:
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
         looks = self._looks[cell]
-        least = self._least.get((cell, target.metric, target.statistic), 0)
-        if least > looks[-1]:
-            reason = beyond_the_most(least, looks[-1])
+        support = support_of(self._at_look(cell, target.metric, repetitions), target.metric, target.statistic)
+        if support.least > looks[-1] and support.touched is None:
+            reason = beyond_the_most(support.least, looks[-1])
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": reason})
         wanted = target.bound * (abs(interval.value) if target.is_relative else 1.0)
-        at = look_at_which(interval.spread, wanted, looks, mean=interval.value, is_positive=is_positive)
-        likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
-        ends: dict[str, Any] = {"value": interval.value, "low": interval.low, "high": interval.high, "wanted": wanted}
-        state = CellPrecision(**given | nothing | ends, least=least, likely=likely)
-        return _of_alike(state, looks) if is_alike(interval.spread, interval.value) else state
+        at = look_at_which(
+            interval.spread, wanted, looks, mean=interval.value, is_positive=is_positive, unseen=support.half_width
+        )
+        likely = None if at is None else first_look(looks, max(looks[at], repetitions, support.least))
+        alike = is_alike(interval.spread, interval.value)
+        if alike:
+            interval = replace(interval, low=interval.value, high=interval.value)
+        less, more = support.allowance(support.units)
+        interval = interval.widened(less, more, is_positive=is_positive)
+        is_bounded = math.isfinite(interval.half_width)
+        ends: dict[str, Any] = {
+            "value": interval.value,
+            "low": interval.low if is_bounded else None,
+            "high": interval.high if is_bounded else None,
+            "wanted": wanted,
+            "reason": support.why_unsure if less + more else None,
+        }
+        state = CellPrecision(**given | nothing | ends, least=support.least, likely=likely)
+        return _of_alike(state, looks) if alike else state
+
+    def _at_look(self, cell: int, metric: str, repetitions: int) -> CellData:
+        """What a look knows of a cell: the repetitions before it, with the values of a metric."""
+        parts = self._parts[cell]
+        runs = [run for part in parts for run in part.runs if run.repetition < repetitions]
+        units = joined([part.samples[metric] for part in parts if metric in part.samples])
+        known = [key for key in units.keys if key[0] < repetitions]
+        return replace(parts[0], runs=runs, samples={metric: units.chosen(known)} if known else {})
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
@@ -187,29 +226,100 @@ def _of_alike(state: CellPrecision, looks: Sequence[int]) -> CellPrecision:
     if alike is not None and state.units >= alike:
         return state
     reason = f"the same in all {state.units} repetitions, which says little below {alike or looks[-1] + 1}"
-    likely = None if alike is None else next((n for n in looks if n >= max(alike, state.least)), None)
+    likely = None if alike is None or state.likely is None else first_look(looks, max(alike, state.likely))
     return replace(state, low=None, high=None, reason=reason, likely=likely)
 
 
 def _ended(state: CellPrecision) -> CellPrecision:
-    reached = Ended.PRECISION if state.is_reached else Ended.CAP
-    return replace(state, ended=reached, likely=None)
+    if state.is_reached:
+        return replace(state, ended=Ended.PRECISION, likely=None, reason=None)
+    return replace(state, ended=Ended.CAP, likely=None)
 
 
-def least_of(data: CellData, metric: str, statistic: str) -> int:
-    """Repetitions that the interval of a mean takes by design, with as many values in each as there are; 0 of other
-    statistics, and where no number suffices.
+@dataclass(frozen=True)
+class Support:
+    """What the design of a cell and its repetitions so far say of the interval of a statistic.
+
+    Attributes:
+        least: repetitions that the interval takes by design, with as many values in each as there are; 0 where no
+            number suffices. units: repetitions so far. touched: those of them in which enough packets were lost to move
+            the statistic; None where none can be lost, or nobody counted. chance: what it may do beyond them.
     """
-    units = data.samples.get(metric)
-    if statistic != "mean" or units is None or not units.count:
-        return 0
-    short = mean_shortage(design_of(METRICS[metric], data.settings), 1, max(round(units.n / units.count), 1))
-    return 0 if short is None or short.needed is None else short.needed
+
+    least: int = 0
+    units: int = 0
+    touched: int | None = None
+    chance: Chance = NO_CHANCE
+
+    def allowance(self, repetitions: int) -> tuple[float, float]:
+        """By how much the statistic may be less, and more, than so many repetitions probably show."""
+        seen = self.chance.seen_from(self.units)
+        if repetitions > self.units and seen is not None and repetitions >= seen:
+            return 0.0, 0.0
+        return self.chance.allowance(repetitions, _UNSEEN_ALPHA)
+
+    def half_width(self, repetitions: int) -> float:
+        """What that adds to half the width of the interval."""
+        return sum(self.allowance(repetitions)) / 2
+
+    @property
+    def why_unsure(self) -> str:
+        """Why the interval allows for more than repetitions show."""
+        if self.touched is None:
+            return f"below {TOUCHED} repetitions rare delays may be missing"
+        moved = f"losses can have moved it in {self.touched} of {self.units} repetitions"
+        return f"{moved}, {TOUCHED} such are needed to bound what they do"
+
+
+def support_of(data: CellData, metric: str, statistic: str) -> Support:
+    """What a cell supports. Args: data: its repetitions so far."""
+    units, quantile = data.samples.get(metric), STATISTICS[statistic].quantile
+    if units is None or not units.count:
+        return Support()
+    design = data.design(METRICS[metric])
+    if quantile is None:
+        short = mean_shortage(design, 1, max(round(units.n / units.count), 1))
+    else:
+        short = repetition_quantile_shortage(design, quantile, 1, of="cell")
+    least = 0 if short is None or short.needed is None else short.needed
+    chance = data.side(metric).chance("mean" if quantile is None else quantile)
+    touched = data.touched
+    if touched is not None and chance != NO_CHANCE and quantile is not None:
+        touched = _moved(data.runs, max(1, math.floor((1 - quantile) * float((units.sizes + units.censored).min()))))
+        chance = replace(chance, touched=touched)
+    return Support(least, units.count, touched, chance)
+
+
+def _moved(runs: Sequence[CellRun], losses: int) -> int:
+    """In how many repetitions so many packets were lost: a quantile of a repetition is not moved by fewer."""
+    ledgers = [run.finished.ledger for run in runs if run.finished is not None and run.finished.ledger is not None]
+    ways = ((ledger.forward, ledger.reverse) for ledger in ledgers)
+    return sum(sum(way.dropped.get("loss", 0) + way.corrupted for way in both) >= losses for both in ways)
+
+
+def joined(parts: Sequence[Repetitions]) -> Repetitions:
+    """Repetitions of a cell, one part below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(part.count for part in parts)])
+    return Repetitions(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.member + start for part, start in zip(parts, starts, strict=False)]),
+        np.concatenate([part.connections for part in parts]),
+        tuple(key for part in parts for key in part.keys),
+        np.concatenate([part.censored for part in parts]),
+        parts[0].limit,
+    )
+
+
+def first_look(looks: Sequence[int], repetitions: int) -> int | None:
+    """The first look at so many repetitions or more; None beyond the last."""
+    return next((n for n in looks if n >= repetitions), None)
 
 
 def beyond_the_most(least: int, most: int) -> str:
     """Why there is no sense in running a cell until an interval is narrow."""
-    return f"an interval of a mean takes {least} repetitions by design, and {most} are the most"
+    return f"its interval takes {least} repetitions by design, and {most} are the most"
 
 
 def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> list[CellPrecision]:

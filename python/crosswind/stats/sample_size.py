@@ -57,17 +57,20 @@ def is_shown(units: int, spread: float, distance: float, *, tail: float, power: 
     return away > critical + 10 or float(special.nctdtr(units - 1, away, critical)) <= 1 - power
 
 
-def repetitions_for_width(spread: float, half_width: float, *, tail: float = 0.025) -> int | None:
+def repetitions_for_width(
+    spread: float, half_width: float, *, tail: float = 0.025, unseen: Callable[[int], float] = lambda _: 0.0
+) -> int | None:
     """Repetitions whose interval of Student's t has at most this half-width, if they spread as those known so far.
 
     Args:   spread: standard deviation of the repetitions' values. half_width: in its unit. tail: beyond either end.
+            unseen: what so many repetitions leave to be added to half the width; never more for more of them.
     Returns: the fewest, FEWEST at least; None above MOST, and where the half-width is 0.
     Raises:  ValueError for a spread or half-width below 0.
     """
     _check_spread(spread, half_width)
     if half_width == 0:
         return None
-    return fewest(lambda n: float(special.stdtrit(n - 1, 1 - tail)) * spread <= half_width * math.sqrt(n))
+    return fewest(lambda n: float(special.stdtrit(n - 1, 1 - tail)) * spread <= (half_width - unseen(n)) * math.sqrt(n))
 
 
 def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tuple[float, float]:

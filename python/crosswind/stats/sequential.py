@@ -18,8 +18,8 @@ docs/statistics-reference.md has the coverage of both.
 import functools
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -50,6 +50,11 @@ class RepeatedInterval:
     def half_width(self) -> float:
         """Half the width of the interval."""
         return (self.high - self.low) / 2
+
+    def widened(self, less: float, more: float, *, is_positive: bool = False) -> "RepeatedInterval":
+        """With limits that reach further: by what chance may do that no repetition has shown."""
+        low = self.low - less
+        return replace(self, low=max(0.0, low) if is_positive else low, high=self.high + more)
 
 
 def tails(looks: Sequence[int], *, level: float = 0.95) -> tuple[float, ...]:
@@ -105,16 +110,23 @@ def repetitions_alike(looks: Sequence[int], *, level: float = 0.95) -> int | Non
 
 
 def look_at_which(
-    spread: float, half_width: float, looks: Sequence[int], *, mean: float, is_positive: bool = False
+    spread: float,
+    half_width: float,
+    looks: Sequence[int],
+    *,
+    mean: float,
+    is_positive: bool = False,
+    unseen: Callable[[int], float] = lambda _: 0.0,
 ) -> int | None:
     """The first look at which the interval is this narrow, if repetitions spread so; None where it never is.
 
-    Args: mean, is_positive: as `repeated_interval` has them.
+    Args: mean, is_positive: as `repeated_interval` has them. unseen: what so many repetitions leave to be added to half
+        the width.
     """
     for number, units in enumerate(looks):
         if units >= FEWEST:
             low, high = _limits(mean, width_factor(units, number, looks) * spread, is_positive=is_positive)
-            if (high - low) / 2 <= half_width:
+            if (high - low) / 2 + unseen(units) <= half_width:
                 return number
     return None
 

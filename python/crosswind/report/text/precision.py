@@ -28,10 +28,12 @@ def precision_text(state: CellPrecision) -> str:
         parts = [f"{value} in all of {repetitions} {asked}"]
     else:
         parts = [f"{value} ± {half_width_text(state)} {asked}", repetitions]
+    if state.reason is not None and state.half_width is not None and state.units >= state.least:
+        parts.append(state.reason)
     if state.ended is not None:
         parts.append(ENDED[state.ended])
     elif state.units < state.least:
-        parts.append(f"uncertain below {state.least} because of losses")
+        parts.append(f"uncertain below {count_of(state.least, 'repetition')}")
     elif state.likely is not None and state.likely > state.units:
         parts.append(f"probably {state.likely} in all")
     elif not state.is_reached:
