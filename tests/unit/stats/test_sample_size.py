@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from crosswind.stats.sample_size import (
     FEWEST,
@@ -37,6 +37,27 @@ def test_the_number_is_the_fewest_whose_power_is_enough(effect: float, sides: in
         return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
 
     assert power(needed) >= 0.9 > power(needed - 1)
+
+
+@pytest.mark.parametrize(("pilot", "needed"), [(3, 22), (5, 15), (10, 12), (20, 11), (1000, 10)])
+def test_a_spread_from_few_repetitions_needs_more_and_has_the_power_on_average(pilot: int, needed: int) -> None:
+    """Of a distance of one standard deviation, for which a spread that is known takes 10 pairs."""
+    assert repetitions_needed(1.0, 1.0, freedom=pilot - 1) == needed
+
+    def power(n: int) -> float:
+        def at(u: float) -> float:
+            away = math.sqrt(n * stats.chi2.isf(u, pilot - 1) / (pilot - 1))
+            return float(stats.nct.sf(stats.t.isf(0.025, n - 1), n - 1, away))
+
+        return float(integrate.quad(at, 0, 1, limit=200)[0])
+
+    assert power(needed) >= 0.8 > power(needed - 1)
+    # Of a spread that is estimated again and again: the power of the number that follows from each.
+    spreads = np.sqrt(stats.chi2.ppf((np.arange(50) + 0.5) / 50, pilot - 1) / (pilot - 1))
+    numbers = [repetitions_needed(spread, 0.5, freedom=pilot - 1) for spread in spreads]
+    powers = [stats.nct.sf(stats.t.isf(0.025, n - 1), n - 1, 0.5 * math.sqrt(n)) for n in numbers if n is not None]
+    assert len(powers) == 50
+    assert 0.79 <= np.mean(powers) <= 0.83
 
 
 def test_an_effect_without_spread_needs_the_fewest_and_none_at_all_needs_for_ever() -> None:

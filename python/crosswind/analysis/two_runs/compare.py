@@ -236,7 +236,7 @@ def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
         return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
     if effect.how == EXACT or effect.shortage is not None:
         return None
-    needed = repetitions_needed(effect.spread, abs(effect.value))
+    needed = repetitions_needed(effect.spread, abs(effect.value), freedom=effect.freedom)
     return max(needed, repetitions_in_a_row(ALPHA / 2)) if needed is not None and effect.has_ties(0.0) else needed
 
 
