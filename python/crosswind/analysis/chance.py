@@ -37,7 +37,7 @@ def chance_of(
     keys = set(units.keys)
     runs = [run for run in all_runs if repetition_key(run) in keys]
     loss = settings.retransmitted_loss
-    touched = touched_of(runs) if loss else None
+    touched = touched_of(runs, _events(statistic, units)) if loss else None
     # A loss is rarer than what else delays packets.
     enough = TOUCHED if loss else design_of(metric, settings).least or TOUCHED
     is_always_touched = settings.is_delayed_at_random or settings.is_on_machine or (settings.is_over_quic and not loss)

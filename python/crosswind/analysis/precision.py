@@ -283,18 +283,8 @@ def support_of(data: CellData, metric: str, statistic: str) -> Support:
         short = repetition_quantile_shortage(design, quantile, 1, of="cell")
     least = 0 if short is None or short.needed is None else short.needed
     chance = data.side(metric).chance("mean" if quantile is None else quantile)
-    touched = data.touched
-    if touched is not None and chance != NO_CHANCE and quantile is not None:
-        touched = _moved(data.runs, max(1, math.floor((1 - quantile) * float((units.sizes + units.censored).min()))))
-        chance = replace(chance, touched=touched)
+    touched = data.touched if quantile is None or chance == NO_CHANCE else chance.touched
     return Support(least, units.count, touched, chance)
-
-
-def _moved(runs: Sequence[CellRun], losses: int) -> int:
-    """In how many repetitions so many packets were lost: a quantile of a repetition is not moved by fewer."""
-    ledgers = [run.finished.ledger for run in runs if run.finished is not None and run.finished.ledger is not None]
-    ways = ((ledger.forward, ledger.reverse) for ledger in ledgers)
-    return sum(sum(way.dropped.get("loss", 0) + way.corrupted for way in both) >= losses for both in ways)
 
 
 def joined(parts: Sequence[Repetitions]) -> Repetitions:

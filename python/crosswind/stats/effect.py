@@ -153,7 +153,7 @@ class Effect:
             allowed = 0.0
             if seen is None or repetitions < seen:
                 allowed = self.chance.allowance(repetitions, alpha)[0 if above else 1]
-            return is_shown(repetitions, self.spread, distance - allowed, tail=tail)
+            return is_shown(repetitions, self.spread, distance - allowed, tail=tail, freedom=self.freedom)
 
         return fewest(is_enough) if distance > 0 and self.units > 1 else None
 
