@@ -5,7 +5,7 @@
 | duration | `50ms`, `1.5ms`, `10us`, `2s`, `1m`, `1h`, `0` | int nanoseconds |
 | rate | `10mbit`, `1.5mbit`, `1gbit`, `8Mibit`, `unlimited` | int bit/s, None when unlimited |
 | size | `1000`, `256kB`, `64KiB`, `1MB` | int bytes |
-| probability | `5%`, `0.05` | Decimal in [0, 1] |
+| probability | `5%`, `0.05`, `1e-6` | Decimal in [0, 1] |
 | queue | `100p`, `64kB`, `64KiB`, `50ms` | Queue |
 
 Only the `i` distinguishes binary from decimal: `kB` is 1000 bytes, `KiB` is 1024; `mbit` is 10^6 bit/s, `Mibit`
@@ -67,7 +67,10 @@ _DURATION_SUGGESTIONS = {
     "second": "s", "minutes": "m", "minute": "m", "mins": "m", "hour": "h", "hours": "h",
 }  # fmt: skip
 
-_NUMBER = re.compile(r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,18})?) ?(?P<unit>[A-Za-zµμ%/]{0,12})")
+NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?"
+"""A number that is not negative, as anything that a person writes may have it: 12, 0.5 or 1e-6."""
+
+_NUMBER = re.compile(rf"(?P<number>{NUMBER}) ?(?P<unit>[A-Za-zµμ%/]{{0,12}})")
 _NEGATIVE = re.compile(r"[-−] ?[0-9.]")
 
 DURATION_HINT = "a duration is a number and ns, us, ms, s, m or h, as 50ms or 1.5s"

@@ -93,7 +93,7 @@ def asking(**changes: str) -> str:
          "14: question[1].scale: delayed_share may be 0 or less", "difference"),
         (SAYS | {"yes": '"rises"', "margin": '"5%"'}, "14: question[1].margin: rises has no margin", "leave it out"),
         *((SAME | {"margin": f'"{margin}"'}, f'12: question[1].margin: "{margin}" is not a margin', "")
-          for margin in ("", "5", "ms", "-5ms", "0ms", "1e3ms", "5%%")),
+          for margin in ("", "5", "ms", "-5ms", "0ms", "1e ms", "5%%")),
         (SAME | {"metric": '"delayed_share"', "margin": '"100%"'}, '12: question[1].margin: "100%" is not a margin',
          "below 100%"),
     ],

@@ -66,10 +66,34 @@ def test_sizes(written: object, size_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     ("written", "probability"),
-    [("5%", "0.05"), (0.05, "0.05"), ("0.05", "0.05"), ("0.1 %", "0.001"), (1, "1"), ("100%", "1"), (1e-5, "0.00001")],
+    [
+        ("5%", "0.05"),
+        (0.05, "0.05"),
+        ("0.05", "0.05"),
+        ("0.1 %", "0.001"),
+        (1, "1"),
+        ("100%", "1"),
+        (1e-5, "0.00001"),
+        ("1e-6", "0.000001"),
+        ("2.5E-6", "0.0000025"),
+        ("1e-4%", "0.000001"),
+        ("1e+0", "1"),
+    ],
 )
 def test_probabilities(written: object, probability: str) -> None:
     assert units.parse_probability(written) == Decimal(probability)
+
+
+def test_an_exponent_means_the_same_of_every_quantity() -> None:
+    assert units.parse_duration("1e-3s") == units.parse_duration("1ms")
+    assert units.parse_rate("2.5e6bit") == units.parse_rate("2.5mbit")
+    assert units.parse_size("1e6") == units.parse_size("1MB")
+    assert units.parse_queue("1e2p") == Queue(packets=100)
+    with pytest.raises(units.UnitError, match="negative"):
+        units.parse_probability("-1e-6")
+    for nothing in ("1e", "e-6", "1e-", "1e1000", "1e-6.5"):
+        with pytest.raises(units.UnitError):
+            units.parse_probability(nothing)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable
 from crosswind.study.titles import filled_title
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.units import NUMBER, shown
 
-_QUANTITY = re.compile(r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
+_QUANTITY = re.compile(rf"(?P<number>-?{NUMBER}) ?(?P<unit>\S*)")
 AnyTable = TypeVar("AnyTable", bound=TomlTable)
 
 

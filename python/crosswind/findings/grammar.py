@@ -8,6 +8,8 @@ median(rtt) worse by 10%                                    by how much the seco
 import re
 from dataclasses import dataclass
 
+from crosswind.units import NUMBER
+
 EXAMPLE = 'as "p95(rtt) > 200ms" or "share(lost) > 1% where loss = 2%"'
 EXAMPLE_OF_CHANGE = 'as "p95(rtt) worse by 10%"'
 SIGNS = ("<", "<=", ">", ">=")
@@ -16,7 +18,7 @@ COMPARATIVES = ("worse", "better", "differs")
 _TEXT = re.compile(
     r"(?:(?P<statistic>\w+) ?\( ?(?P<metric>\w+) ?\)|(?P<share>loss|lost|refused|answered))"
     r"(?: *(?P<sign>[<>]=?) *| +(?P<direction>\w+) +by +)"
-    r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>[^\s,]*)( +where +(?P<where>.+))?"
+    rf"(?P<number>-?{NUMBER}) ?(?P<unit>[^\s,]*)( +where +(?P<where>.+))?"
 )
 _PAIR = re.compile(r",| and ")
 

@@ -8,18 +8,18 @@ from typing import Any
 from crosswind import units
 from crosswind.catalog import CellUnit, Key, KeyType
 from crosswind.study.value_type import ValueType, pattern_schema
-from crosswind.units import UnitError, shown
+from crosswind.units import NUMBER, UnitError, shown
 
 
 def duration(key: Key) -> ValueType:
     """A duration in the range of its key."""
-    schema = {"anyOf": [pattern_schema(r"[0-9.]+ ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]}
+    schema = {"anyOf": [pattern_schema(rf"{NUMBER} ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]}
     return _quantity(key, units.parse_duration, units.format_duration, schema, '"10ms"')
 
 
 def size(key: Key) -> ValueType:
     """A number of bytes in the range of its key."""
-    schema = {"anyOf": [_bounded(key), pattern_schema(r"[0-9.]+ ?(B|kB|MB|GB|TB|KiB|MiB|GiB)?")]}
+    schema = {"anyOf": [_bounded(key), pattern_schema(rf"{NUMBER} ?(B|kB|MB|GB|TB|KiB|MiB|GiB)?")]}
     return _quantity(key, units.parse_size, _size_text, schema, '"64kB"')
 
 
@@ -30,14 +30,14 @@ def _size_text(size_bytes: int) -> str:
 
 def rate(key: Key) -> ValueType:
     """A number of bits a second in the range of its key, or no limit."""
-    schema = pattern_schema(r"[0-9.]+ ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
+    schema = pattern_schema(rf"{NUMBER} ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
     parse = partial(units.parse_rate, may_be_zero=key.minimum == 0)
     return _quantity(key, parse, units.format_rate, schema, '"100mbit"')
 
 
 def probability(_key: Key) -> ValueType:
     """A share, from 0 to 1."""
-    schema = {"anyOf": [pattern_schema(r"[0-9.]+ ?%?"), {"type": "number", "minimum": 0, "maximum": 1}]}
+    schema = {"anyOf": [pattern_schema(rf"{NUMBER} ?%?"), {"type": "number", "minimum": 0, "maximum": 1}]}
     return ValueType(units.parse_probability, schema, '"1%"')
 
 
@@ -72,7 +72,7 @@ def number_of(key: Key) -> ValueType:
             text = raw.strip().removesuffix(suffix).strip()
             if re.fullmatch(r"-?[0-9]{1,18}", text):
                 number = int(text)
-            elif not is_whole and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?", text):
+            elif not is_whole and re.fullmatch(f"-?{NUMBER}", text):
                 number = float(text)
         if isinstance(number, float) and not is_whole and number.is_integer():
             number = int(number)
@@ -83,7 +83,7 @@ def number_of(key: Key) -> ValueType:
             raise UnitError(f"{shown(raw)} is too {'small' if less else 'large'}", hint=hint)
         return number
 
-    digits = "-?[0-9]+" if is_whole else r"-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?"
+    digits = "-?[0-9]+" if is_whole else f"-?{NUMBER}"
     text = pattern_schema(f"{digits} ?({suffix})?") if suffix else {"type": "string", "pattern": f"^{digits}$"}
     return ValueType(parse, {"anyOf": [_bounded(key), text]}, str(max(1, round(key.minimum or 1))))
 

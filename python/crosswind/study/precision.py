@@ -18,14 +18,14 @@ from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument, PrecisionTable
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.units import NUMBER, shown
 
 FIRST_LOOK = 5
 """Repetitions before an interval is looked at, at least: fewer show too little of how much they spread."""
 STEP = 4
 """A look follows when there is one more repetition for every so many."""
 
-_TARGET = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
+_TARGET = re.compile(rf"(?P<number>{NUMBER}) ?(?P<unit>\S*)")
 
 
 @dataclass(frozen=True)

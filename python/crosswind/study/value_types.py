@@ -163,7 +163,9 @@ def _series(key: Key) -> ValueType:
 
 def _queue(_key: Key) -> ValueType:
     return ValueType(
-        units.parse_queue, pattern_schema(r"[0-9.]+ ?(p|packets|B|kB|MB|GB|KiB|MiB|GiB|ns|us|µs|ms|s|m)"), '"100p"'
+        units.parse_queue,
+        pattern_schema(rf"{units.NUMBER} ?(p|packets|B|kB|MB|GB|KiB|MiB|GiB|ns|us|µs|ms|s|m)"),
+        '"100p"',
     )
 
 

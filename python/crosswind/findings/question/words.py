@@ -18,6 +18,7 @@ from crosswind.report.text.format import (
     scale_of,
     with_unit,
 )
+from crosswind.units import NUMBER
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
@@ -146,7 +147,7 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
 
 def margin_text(answer: Answer) -> str:
     """The smallest effect that matters: "200 ms", "25 %", of a difference of shares "4 percentage points"."""
-    match = re.fullmatch(r"\s*([\d.]+)\s*(\D*)", answer.margin or "")
+    match = re.fullmatch(rf"\s*({NUMBER})\s*(\D*)", answer.margin or "")
     if match is None:
         return answer.margin or ""
     is_of_shares = answer.unit == SHARE.name and answer.scale == "difference" and match[2].strip() == "%"
