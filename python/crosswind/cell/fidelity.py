@@ -75,3 +75,19 @@ class Fidelity(ProtocolObject):
     cpus: UsedProcessors
     budget: FidelityBudget
     within_budget: bool
+
+    @property
+    def missed_keys(self) -> dict[str, int | float]:
+        """Keys of `[budget]` that it missed, and what was measured instead: times in nanoseconds, shares of 1."""
+        measured: dict[str, int | float] = {"delay_error_p99": self.delay_error_ns.p99}
+        allowed: dict[str, int | float] = {"delay_error_p99": self.budget.delay_error_p99_ns}
+        if self.starvation is not None:
+            measured["starvation"], allowed["starvation"] = self.starvation.fraction, self.budget.starvation
+        if (probes := self.probe_starvation) is not None:
+            measured["probe_starvation"] = max(probes.client.fraction, probes.server.fraction)
+            allowed["probe_starvation"] = self.budget.probe_starvation
+        if (delay := self.exchange_delay) is not None:
+            share = self.budget.exchange_delay_share * delay.median_ns
+            measured["exchange_delay"] = delay.hosts_ns + delay.path_ns
+            allowed["exchange_delay"] = max(self.budget.exchange_delay_ns, share)
+        return {key: value for key, value in measured.items() if value > allowed[key]}

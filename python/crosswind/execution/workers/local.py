@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswind.cell.events import CellEvent, Progress
+from crosswind.cell.fidelity import Fidelity
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
@@ -18,6 +19,7 @@ from crosswind.execution.workers.worker import Launched, RunningCell, Start, Wor
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.plan import PlannedCell
+from crosswind.units import format_duration
 
 START_S = 0.025
 """Between two starts. One takes some 10 ms of processor time, for which other cells would have to wait."""
@@ -119,8 +121,7 @@ class LocalWorker(Worker):
         figures = [f"{key}: {'; '.join(result.reasons) if result else 'no result'}" for key, result in finished.items()]
         return EngineError(
             f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(figures)}",
-            hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "
-            "--set budget.delay_error_p99=5ms",
+            hint=_hint([result.fidelity for result in finished.values() if result and result.fidelity]),
         )
 
     def _note_earlier_sessions(self, missing: Sequence[PlannedCell]) -> None:
@@ -133,3 +134,20 @@ class LocalWorker(Worker):
         for planned in missing:
             if missed[planned.key]:
                 self._admission.note_earlier_attempts(planned, missed[planned.key])
+
+
+def _hint(missed: Sequence[Fidelity]) -> str:
+    """What would do for cells that miss their budget: a wider one, of the keys that they miss."""
+    asked = "ask for less (a lower rate, fewer connections)"
+    worst: dict[str, int | float] = {}
+    for key, value in (pair for fidelity in missed for pair in fidelity.missed_keys.items()):
+        worst[key] = max(value, worst.get(key, 0))
+    if not worst:
+        return asked
+    # Twice what was measured: another repetition misses by something else.
+    wider = {
+        key: format_duration(2 * value) if isinstance(value, int) else f"{min(100, math.ceil(200 * value))}%"
+        for key, value in worst.items()
+    }
+    options = " ".join(f"--set budget.{key}={text}" for key, text in wider.items())
+    return f"{asked}, or for a budget that this machine can keep: {options}"
