@@ -126,7 +126,10 @@ def thread(fraction: float) -> dict[str, Any]:
         ({"starvation": thread(0.25)}, {"starvation": "50%"}),
         ({"probe_starvation": {"client": thread(0.1), "server": thread(0.6)}}, {"probe_starvation": "100%"}),
         (
-            {"exchange_delay": {"hosts_ns": 25_000, "path_ns": 5000, "median_ns": 1_000_000}, "starvation": thread(0.5)},
+            {
+                "exchange_delay": {"hosts_ns": 25_000, "path_ns": 5000, "median_ns": 1_000_000},
+                "starvation": thread(0.5),
+            },
             {"starvation": "100%", "exchange_delay": "60us"},
         ),
     ],

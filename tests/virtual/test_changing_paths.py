@@ -1,7 +1,10 @@
 """Paths of several hops and paths that change over time, on the hosts' kernels in virtual time."""
 
 import polars as pl
+import pytest
 
+from crosswind import virtual
+from crosswind.errors import StudyError
 from linux.lab import Object, ms
 from virtual.lab import ADDED_NS, VirtualCells
 
@@ -11,6 +14,31 @@ ONE_MS = ms(1)
 def hop(name: str, delay_ms: int, **settings: object) -> Object:
     both = {"delay_ns": ms(delay_ms), **settings}
     return {"name": name, "forward": both, "reverse": both}
+
+
+ECHO = {"kind": "echo", "transport": "udp", "mode": "open", "rate": "10/s", "messages": 4}
+HOPS = [{"name": "wifi", "delay": "2ms"}, {"name": "line", "delay": "8ms"}]
+
+
+def test_a_call_from_python_takes_the_hops_and_the_changes_of_a_study() -> None:
+    # Messages are sent at 1, 101, 201 and 301 ms: both ways of the third fall into the change.
+    slower = {"hop": "line", "start": "150ms", "for": "100ms", "delay": "20ms"}
+    cell = virtual({}, workload=ECHO, hops=HOPS, changes=[slower])
+    took = (cell.samples["received_ns"] - cell.samples["sent_ns"]).to_list()
+    for took_ns, expected_ms in zip(took, [20, 20, 44, 20], strict=True):
+        assert 0 <= took_ns - ms(expected_ms) <= ADDED_NS
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "message"),
+    [
+        ({}, [{"hop": "lin", "start": "1s", "delay": "20ms"}], "path.at.1.hop lin is no hop"),
+        ({"delay": "1ms"}, [], "path.delay does not say which hop it is of"),
+    ],
+)
+def test_mistakes_in_them_are_those_of_a_study(path: Object, changes: list[Object], message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        virtual(path, workload=ECHO, hops=HOPS, changes=changes)
 
 
 def test_an_outage_loses_the_messages_that_are_sent_in_it(cells: VirtualCells) -> None:

@@ -69,6 +69,8 @@ def virtual(
     *,
     workload: Mapping[str, object] | None = None,
     host: Mapping[str, object] | None = None,
+    hops: Sequence[Mapping[str, object]] = (),
+    changes: Sequence[Mapping[str, object]] = (),
     seed: int = 1,
 ) -> VirtualCell:
     """Runs one cell in virtual time: two programs on a path, or a built-in workload.
@@ -78,6 +80,8 @@ def virtual(
         client, server: argument lists of programs; {server} and {client} stand for the hosts' addresses.
         workload: instead of programs, as a study's `[workload]`: {"kind": "echo", "transport": "tcp", "messages": 100}.
         host: as a study's `[host]`: {"congestion_control": "bbr", "kernel": "6.12"}.
+        hops: as a study's `[[path.hop]]`, the client's first: [{"name": "wifi", "delay": "2ms"}, ...].
+        changes: as a study's `[[path.at]]`: [{"start": "1s", "for": "500ms", "loss": "100%"}].
         seed: what every random decision derives from, as a study's; the same seed gives the same cell.
     Raises: StudyError when a key or a value is wrong, or the cell is impossible. EngineError when there is no kernel of
         virtual time, or the cell failed. How programs ended, `result.program` says.
@@ -85,7 +89,9 @@ def virtual(
     binary = find_binary()
     tables = {"path": path, "host": host or {}, "workload": _workload(client, server, workload)}
     keeps_packets = path.get("backend", EMULATOR) == EMULATOR
-    (planned,) = planned_cells(_study(tables, seed), Options(packets=keeps_packets), binary=binary)
+    (planned,) = planned_cells(
+        _study(tables, {"hop": hops, "at": changes}, seed), Options(packets=keeps_packets), binary=binary
+    )
     with temporary_directory() as place:
         directory = place / "cell"
         directory.mkdir()
@@ -120,13 +126,18 @@ def _workload(
     return {"kind": "program"} | {end: list(words) for end, words in programs.items() if words is not None}
 
 
-def _study(tables: Mapping[str, Mapping[str, object]], seed: int) -> Study:
+def _study(
+    tables: Mapping[str, Mapping[str, object]], lists: Mapping[str, Sequence[Mapping[str, object]]], seed: int
+) -> Study:
     """The study of the one cell. Raises: StudyError, also when it is several cells."""
     kind = tables["workload"].get("kind")
     if not isinstance(kind, str):
         raise StudyError("workload has no kind", hint='workload={"kind": "echo", "transport": "tcp"}')
     settings = {key: value for key, value in _dotted(tables).items() if key != "workload.kind"}
     study = Study.adhoc(kind, settings | {"host.clock": "virtual", "study.seed": seed})
+    if given := {key: [dict(table) for table in tables] for key, tables in lists.items() if tables}:
+        document = {**study.document, "path": {**study.document.get("path", {}), **given}}
+        study = Study.from_document(document, name=study.name, origin=study.origin)
     if len(study) > 1:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise StudyError(f"this is {len(study)} cells, not one: {factors}", hint="crosswind.run runs several")
