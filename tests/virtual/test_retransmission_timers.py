@@ -72,6 +72,30 @@ def test_a_lost_syn_is_sent_again_every_second(cells: VirtualCells, lost: int) -
     assert 0 <= took_ns - (sent_ns[-1] - sent_ns[0]) - ROUND_TRIP_NS <= ADDED_NS
 
 
+def connect_without_first_syn(seed: int, **host: object) -> int:
+    """How long a connection takes whose first SYN is lost, ns."""
+    workload = {"kind": "connect", "transport": "tcp", "count": 1}
+    cell = virtual({"forward": {"lose": [0]}}, workload=workload, host=host, seed=seed)
+    (took_ns,) = cell.samples["connect_ns"]
+    return int(took_ns)
+
+
+def test_a_phase_by_the_seed_begins_anywhere_within_the_step_of_a_timer() -> None:
+    took_ns = [connect_without_first_syn(seed, tick_phase="seed") for seed in range(1, 5)]
+    assert len({took // ms(1) for took in took_ns}) == 4
+    assert all(ms(1000) <= took <= latest_ns(ms(1000)) for took in took_ns)
+    assert connect_without_first_syn(1, tick_phase="seed") == took_ns[0]
+
+
+def test_a_fixed_phase_begins_at_the_same_time_with_every_seed() -> None:
+    first, second, asked = (
+        connect_without_first_syn(1),
+        connect_without_first_syn(2),
+        connect_without_first_syn(3, tick_phase="fixed"),
+    )
+    assert first // ms(1) == second // ms(1) == asked // ms(1)
+
+
 def test_a_segment_is_sent_again_when_a_later_one_was_acknowledged(cells: VirtualCells) -> None:
     # RFC 8985: lost is what was sent more than a round trip and a quarter before now and before a segment that arrived.
     workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 10 * 1448}

@@ -4,7 +4,7 @@ use crate::flows::{numbered, pairs_with_peers, port};
 use crate::network::{Capturing, FarEnd, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Readback, Testbed, TestbedSettings};
+use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Readback, Testbed, TestbedSettings, TickPhase};
 use crosswind_ledger::Recorder;
 use crosswind_transport::TcpTotals;
 use crosswind_transport::security::{Security, Sizes};
@@ -110,6 +110,10 @@ impl Between for Built<'_> {
             (HostClock::Auto, false) if self.cell.host.emulator == Some(EmulatorPlace::Kernel) => (
                 "the machine's clock, which host.emulator does not go with",
                 "set host.clock to virtual, or leave out host.emulator",
+            ),
+            (_, false) if self.cell.host.tick_phase == TickPhase::Seed => (
+                "the machine's clock, on which a cell begins whenever it does",
+                "set host.clock to virtual, or leave out host.tick_phase",
             ),
             _ => return Ok(is_virtual),
         };

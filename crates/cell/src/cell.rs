@@ -4,7 +4,7 @@ use crate::demand::Demand;
 use crate::flows::{MOST_FLOWS_AFAR, check_connections, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
-use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, netem};
+use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, TickPhase, netem};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
@@ -314,6 +314,13 @@ impl Cell {
         }
         if self.host.emulator.is_some() {
             self.check_emulator()?;
+        }
+        if self.host.tick_phase == TickPhase::Seed && self.host.clock == HostClock::Real {
+            return refuse(
+                "host.tick_phase",
+                "is seed, and on the machine's clock a cell begins whenever it does",
+                "leave it out",
+            );
         }
         self.check_mtu()?;
         self.check_dscp()?;

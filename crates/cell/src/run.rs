@@ -22,7 +22,7 @@ use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
 };
-use crosswind_units::Instant;
+use crosswind_units::{Instant, Seed};
 use crosswind_unseal::{KeptDatagrams, KeyLog, Opener};
 use crosswind_workload::{Context, Measured, TrafficPattern, Warning, WorkloadConfig};
 use std::fs::File;
@@ -47,6 +47,9 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let machine = Machine::prepare(&*between)?;
     let (keeps_packets, has_flows) = (packets_to_keep(cell), !cell.flows.is_empty());
     let sealed = Sealed::of(cell)?;
+    if machine.virtual_time {
+        std::thread::sleep(cell.host.tick_phase.wait(Seed(cell.seed)).into());
+    }
     let wanted = match &sealed {
         _ if cell.output.capture => Wanted::Captures,
         Some(_) => Wanted::SentDatagrams,

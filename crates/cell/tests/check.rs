@@ -227,6 +227,8 @@ fn a_cell_is_exact_when_nothing_in_it_is_left_to_chance() {
     assert!(!is_exact(&with("path", json!({"reverse": {"loss": 0.01}}))));
     assert!(!is_exact(&with("host", json!({"congestion_control": "bbr", "clock": "virtual"}))));
     assert!(is_exact(&with("host", json!({"congestion_control": "reno"}))));
+    assert!(is_exact(&with("host", json!({"tick_phase": "fixed", "clock": "virtual"}))));
+    assert!(!is_exact(&with("host", json!({"tick_phase": "seed", "clock": "virtual"}))));
     assert!(!is_exact(&cell(&json!({"kind": "program", "client": ["true"]}))));
 }
 

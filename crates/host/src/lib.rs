@@ -51,6 +51,7 @@ pub use regular_files::{open_regular, read_regular};
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{
     Dscp, EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,
+    TickPhase,
 };
 pub use starvation::Threads;
 pub use tcp_info::{TcpInfo, tcp_info};

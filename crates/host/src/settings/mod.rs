@@ -7,6 +7,7 @@ mod host_profile;
 mod kernel;
 mod mtu_probing;
 mod qdisc;
+mod tick_phase;
 
 pub use clock::HostClock;
 pub use dscp::Dscp;
@@ -15,6 +16,7 @@ pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
 pub use mtu_probing::MtuProbing;
 pub use qdisc::Qdisc;
+pub use tick_phase::TickPhase;
 
 use crosswind_settings::{Group, SettingError};
 use schemars::JsonSchema;
@@ -174,6 +176,15 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default_help" = "kernel if it has the path, else process"))]
     pub emulator: Option<EmulatorPlace>,
+    /// Where within the steps of the kernel's timers (64 ms for one of a second) a cell begins in virtual time: with fixed at the same
+    /// place in every repetition, with seed anywhere, as on a machine.
+    #[serde(skip_serializing_if = "is_fixed")]
+    #[schemars(extend("default_help" = "fixed"))]
+    pub tick_phase: TickPhase,
+}
+
+fn is_fixed(phase: &TickPhase) -> bool {
+    *phase == TickPhase::Fixed
 }
 
 /// What the settings of the hosts may be, as the catalogue lists it.
@@ -259,7 +270,9 @@ impl HostConfig {
     /// Whether the hosts do something else with another seed.
     pub fn is_random(&self) -> bool {
         let congestion_control = self.resolved().congestion_control;
-        congestion_control.is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
+        self.tick_phase == TickPhase::Seed
+            || congestion_control
+                .is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
     }
 
     /// The same without what is not set on sockets: what machines can do that stay as they are.
@@ -327,6 +340,7 @@ impl HostConfig {
             clock: self.clock,
             kernel: self.kernel.clone(),
             emulator: self.emulator,
+            tick_phase: self.tick_phase,
         }
     }
 }
