@@ -129,7 +129,7 @@ class Effect:
 
     def _p(self, over: float, *, above: bool) -> float:
         """The level at which the limit is `over` away, with what chance may do beyond it. Args: as `_beyond`."""
-        if self.has_nothing_unseen:
+        if not self._has_allowance(upper=not above):
             return self._beyond(over, above=above)
         low, high = math.log(_LEAST_P), math.log(0.5)
         for _ in range(_HALVINGS):
@@ -162,10 +162,14 @@ class Effect:
         tail = alpha * (1 if self.design.tail is Tail.LIGHT else ONE_SIDED)
         half = float(special.stdtrit(self.freedom, 1 - tail)) * self.error
         low, high = self.value - half, self.value + half
-        if self.error > 0 and self.linear is not None and self.has_nothing_unseen:
+        if self.error > 0 and self.linear is not None and not self._has_allowance(upper=upper):
             low, high = limits(self.linear, self.design, 1 - 2 * tail)
         less, more = self.chance.allowance(self.units, alpha)
         return high + more if upper else low - less
+
+    def _has_allowance(self, *, upper: bool) -> bool:
+        """Whether one of its limits allows for what no repetition has shown."""
+        return self.chance.allowance(self.units, 0.5)[upper] > 0
 
     def _beyond(self, over: float, *, above: bool) -> float:
         if self.error == 0:
@@ -174,7 +178,7 @@ class Effect:
         if self.design.tail is Tail.LIGHT:
             return p
         # Resamples of few repetitions that an event touched may have none: then its cost is allowed for instead.
-        if self.linear is not None and self.has_nothing_unseen and self.units <= MAX_RESAMPLED:
+        if self.linear is not None and not self._has_allowance(upper=not above) and self.units <= MAX_RESAMPLED:
             # The larger of the two p-values belongs to the wider of the two limits.
             drawn = self.linear.resampled_t
             beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
