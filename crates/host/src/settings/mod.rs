@@ -183,6 +183,7 @@ pub struct HostConfig {
     pub tick_phase: TickPhase,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
 fn is_fixed(phase: &TickPhase) -> bool {
     *phase == TickPhase::Fixed
 }
