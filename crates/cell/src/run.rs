@@ -41,15 +41,20 @@ const MOST_OF_PROGRAMS: usize = 1_000_000;
 /// What is called with every event. Its error ends the cell.
 pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
+/// Lets the time of a cell's seed pass before its hosts are there, so that it begins at another phase of the kernel's timers.
+fn wait_for_phase(cell: &Cell, machine: &Machine) {
+    if machine.virtual_time {
+        std::thread::sleep(cell.host.tick_phase.wait(Seed(cell.seed)).into());
+    }
+}
+
 /// Runs `cell`, and calls `on_event` with its progress.
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
     let mut between = between(cell)?;
     let machine = Machine::prepare(&*between)?;
     let (keeps_packets, has_flows) = (packets_to_keep(cell), !cell.flows.is_empty());
     let sealed = Sealed::of(cell)?;
-    if machine.virtual_time {
-        std::thread::sleep(cell.host.tick_phase.wait(Seed(cell.seed)).into());
-    }
+    wait_for_phase(cell, &machine);
     let wanted = match &sealed {
         _ if cell.output.capture => Wanted::Captures,
         Some(_) => Wanted::SentDatagrams,
