@@ -13,8 +13,9 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS
 from crosswind.path_effect import DirectionEffect, PathEffect
-from crosswind.stats import Repetitions, Tail
+from crosswind.stats import Design, Repetitions, Tail
 from crosswind.stats.chance import Chance
+from crosswind.stats.design import mean_shortage
 from records import MS, echoes, run
 
 LOSSY = DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.005)
@@ -121,6 +122,14 @@ def test_what_is_left_to_chance_takes_as_many_repetitions_as_real_ones_showed(
     )
     found = design_of(METRICS[metric], settings)
     assert (found.tail, found.least) == expected
+
+
+def test_where_real_repetitions_showed_how_many_are_enough_no_other_rule_holds() -> None:
+    measured = Design(Tail.SKEWED, least=5)
+    assert mean_shortage(measured, 5, 5) is None
+    short = mean_shortage(measured, 4, 400)
+    assert short is not None
+    assert short.needed == 5
 
 
 def test_repetitions_that_are_touched_are_counted_from_those_so_far() -> None:

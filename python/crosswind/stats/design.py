@@ -68,7 +68,7 @@ class Design:
     Attributes:
         tail: see there. rate: the least share of values that something delays, in (0, 1]; 1 where that is not known.
         is_wait: whether the tail is the upper one, so that a lower limit may stand without an upper one.
-        least: repetitions of a mean, at least, whatever else it has.
+        least: repetitions of a mean, at least, whatever else it has. Where every value is delayed, they are enough.
         seen: of how many repetitions chance has probably touched so many that they bound what it does
             (crosswind.stats.chance), by those so far; None where nobody counted, or where it touched none.
     """
@@ -126,7 +126,8 @@ def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
         return Shortage(NO_VARIANCE, None)
     needed = max(MIN_UNITS, design.least)
     each = max(n / units, 1.0) if units else 1.0
-    if design.tail is Tail.SKEWED:
+    is_measured = design.least > 0 and design.rate == 1
+    if design.tail is Tail.SKEWED and not is_measured:
         fewest = WHOLLY_SKEWED_UNITS if design.rate == 1 else SKEWED_UNITS
         needed = max(needed, design.fewest(max(fewest, _up(SKEWED_EVENTS / (design.rate * each)))))
     elif design.tail is Tail.HEAVY:
