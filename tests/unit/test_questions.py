@@ -217,7 +217,7 @@ def test_an_answer_about_most_repetitions_says_between_what_they_lie() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at_most", "said"), [(21, ", with at_most = 21 raised in the study's [[repetitions]]"), (22, "")]
+    ("at_most", "said"), [(25, ", with at_most = 25 raised in the study's [[repetitions]]"), (26, "")]
 )
 def test_a_limit_of_the_study_is_named_where_more_repetitions_would_decide(at_most: int, said: str) -> None:
     text = f"""
@@ -241,8 +241,8 @@ at_most = 100
     two = [*cell(0, 10, "tcp"), *cell(1, 9.9, "udp")]
     result = analyse(record(*two, questions=shown["asked"]["question"], limits=shown["limits"]))
     (answer,) = result.of(Answer)
-    assert answer.sentence.endswith(f"about 12 more repetitions would decide (--repetitions 22{said}).")
-    assert last_lines(result)[0].endswith(f"; --repetitions 22{said} would decide")
+    assert answer.sentence.endswith(f"about 16 more repetitions would decide (--repetitions 26{said}).")
+    assert last_lines(result)[0].endswith(f"; --repetitions 26{said} would decide")
 
 
 def test_how_many_more_repetitions_would_tell() -> None:

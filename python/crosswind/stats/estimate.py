@@ -42,7 +42,7 @@ class Estimate:
         n: values it rests on. units: repetitions they are from. level: confidence level of the interval or the bound.
         method: how the interval was made. unit: "ns", "bit/s", "1", ...
         reason: why the interval is not whole, and how many repetitions it would take; None where it is whole.
-        spread: smallest and largest of the repetitions' own values, where there is no interval.
+        spread: smallest and largest of the repetitions' own values, where there is no interval, or one without a width.
     """
 
     value: float | None

@@ -66,7 +66,8 @@ def median_estimate(values: Array, *, n: int, unit: str, level: float) -> Estima
         ends = (float(ordered[0]), float(ordered[-1]))
         return without_interval(middle, reason, n=n, level=level, unit=unit, units=size, spread=ends)
     low, high = float(ordered[cut - 1]), float(ordered[size - cut])
-    return Estimate(middle, low, high, n, level, MOST, unit, units=size)
+    spread = (float(ordered[0]), float(ordered[-1])) if low == high else None
+    return Estimate(middle, low, high, n, level, MOST, unit, units=size, spread=spread)
 
 
 def _fewest_agreeing(units: int, p: float) -> int:

@@ -11,6 +11,7 @@ An exchange that timed out counts as one that took longer than its timeout, what
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -62,7 +63,9 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
         needed = quantile_size(q, level=level)
         if units.n >= needed:
             low, high = (_at_rank(units, rank) for rank in interpolated_ranks(units.n, q, level=level))
-            return _estimate(units, (value, low, high), ORDER_STATISTICS, unit=unit, level=level)
+            return _with_spread(
+                _estimate(units, (value, low, high), ORDER_STATISTICS, unit=unit, level=level), units, q
+            )
         more = needed - units.n
         short: Shortage | None = Shortage(
             f"an interval of {quantile_name(q)} needs {needed} repetitions, there are {units.n}: {more} more", needed
@@ -73,7 +76,7 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
         return _beyond(units, unit, level)
     if short is None:
         low, high = (_at_share(units, share) for share in woodruff_shares(units, value, q, level))
-        return _estimate(units, (value, low, high), WOODRUFF, unit=unit, level=level)
+        return _with_spread(_estimate(units, (value, low, high), WOODRUFF, unit=unit, level=level), units, q)
     if q > 0.5 and units.count >= MIN_UNITS:
         low = _at_share(units, _lower_share(units, _share_error(units, value), q, 1 - level))
         if low is not None:
@@ -191,6 +194,11 @@ def _estimate(
             "its upper limit is an exchange that timed out" if timed_out else "no value lies beyond its upper limit"
         )
     return Estimate(value, low, high, units.n, level, method, unit, reason, units.count)
+
+
+def _with_spread(made: Estimate, units: Repetitions, q: float) -> Estimate:
+    """With what the repetitions' own quantiles are between, where an interval without a width does not show it."""
+    return replace(made, spread=_spread(units, q)) if made.low == made.high else made
 
 
 def _beyond(units: Repetitions, unit: str, level: float) -> Estimate:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from crosswind.analysis.result import Interval
+from crosswind.report.text.format import interval
 from crosswind.stats import Repetitions, quantile_interval, quantile_of, quantile_size
 from crosswind.stats.quantile import interpolated_ranks, woodruff_shares
 
@@ -84,3 +86,9 @@ def test_rank_zero_does_not_wrap_round() -> None:
 def test_a_quantile_is_inside_0_and_1() -> None:
     with pytest.raises(ValueError, match="not between"):
         quantile_interval(Repetitions.of([1.0] * 100), 1.0, unit="ns")
+
+
+@pytest.mark.parametrize(("slow", "text"), [(0, "20.00 (in all 30 repetitions)"), (2, "20.00 [20.00, 20.00]")])
+def test_an_interval_without_a_width_says_in_all_repetitions_where_they_are_the_same(slow: int, text: str) -> None:
+    units = Repetitions.of([20.0] * (300 - 10 * slow) + [500.0] * 10 * slow, np.repeat(range(30), 10))
+    assert interval(Interval.of(quantile_interval(units, 0.5, unit="ms"))) == text

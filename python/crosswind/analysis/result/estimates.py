@@ -25,7 +25,7 @@ class Interval(ResultModel):
     take. One of them alone is a bound: the number is at least `low`, or at most `high`. value alone is null where the
     number is that of an exchange that timed out: it is over `low`. Of an exact number (`method` is `exact`) nothing is
     left to chance: it would come out the same every time and has no interval. `units`: repetitions behind it.
-    `spread`: smallest and largest of the repetitions' own values, where there is no interval.
+    `spread`: smallest and largest of the repetitions' own values, where there is no interval, or one without a width.
     """
 
     value: float | None

@@ -198,8 +198,8 @@ def _in_all_repetitions(effect: StatisticComparison) -> str:
 
 def _is_constant(difference: Interval) -> bool:
     """Whether a difference is the same in every repetition though it could vary."""
-    ends = difference.spread if difference.low is None else (difference.low, difference.high)
-    return not difference.is_exact and ends is not None and ends[0] == ends[1]
+    ends = difference.spread or (difference.low, difference.high)
+    return not difference.is_exact and ends[0] is not None and ends[0] == ends[1]
 
 
 def _without_remarks(ratio: Interval) -> str:

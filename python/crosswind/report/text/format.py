@@ -93,6 +93,8 @@ def interval(estimate: "Interval | None", divisor: float = 1.0, *, finest: int =
         return f"{exact_number(e.value, divisor, finest=finest)} {EXACT}"
     if e.low is not None and e.high is not None and e.low < e.high:
         return _between(e.value, e.low, e.high, divisor, finest)
+    if e.low is not None and e.low == e.high and e.spread is not None and e.spread[0] < e.spread[1]:
+        return f"{number(e.value, divisor, finest=finest)} [{', '.join(2 * [number(e.low, divisor, finest=finest)])}]"
     return f"{number(e.value, divisor, finest=finest)} ({_instead(e, divisor, finest)})"
 
 
