@@ -6,7 +6,7 @@ from crosswind.analysis.two_runs.result import CommonCell, MetricChange, RunComp
 from crosswind.metrics import metric_named
 from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
 from crosswind.report.text.format import levels, number, p_value, scale_of
-from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_text, verdict_text
+from crosswind.report.text.two_runs import change_text, notes_on, open_text, scaled, units_text, verdict_text
 from crosswind.report.text.two_runs_why import part_rows
 
 
@@ -38,7 +38,7 @@ def condition_table(comparison: RunComparison) -> Table | None:
             levels(cell.levels),
             change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit),
             p_value(cell.p_holm),
-            cell.answer if cell.reason is None else f"{cell.answer}: {cell.reason}",
+            f"inconclusive: {open_text(cell, asked)}" if cell.answer == "inconclusive" else cell.answer,
         ]
         for asked in comparison.conditions
         for cell in asked.cells

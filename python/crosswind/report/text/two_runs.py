@@ -182,28 +182,31 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     change = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
     if cell.answer != "inconclusive":
         return f"the change is {change}"
-    if cell.reason:
-        return f"not decided: {cell.reason}"
+    return (
+        f"not decided: {cell.reason}"
+        if cell.reason
+        else f"the change is {change}; not decided: {open_text(cell, asked)}"
+    )
+
+
+def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
+    """Of an inconclusive condition how far the change may lie, and what would decide."""
     deciding = [] if cell.needed is None else [_more_repetitions(cell.needed)]
     deciding += [f"the {cell.instead}"] if cell.instead else []
-    what = ", or ".join(deciding) or "no number of repetitions that is known"
-    return f"the change is {change}; not decided: {_at_most(cell.change, asked)}; {what} would decide"
+    what = ", or ".join(deciding) or "no known number of repetitions"
+    return cell.reason or f"{_at_most(cell.change, asked)}; {what} would decide"
 
 
 def _at_most(change: Change, asked: AskedCondition) -> str:
     """How far a change may lie in the direction that is asked for: "mean(rtt) may be worse by up to 31 %"."""
-    what = f"{asked.statistic}({asked.metric}) may"
-    if asked.direction == "differs":
-        return f"{what} differ by {_size_up_to([change.low, change.high], asked)}"
-    end = change.high if asked.is_upward else change.low
-    return f"{what} be {asked.direction} by {_size_up_to([end], asked)}"
-
-
-def _size_up_to(ends: Sequence[float | None], asked: AskedCondition) -> str:
-    known = [end - asked.is_ratio for end in ends if end is not None]
-    if len(known) < len(ends):
-        return "any amount"
-    return f"up to {_range([max(map(abs, known))], is_ratio=asked.is_ratio, unit=asked.unit)}"
+    none = float(asked.is_ratio)
+    above, below = (None if end is None else end - none for end in (change.high, change.low))
+    down = None if below is None else -below
+    sizes = [above, down] if asked.direction == "differs" else [above if asked.is_upward else down]
+    known = [size for size in sizes if size is not None]
+    how = "differ" if asked.direction == "differs" else f"be {asked.direction}"
+    up_to = f"up to {_range([max(0.0, *known)], is_ratio=asked.is_ratio, unit=asked.unit)}" if known else ""
+    return f"{asked.statistic}({asked.metric}) may {how} by {up_to if len(known) == len(sizes) else 'any amount'}"
 
 
 def _more_repetitions(repetitions: int) -> str:
