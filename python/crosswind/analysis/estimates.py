@@ -55,7 +55,10 @@ def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float
         return made
     if not effect.is_bounded:
         most = estimate_of_most(data, name, statistic, level=level)
-        return made.model_copy(update={"low": None, "high": None, "reason": made.reason or most.reason})
+        # Of a wait the lower limit alone holds, however long the waits are that were not drawn.
+        one_sided = estimate_of_cell(data, name, statistic, level=(1 + level) / 2)
+        low = None if made.is_whole else one_sided.low
+        return made.model_copy(update={"low": low, "high": None, "reason": made.reason or most.reason})
     metric = METRICS[name]
     return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
 
