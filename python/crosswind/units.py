@@ -68,7 +68,7 @@ _DURATION_SUGGESTIONS = {
 }  # fmt: skip
 
 NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?"
-"""A number that is not negative, as anything that a person writes may have it: 12, 0.5 or 1e-6."""
+"""Pattern of a nonnegative number: 12, 0.5 or 1e-6."""
 
 _NUMBER = re.compile(rf"(?P<number>{NUMBER}) ?(?P<unit>[A-Za-zµμ%/]{{0,12}})")
 _NEGATIVE = re.compile(r"[-−] ?[0-9.]")

@@ -21,14 +21,14 @@ from crosswind.stats.estimate import Array
 UNITS = (3, 5, 6, 10, 20, 30, 100)
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)
 TAILS = ("equal", "doubled", "exponential")
-"""Of what events cost: the same, a timer that doubles in one of ten, or any."""
+"""Distribution of the event cost: constant, a timer doubled in 10 % of cases, exponential."""
 BASE, SPREAD, COST = 100.0, 0.5, 200.0
-"""Of a repetition without an event its mean and what it spreads by; what an event costs, in the mean."""
+"""Mean and standard deviation of a repetition without an event; mean cost of an event."""
 POWER_MARGIN = 0.1
 POWER_COSTS = (25.0, 50.0, 200.0)
 RUNS = 500
 BEYOND = (1.0, 1.5)
-"""Where the truth lies, in margins."""
+"""The true change, in margins."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def all_cases() -> Iterator[Case]:
 
 
 def passes(case: Case, *, runs: int = RUNS, seed: int = 1) -> float:
-    """In what share of runs the change is said to be no larger."""
+    """The share of runs judged as no larger."""
     rng = np.random.default_rng([seed, case.units, round(1000 * case.share), len(case.tail)])
     margin = POWER_MARGIN
     if case.kind == "at":
@@ -75,7 +75,7 @@ def passes(case: Case, *, runs: int = RUNS, seed: int = 1) -> float:
 
 
 def passed(case: Case) -> tuple[Case, float]:
-    """A case, and in what share of runs it passes."""
+    """A case with its share of passes."""
     return case, passes(case)
 
 
@@ -113,7 +113,7 @@ def _costs(case: Case, rng: np.random.Generator) -> Array:
 
 
 def _mean_cost(case: Case) -> float:
-    """Of four timers at most, each doubled in one of ten."""
+    """The mean cost of at most four timers, each doubled in 10 % of cases."""
     if case.tail != "doubled":
         return case.cost
     chances = [0.9 * 0.1**k for k in range(3)] + [0.1**3]

@@ -1,4 +1,4 @@
-"""What chance may do to a statistic of a cell, from its settings and its ledger."""
+"""Unseen events of a statistic, from the settings and the ledger of its cell."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ QUIET = DirectionEffect(delay_ns=20 * MS)
 
 
 def cell(effect: DirectionEffect, lost: Sequence[int], *, messages: int = 10, **workload: Any) -> CellData:
-    """A repetition for each number of packets that were lost."""
+    """A cell. Args: lost: lost packets of each repetition."""
     made = {"kind": "echo", "transport": "tcp", "messages": messages, **workload}
     runs = []
     for at, packets in enumerate(lost):

@@ -234,7 +234,7 @@ def test_a_mean_that_takes_more_repetitions_by_design_than_there_may_be_has_no_i
 
 
 def lossy_rule(losses: Sequence[int], *, statistic: str = "mean") -> PrecisionRule:
-    """Of a cell with 1 % loss whose repetitions, of 100 echoes, take 20 ms each although so many packets were lost."""
+    """A cell with 1 % loss: 100 echoes per repetition, all of 20 ms. Args: losses: lost packets of each repetition."""
     rule = PrecisionRule(asked(statistic=statistic, looks=look_schedule(5, 100)))
     workload = {"kind": "echo", "transport": "tcp", "messages": 100}
     way = {"loss": 0.01, "delay_ns": 10 * MS}

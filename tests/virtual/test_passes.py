@@ -1,4 +1,4 @@
-"""A pass is about the statistic that was asked for: a rare long wait is not passed over."""
+"""A condition on the mean does not pass despite rare long waits."""
 
 from pathlib import Path
 

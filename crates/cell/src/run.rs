@@ -41,7 +41,7 @@ const MOST_OF_PROGRAMS: usize = 1_000_000;
 /// What is called with every event. Its error ends the cell.
 pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
-/// Lets the time of a cell's seed pass before its hosts are there, so that it begins at another phase of the kernel's timers.
+/// Sleeps until the timer phase of the cell's seed, before its hosts exist.
 fn wait_for_phase(cell: &Cell, machine: &Machine) {
     if machine.virtual_time {
         std::thread::sleep(cell.host.tick_phase.wait(Seed(cell.seed)).into());

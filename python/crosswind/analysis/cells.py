@@ -70,24 +70,24 @@ class CellData:
         return Side(units, self.design(metric), self.is_exact, metric.is_share, event)
 
     def design(self, metric: Metric) -> Design:
-        """The design of a metric, with how many repetitions it takes for chance to touch enough of them."""
+        """The design of a metric, with the minimum repetitions of this cell."""
         made, touched = design_of(metric, self.settings), self.touched
         made = replace(made, least=max(made.least, self.least_of(metric)))
         return made if touched is None else replace(made, seen=Chance(touched).seen_from(len(self.runs)))
 
     def least_of(self, metric: Metric) -> int:
-        """The same, where they do something to a metric: datagrams that come are as fast as ever."""
+        """Minimum repetitions of a metric with bursty loss: loss does not delay the datagrams that arrive."""
         is_touched = metric.is_share or metric.is_counted_of_packets or self.settings.retransmitted_loss > 0
         return self.least_of_bursts if is_touched else 0
 
     @cached_property
     def least_of_bursts(self) -> int:
-        """Repetitions in which enough bursts of losses are to be expected; 0 where losses do not come together."""
+        """Repetitions with enough expected loss bursts; 0 for independent losses."""
         return least_of_bursts(self.settings, self.runs)
 
     @cached_property
     def touched(self) -> int | None:
-        """In how many repetitions a packet was lost that is sent again; None where none can be, or nobody counted."""
+        """Repetitions with a retransmitted loss; None for cells without such losses."""
         return touched_of(self.runs) if self.settings.retransmitted_loss else None
 
     def why_absent(self, name: str) -> str:

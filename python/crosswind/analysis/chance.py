@@ -1,7 +1,7 @@
-"""What chance may do to a statistic of a cell that its repetitions have not shown, from its settings and its ledger.
+"""Unseen events of a statistic, from the settings and the ledger of its cell.
 
-In a cell that loses packets, a repetition is touched where one was lost. What a loss costs is known: a retransmission
-timer, of which the mean over m messages has an m-th, and a quantile nothing unless many are delayed at once.
+In a lossy cell, a repetition with a lost packet is touched by chance. The cost of a loss is a retransmission timer; a
+mean over m messages pays 1/m of it, a quantile nothing below a certain number of losses.
 """
 
 import math
@@ -13,6 +13,7 @@ from scipy import special
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.settings import CellSettings
+from crosswind.cell.result import Ledger
 from crosswind.metrics import Metric
 from crosswind.path_effect import DIRECTIONS
 from crosswind.quantities import RATE, SIZE
@@ -23,7 +24,7 @@ from crosswind.stats.mean import TRIMMED
 from crosswind.stats.repetitions import Repetitions
 
 FIRST_TIMER_NS = 1e9
-"""Of a SYN, and of a QUIC handshake at most: before the round trip is known (RFC 6298, RFC 9002)."""
+"""The first timer of a handshake: TCP (RFC 6298), and at most that of QUIC (RFC 9002)."""
 
 
 def chance_of(
@@ -33,74 +34,85 @@ def chance_of(
     statistic: ComparedStatistic,
     units: Repetitions,
 ) -> Chance:
-    """What chance may do to a statistic of a metric in a cell that is not exact. Args: units: of some of its runs."""
-    keys = set(units.keys)
-    runs = [run for run in all_runs if repetition_key(run) in keys]
-    loss = settings.retransmitted_loss
-    touched = touched_of(runs, _events(statistic, units)) if loss else None
-    # A loss is rarer than what else delays packets.
-    enough = TOUCHED if loss else design_of(metric, settings).least or TOUCHED
-    is_always_touched = settings.is_delayed_at_random or settings.is_on_machine or (settings.is_over_quic and not loss)
+    """The unseen events of a statistic in a cell that is not exact. Args: units: repetitions of some of the runs."""
     if not (metric.is_wait or metric.unit is RATE or metric.is_counted_of_packets):
         return NO_CHANCE
+    loss = settings.retransmitted_loss
+    is_always_touched = settings.is_delayed_at_random or settings.is_on_machine
     if not loss:
-        return Chance(enough=enough) if is_always_touched else NO_CHANCE
-    if metric.is_counted_of_packets and metric.unit is SIZE and not is_always_touched:
-        return _of_bytes(settings, touched)
-    is_unknown = metric.is_counted_of_packets or settings.is_clustered or settings.is_of_others
-    if is_unknown or (is_always_touched and units.count < enough):
-        return Chance(touched, enough=enough)
-    return replace(_of_losses(metric, statistic, settings, runs, units), enough=enough)
-
-
-def _of_losses(
-    metric: Metric, statistic: ComparedStatistic, settings: CellSettings, runs: Sequence[CellRun], units: Repetitions
-) -> Chance:
-    """Where losses are independent: each costs a timer, which doubles where what is sent again is lost too."""
+        is_touched = is_always_touched or settings.is_over_quic
+        return Chance(enough=design_of(metric, settings).least or TOUCHED) if is_touched else NO_CHANCE
+    keys = set(units.keys)
+    runs = [run for run in all_runs if repetition_key(run) in keys]
     events = _events(statistic, units)
-    touched, share = touched_of(runs, events), _share(settings, runs, events)
+    unknown = Chance(touched_of(runs, events))
+    if metric.is_counted_of_packets:
+        of_bytes = metric.unit is SIZE and not is_always_touched
+        return replace(unknown, more=_retransmitted_bytes(settings), less=0.0) if of_bytes else unknown
+    # Other delays are more frequent than losses: this many repetitions show them.
+    is_unknown = settings.is_clustered or settings.is_of_others or (is_always_touched and units.count < TOUCHED)
+    if is_unknown:
+        return unknown
+    more, less = _cost_of_loss(metric, statistic, settings, units)
+    return replace(unknown, more=more, less=less, share=_share(settings, runs, events))
+
+
+def _cost_of_loss(
+    metric: Metric, statistic: ComparedStatistic, settings: CellSettings, units: Repetitions
+) -> tuple[float, float]:
+    """By how much one independent loss raises and lowers a repetition's statistic; infinite if unknown."""
+    # The timer doubles if the retransmission is lost too.
     cost = _timer_ns(metric, settings) / (1 - 2 * settings.retransmitted_loss)
     of_one = 1 / _least_size(units) if statistic == "mean" else 1.0
     if metric.is_wait:
-        part = min(1.0, _messages_delayed(settings, cost) * of_one)
-        return Chance(touched, more=part * cost, less=0.0, share=share)
+        return min(1.0, _messages_delayed(settings, cost) * of_one) * cost, 0.0
     slowest_ns = settings.transfer_ns(float(units.values.min()))
     if slowest_ns is None:
-        return Chance(touched)
-    return Chance(touched, more=0.0, less=of_one * float(units.values.max()) * cost / (slowest_ns + cost), share=share)
+        return math.inf, math.inf
+    return 0.0, of_one * float(units.values.max()) * cost / (slowest_ns + cost)
 
 
 def touched_of(runs: Sequence[CellRun], events: int = 1) -> int:
-    """In how many repetitions so many packets were lost; 0 where nobody counted."""
-    ledgers = [run.finished.ledger for run in runs if run.finished is not None and run.finished.ledger is not None]
+    """Repetitions with at least this many lost packets; 0 without a ledger of each."""
+    ledgers = _ledgers(runs)
     if len(ledgers) < len(runs):
         return 0
     ways = ((ledger.forward, ledger.reverse) for ledger in ledgers)
     return sum(sum(way.dropped.get("loss", 0) + way.corrupted for way in both) >= events for both in ways)
 
 
-def _of_bytes(settings: CellSettings, touched: int | None) -> Chance:
-    """A packet that is lost is sent once more, and may be acknowledged once more."""
+def _ledgers(runs: Sequence[CellRun]) -> list[Ledger]:
+    return [run.finished.ledger for run in runs if run.finished is not None and run.finished.ledger is not None]
+
+
+def _mean_packets(runs: Sequence[CellRun], direction: str) -> float:
+    """Packets that entered a direction of the path, the mean over repetitions; 0 without a ledger."""
+    packets = [getattr(ledger, direction).in_ for ledger in _ledgers(runs)]
+    return sum(packets) / len(packets) if packets else 0.0
+
+
+def _retransmitted_bytes(settings: CellSettings) -> float:
+    """Bytes of a retransmission and its acknowledgement, per message, at most."""
     messages = settings.number("messages") or settings.number("count") or 1.0
-    return Chance(touched, more=2 * settings.mtu_bytes / messages, less=0.0)
+    return 2 * settings.mtu_bytes / messages
 
 
 def _timer_ns(metric: Metric, settings: CellSettings) -> float:
-    """How long the timer of a lost packet takes at most."""
+    """The longest retransmission timer of a first loss."""
     covers_handshakes = metric.is_of_connecting or (settings.opens_for_each and metric.name not in ("rtt", "goodput"))
     return max(FIRST_TIMER_NS if covers_handshakes else 0.0, settings.min_rto_ns + settings.path.round_trip_ns)
 
 
 def _messages_delayed(settings: CellSettings, cost_ns: float) -> float:
-    """How many messages of a repetition one loss delays at most."""
-    if settings.kind == "connect" or settings.opens_for_each or settings.is_one_by_one:
+    """Messages of a repetition delayed by one loss, at most."""
+    if settings.opens_for_each or settings.is_one_by_one:
         return 1.0
     rate = settings.number("rate_per_s")
     return math.inf if rate is None else 1 + rate * cost_ns / 1e9
 
 
 def _events(statistic: ComparedStatistic, units: Repetitions) -> int:
-    """How many losses move the statistic of a repetition, at least."""
+    """Losses needed to move the statistic of a repetition."""
     if statistic == "mean":
         return 1
     beyond = TRIMMED if statistic == "trimmed" else 1 - float(statistic)
@@ -112,44 +124,36 @@ def _least_size(units: Repetitions) -> int:
 
 
 def _share(settings: CellSettings, runs: Sequence[CellRun], events: int) -> float:
-    """Of repetitions, how many lose so many packets at most; of one packet, how many a repetition loses in the mean."""
-    ledgers = [run.finished.ledger for run in runs if run.finished is not None and run.finished.ledger is not None]
-    if not ledgers:
+    """The share of repetitions with at least this many losses, an upper bound; for one loss, the expected losses."""
+    if not _ledgers(runs):
         return 1.0
-    forward, reverse = (
-        sum(getattr(ledger, way).in_ for ledger in ledgers) / len(ledgers) * getattr(settings.path, way).loss
-        for way in ("forward", "reverse")
-    )
-    lost = forward + reverse
-    # Of many packets with little loss, Poisson's distribution; the tail of a binomial one is lighter.
+    lost = sum(_mean_packets(runs, way) * getattr(settings.path, way).loss for way in DIRECTIONS)
+    # Poisson: the tail of the binomial distribution is lighter.
     return min(1.0, lost if events == 1 else float(special.pdtrc(events - 1, lost)))
 
 
-BAD_PERIODS = 10
-"""Bad periods to be expected from which on repetitions bound what losses that come together do."""
+BURSTS = 10
+"""Expected loss bursts needed for an interval."""
 
 
 def least_of_bursts(settings: CellSettings, runs: Sequence[CellRun]) -> int:
-    """Repetitions in which BAD_PERIODS are to be expected; 0 where losses do not come together.
+    """Repetitions with BURSTS expected loss bursts; 0 for independent losses.
 
-    Source: Gilbert's two states. Of the time, a share b is bad, and each period of either begins b (1 - b) times in the
-    mean time that the states are remembered for.
+    Source: the Gilbert model. With a share b of time in the bad state, a bad period begins b (1 - b) times per memory
+    time.
     """
     finished = [run.finished for run in runs if run.finished is not None]
     if not finished or not settings.is_clustered:
         return 0
     duration_ns = sum(one.elapsed_ns for one in finished) / len(finished)
-    periods = []
+    expected = []
     for name in DIRECTIONS:
         way = getattr(settings.path, name)
         if not way.is_clustered or way.loss_after_loss <= way.loss:
             continue
-        bad = way.loss / way.loss_after_loss
-        packets = sum(getattr(one.ledger, name).in_ for one in finished if one.ledger) / len(finished)
-        by_time = way.loss_memory_ns is not None
-        periods.append(
-            bad * (1 - bad) * duration_ns / way.loss_memory_ns
-            if by_time
-            else way.loss * packets * (1 - way.loss_after_loss)
-        )
-    return max((math.ceil(BAD_PERIODS / expected) for expected in periods if expected > 0), default=0)
+        if way.loss_memory_ns is not None:
+            bad = way.loss / way.loss_after_loss
+            expected.append(bad * (1 - bad) * duration_ns / way.loss_memory_ns)
+        else:
+            expected.append(way.loss * (1 - way.loss_after_loss) * _mean_packets(runs, name))
+    return max((math.ceil(BURSTS / bursts) for bursts in expected if bursts > 0), default=0)

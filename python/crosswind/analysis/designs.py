@@ -27,9 +27,9 @@ LEAST = {
     "unknown": 15,
     "others": 5,
 }
-"""Repetitions of a mean, at least, where chance does more than lose packets. By a bootstrap of 300 real repetitions of
-each element and metric: with fewer, 95 % intervals cover less than 93 %, or a limit of 1 % errs in more than 2.5 %
-(docs/statistics-reference.md). Nothing was measured of networks that are really there and of the machine's clock."""
+"""Minimum repetitions of a mean with randomness other than loss, from a bootstrap of 300 real repetitions per element
+and metric: below it, 95 % intervals cover less than 93 %, or a 1 % limit errs in more than 2.5 %
+(docs/statistics-reference.md). Real networks and the machine's clock were not measured."""
 
 
 def design_of(metric: Metric, settings: CellSettings) -> Design:
@@ -49,8 +49,9 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
     of_exchanges = metric.per in (Per.EXCHANGE, Per.REPORTED)
     if loss == 0 and not settings.is_delayed_at_random:
         if not settings.is_on_machine:
-            # QUIC's packets are not of one size each time.
-            return Design(Tail.SKEWED, 1.0, metric.is_wait, LEAST["quic"]) if settings.is_over_quic else LIGHT
+            # QUIC packet sizes differ between repetitions.
+            quic = Design(Tail.SKEWED, is_wait=metric.is_wait, least=_least(metric, settings))
+            return quic if settings.is_over_quic else LIGHT
         return Design(Tail.SKEWED, MACHINE_SHARE if of_exchanges else 1.0, is_wait=metric.is_wait)
     delayed_share = loss if metric.is_of_connecting else settings.delayed_share
     rate = delayed_share if of_exchanges and loss > 0 else 1.0
@@ -58,9 +59,9 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
 
 
 def _least(metric: Metric, settings: CellSettings) -> int:
-    """Repetitions of its mean, at least: by the first row that it is in."""
+    """Minimum repetitions of the mean: the first matching row."""
     is_of_queues = metric.name.startswith("queueing")
-    # Most repetitions have one number there, and a few quite another one.
+    # Bimodal: a few repetitions are far from all others.
     jumps = metric.name.startswith(("utilisation", "queueing_p99"))
     rows = {
         "jumps": jumps or (is_of_queues and (settings.has_background or not settings.has_flows)),

@@ -1,7 +1,8 @@
 """The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
@@ -24,7 +25,7 @@ from crosswind.stats import (
 )
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
-from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, of_one
+from crosswind.stats.effect import Effect, claim_estimate, of_one
 from crosswind.stats.majority import median_estimate
 
 
@@ -45,62 +46,60 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
     return one_estimate(data, METRICS[name], STATISTICS[statistic], level=level)
 
 
-def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """A statistic of a cell as bounds are decided by: with limits that allow for what chance may do that no repetition
-    has shown.
-    """
-    made = estimate_of_cell(data, name, statistic, level=level)
-    effect = None if _is_decided_by_itself(made, statistic) else effect_behind(data, name, statistic)
-    if effect is None:
-        return made
-    if not effect.is_bounded:
-        most = estimate_of_most(data, name, statistic, level=level)
-        # Of a wait the lower limit alone holds, however long the waits are that were not drawn.
-        one_sided = estimate_of_cell(data, name, statistic, level=(1 + level) / 2)
-        low = None if made.is_whole else one_sided.low
-        return made.model_copy(update={"low": low, "high": None, "reason": made.reason or most.reason})
-    metric = METRICS[name]
-    return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
+@dataclass(frozen=True)
+class BoundedNumber:
+    """A statistic of a metric in a cell, as it is judged against a bound. Attributes: name: of the metric."""
 
+    data: CellData
+    name: str
+    statistic: str
 
-def most_of(data: CellData, name: str, statistic: str) -> Callable[[float], Interval] | None:
-    """The median of the repetitions' own numbers at a level, which may show that a bound is broken where chance has
-    touched too few of them for the statistic to show it; else None.
-    """
-    effect = effect_behind(data, name, statistic)
-    made = estimate_of_cell(data, name, statistic, level=0.95)
-    if effect is None or effect.is_claimable or _is_decided_by_itself(made, statistic):
-        return None
-    return lambda level: estimate_of_most(data, name, statistic, level=level)
+    @cached_property
+    def effect(self) -> Effect | None:
+        """The statistic with its unseen events; None for exact numbers, shares, and statistics without a finite third
+        moment.
+        """
+        if self.data.is_exact or self.name not in self.data.samples or METRICS[self.name].is_share:
+            return None
+        side, statistic = self.data.side(self.name), compared_statistic(self.statistic)
+        try:
+            linear = statistic_of(side.units, statistic, exact=side.exact)
+        except TooFewSamples:
+            return None
+        effect = of_one(linear, side.design, side.chance(statistic))
+        return effect if effect.design.tail in (Tail.LIGHT, Tail.SKEWED) else None
 
+    def at(self, level: float) -> Interval:
+        """The statistic with limits that allow for unseen events."""
+        made, effect = self._estimate(level), self.effect
+        if effect is None or self._has_own_limits(made):
+            return made
+        if effect.is_bounded:
+            metric = METRICS[self.name]
+            return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
+        # The lower limit of a wait holds whatever the waits are that were not drawn.
+        low = None if made.is_whole else self._estimate((1 + level) / 2).low
+        return made.model_copy(update={"low": low, "high": None, "reason": made.reason or self._median(level).reason})
 
-def estimate_of_most(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """The median of the repetitions' own numbers. Raises: TooFewSamples where they have none."""
-    units = data.samples[name]
-    values = own_values(units, compared_statistic(statistic))
-    return Interval.of(median_estimate(values, n=units.n, unit=METRICS[name].unit.name, level=level))
+    @property
+    def of_most(self) -> Callable[[float], Interval] | None:
+        """The median of the repetitions at a level: it can show a broken bound where too few repetitions were touched
+        for the statistic to show it; else None.
+        """
+        is_needless = self.effect is None or self.effect.is_claimable or self._has_own_limits(self._estimate(0.95))
+        return None if is_needless else self._median
 
+    def _estimate(self, level: float) -> Interval:
+        return estimate_of_cell(self.data, self.name, self.statistic, level=level)
 
-def _is_decided_by_itself(made: Interval, statistic: str) -> bool:
-    """Whether an estimate is exact, or a quantile of all exchanges with an interval of its own."""
-    return made.is_exact or (made.is_whole and STATISTICS[statistic].quantile is not None)
+    def _has_own_limits(self, made: Interval) -> bool:
+        """Whether an estimate is exact, or a pooled quantile with its own interval."""
+        return made.is_exact or (made.is_whole and STATISTICS[self.statistic].quantile is not None)
 
-
-def effect_behind(data: CellData, name: str, statistic: str) -> Effect | None:
-    """What tells how many repetitions decide a bound of a statistic; None where its own interval does."""
-    if data.is_exact or name not in data.samples or METRICS[name].is_share:
-        return None
-    try:
-        effect = effect_of_cell(data, METRICS[name], compared_statistic(statistic))
-    except TooFewSamples:
-        return None
-    return effect if effect.design.tail in (Tail.LIGHT, Tail.SKEWED) else None
-
-
-def effect_of_cell(data: CellData, metric: Metric, statistic: ComparedStatistic) -> Effect:
-    """A statistic of a cell that claims are made of. Raises: TooFewSamples."""
-    side = data.side(metric.name)
-    return of_one(statistic_of(side.units, statistic, exact=side.exact), side.design, side.chance(statistic))
+    def _median(self, level: float) -> Interval:
+        units = self.data.samples[self.name]
+        values = own_values(units, compared_statistic(self.statistic))
+        return Interval.of(median_estimate(values, n=units.n, unit=METRICS[self.name].unit.name, level=level))
 
 
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:

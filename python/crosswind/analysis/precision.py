@@ -26,7 +26,7 @@ from crosswind.path_effect import PathEffect
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats import Repetitions
-from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance
+from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance, expected_allowance
 from crosswind.stats.design import mean_shortage, repetition_quantile_shortage
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
@@ -253,10 +253,7 @@ class Support:
 
     def allowance(self, repetitions: int) -> tuple[float, float]:
         """By how much the statistic may be less, and more, than so many repetitions probably show."""
-        seen = self.chance.seen_from(self.units)
-        if repetitions > self.units and seen is not None and repetitions >= seen:
-            return 0.0, 0.0
-        return self.chance.allowance(repetitions, _UNSEEN_ALPHA)
+        return expected_allowance(self.chance, self.units, repetitions, _UNSEEN_ALPHA)
 
     def half_width(self, repetitions: int) -> float:
         """What that adds to half the width of the interval."""

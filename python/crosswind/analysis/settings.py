@@ -125,7 +125,7 @@ class CellSettings:
 
     @property
     def is_over_quic(self) -> bool:
-        """Whether its transport is QUIC, or on it: what it sends differs from one repetition to the other."""
+        """Whether its transport runs over QUIC."""
         transport = catalog().transports.get(str(self.workload.get("transport")))
         return transport is not None and transport.carrier == "quic"
 
@@ -141,21 +141,21 @@ class CellSettings:
 
     @property
     def is_clustered(self) -> bool:
-        """Whether losses come together."""
+        """Whether losses are bursty."""
         return any(way.is_clustered for way in (self.path.forward, self.path.reverse))
 
     @property
     def is_of_others(self) -> bool:
-        """Whether somebody else wrote a program at an end of it, whose own timers nobody here knows."""
+        """Whether it runs third-party programs, whose timers are unknown."""
         return self.kind == "program" or any(self.workload.get(end) for end in ("client", "server"))
 
     @property
     def is_one_by_one(self) -> bool:
-        """Whether a message waits for the answer to the one before it."""
+        """Whether it is a closed loop of echoes."""
         return self.kind == "echo" and self.workload.get("mode") != "open"
 
     def transfer_ns(self, goodput_bps: float) -> float | None:
-        """How long a transfer lasts at a goodput; None where the workload is none."""
+        """Duration of a transfer at a goodput; None for other workloads."""
         if self.kind != "transfer" or goodput_bps <= 0:
             return None
         size = self.number("size_bytes")

@@ -1,8 +1,8 @@
-"""What chance may do that no repetition has shown: a claim that nothing happens has to allow for it.
+"""Unseen events: rare events in no repetition so far, which a claim of absence has to allow for.
 
-Where a share q of repetitions is delayed by a rare event and none of them was drawn, their values say nothing of it: no
-limit that is computed from them covers. So a limit on which such a claim rests is either of many repetitions that
-chance has touched, or it adds what one event more would cost in the largest share of repetitions that may have it.
+If a share q of repetitions has a costly event and none of them was drawn, no limit computed from the values covers. So
+a claim of absence rests on many repetitions touched by chance, or adds the cost of one event in the largest plausible
+share of repetitions.
 """
 
 import math
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from crosswind.stats.design import SEEN_UNITS
 
 TOUCHED = SEEN_UNITS
-"""Repetitions that chance has touched from which on their own spread bounds what it does (docs/statistics.md)."""
+"""Touched repetitions whose spread is enough for a limit without an allowance (docs/statistics.md)."""
 
 ONE_SIDED = 0.4
-"""Of the level of a claim about a design that is not light: its limits err on the side of the tail up to two and a half
-times as often as they should (docs/statistics-reference.md)."""
+"""Factor of the tail probability of limits in skewed designs: on the side of the tail they err up to 2.5 times as often
+as stated (docs/statistics-reference.md)."""
 
 
 @dataclass(frozen=True)
 class Chance:
-    """What chance did in the repetitions of a cell, and what it may do in others.
+    """The effect of chance on a statistic: seen in some repetitions, possible in others.
 
     Attributes:
-        touched: repetitions in which it did something; None: in all of them.
-        more, less: by how much an event makes a repetition's statistic larger or smaller, at most, in its unit;
-            infinite where nobody knows.
-        share: of repetitions that have an event, at most, where that follows from the cell.
-        enough: repetitions that have to be touched until their own spread bounds what it does.
+        touched: repetitions with an event; None: all of them.
+        more, less: the largest increase and decrease of a repetition's statistic by one event, in its unit; infinite if
+            unknown.
+        share: an upper bound of the share of repetitions with an event, from the settings of the cell.
+        enough: touched repetitions needed for a limit without an allowance.
     """
 
     touched: int | None = None
@@ -37,13 +37,13 @@ class Chance:
     enough: int = TOUCHED
 
     def is_known(self, units: int) -> bool:
-        """Whether so many repetitions bound what it may do, from above or from below."""
+        """Whether an upper or a lower limit is finite."""
         return self.is_seen(units) or math.isfinite(min(self.more, self.less) * self.share)
 
     def allowance(self, units: int, alpha: float) -> tuple[float, float]:
-        """By how much the statistic may be less, and more, than repetitions show, one-sided at a level.
+        """The possible decrease and increase of the statistic by unseen events, one-sided at a level.
 
-        Source: of a share q of repetitions n have none with probability (1 - q)^n.
+        Source: n repetitions have no event of share q with probability (1 - q)^n.
         """
         if self.is_seen(units):
             return 0.0, 0.0
@@ -51,34 +51,34 @@ class Chance:
         return share * self.less, share * self.more
 
     def seen_from(self, units: int) -> int | None:
-        """Of how many repetitions enough are probably touched, by those so far; None where none was."""
+        """Repetitions with enough expected touched ones, at the rate so far; None at a rate of 0."""
         if self.touched is None:
             return self.enough
         return math.ceil(self.enough * units / self.touched) if self.touched else None
 
     def is_seen(self, units: int) -> bool:
-        """Whether so many repetitions have been touched often enough."""
+        """Whether enough of these repetitions are touched."""
         return (units if self.touched is None else min(units, self.touched)) >= self.enough
 
 
 NO_CHANCE = Chance(more=0.0, less=0.0)
-"""Nothing happens to a statistic but what its repetitions show."""
+"""No unseen events."""
 
 
 @dataclass(frozen=True)
 class ChanceOfTwo:
-    """The same of an effect. Attributes: sizes: of a ratio the two numbers, whose logarithms are compared."""
+    """The effect of chance on two cells. Attributes: sizes: for a log ratio, the numbers of both cells."""
 
     reference: Chance = NO_CHANCE
     other: Chance = NO_CHANCE
     sizes: tuple[float, float] | None = None
 
     def is_known(self, units: int) -> bool:
-        """Whether so many pairs bound what it may do, from above or from below."""
+        """Whether the limits of both cells are finite."""
         return self.reference.is_known(units) and self.other.is_known(units)
 
     def allowance(self, units: int, alpha: float) -> tuple[float, float]:
-        """By how much the effect may be less, and more, than pairs show, on its scale."""
+        """The possible decrease and increase of the effect by unseen events, on its scale."""
         less, more = self.other.allowance(units, alpha)
         reference_less, reference_more = self.reference.allowance(units, alpha)
         if self.sizes is None:
@@ -90,7 +90,7 @@ class ChanceOfTwo:
         )
 
     def seen_from(self, units: int) -> int | None:
-        """Of how many pairs enough are probably touched in both cells."""
+        """Pairs with enough expected touched repetitions of both cells; None at a rate of 0."""
         both = [chance.seen_from(units) for chance in (self.reference, self.other) if chance != NO_CHANCE]
         known = [needed for needed in both if needed is not None]
         return max(known, default=0) if len(known) == len(both) else None
@@ -99,8 +99,14 @@ class ChanceOfTwo:
 ALL_SEEN = ChanceOfTwo()
 
 
+def expected_allowance(chance: Chance | ChanceOfTwo, units: int, repetitions: int, alpha: float) -> tuple[float, float]:
+    """The allowance after more repetitions, touched at the rate so far. Args: units: repetitions so far."""
+    seen = chance.seen_from(units)
+    return (0.0, 0.0) if seen is not None and repetitions >= seen else chance.allowance(repetitions, alpha)
+
+
 def share_limit(units: int, alpha: float = 0.05) -> float:
-    """The largest share of repetitions that may be different, where none of some was (exact binomial, one-sided)."""
+    """Upper limit of the share of an event with no occurrence in n repetitions (exact binomial, one-sided)."""
     return float(1 - alpha ** (1 / units))
 
 

@@ -19,7 +19,7 @@ alike (ICC 0.2) 5 repetitions of 240 of mix cover 91 %, 10 cover 93 to 95 %."""
 WHOLLY_SKEWED_UNITS = 5
 """Repetitions of a skewed mean where every exchange is delayed, as LN1: five of ten or more cover 95 to 96 %."""
 SEEN_UNITS = 15
-"""Repetitions of a skewed design whatever touched them."""
+"""Minimum touched repetitions of a skewed design."""
 UNPAIRED_UNITS = 20
 """Repetitions of a difference of skewed cells that are no pairs, which Welch's t judges alone."""
 HEAVY_UNITS = 100
@@ -68,9 +68,8 @@ class Design:
     Attributes:
         tail: see there. rate: the least share of values that something delays, in (0, 1]; 1 where that is not known.
         is_wait: whether the tail is the upper one, so that a lower limit may stand without an upper one.
-        least: repetitions of a mean, at least, whatever else it has. Where every value is delayed, they are enough.
-        seen: of how many repetitions chance has probably touched so many that they bound what it does
-            (crosswind.stats.chance), by those so far; None where nobody counted, or where it touched none.
+        least: minimum repetitions of a mean. With a rate of 1 they are enough.
+        seen: repetitions with enough expected touched ones (crosswind.stats.chance); None if unknown.
     """
 
     tail: Tail = Tail.LIGHT
@@ -91,7 +90,7 @@ class Design:
         return Design(tail, rate, is_wait, least, max(seen) if seen and len(seen) == len(skewed) else None)
 
     def fewest(self, needed: int) -> int:
-        """So many repetitions, or those of which chance has touched enough, if they are fewer."""
+        """The minimum, or `seen` if that is smaller."""
         return needed if self.seen is None or self.tail is not Tail.SKEWED else min(needed, max(self.seen, SEEN_UNITS))
 
 

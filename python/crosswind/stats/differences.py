@@ -47,7 +47,7 @@ class Side:
     event: Callable[[ComparedStatistic, Repetitions], Chance] | None = field(default=None, repr=False)
 
     def chance(self, statistic: ComparedStatistic, units: Repetitions | None = None) -> Chance:
-        """What chance may do to a statistic that its repetitions do not show. Args: units: some of them."""
+        """The unseen events of a statistic. Args: units: a subset of the repetitions."""
         if self.exact:
             return NO_CHANCE
         if self.is_share:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from crosswind.stats.chance import ALL_SEEN, ONE_SIDED, Chance, ChanceOfTwo
+from crosswind.stats.chance import ALL_SEEN, ONE_SIDED, Chance, ChanceOfTwo, expected_allowance
 from crosswind.stats.design import MIN_UNITS, Design, Tail
 from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
 from crosswind.stats.linearised import MAX_RESAMPLED, UNBOUNDED, Linearised, limits, method_of
@@ -23,7 +23,7 @@ WELCH = "Welch's t over repetitions"
 PAIRED = "paired by repetition"
 CONSTANT = "against an exact number"
 CLAIM = "limits over repetitions, with what chance may do that none has shown"
-"""The method of an estimate on which a claim rests."""
+"""The method of claim limits."""
 
 ComparedStatistic = float | Literal["mean", "trimmed"]
 """What is compared: "mean" (of flags: a share), "trimmed", or a quantile in (0, 1)."""
@@ -46,7 +46,7 @@ class Effect:
         n: values of both cells. units: repetitions of the smaller one. design: of both. how: PAIRED, WELCH, CONSTANT or
             EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
             repetitions of each that would do, where that is known.
-        chance: what it may do that the repetitions do not show.
+        chance: its unseen events.
         sides: of two unpaired cells what is permuted. own: of pairs, the statistic of each repetition of both cells.
     """
 
@@ -82,17 +82,17 @@ class Effect:
 
     @property
     def is_claimable(self) -> bool:
-        """Whether repetitions bound what chance does to the statistic, so that its own limits support every claim."""
+        """Whether the limits of the statistic support every claim, without an allowance."""
         return self.error > 0 and self.shortage is None and self.is_bounded and self.has_nothing_unseen
 
     @property
     def has_nothing_unseen(self) -> bool:
-        """Whether its limits need not allow for what no repetition has shown."""
+        """Whether neither limit has an allowance for unseen events."""
         return self.chance.allowance(self.units, 0.5) == (0.0, 0.0)
 
     @property
     def is_bounded(self) -> bool:
-        """Whether its limits, with what chance may do beyond them, support a claim of absence."""
+        """Whether its limits, with their allowances, support a claim of absence."""
         if self.design.tail in (Tail.HEAVY, Tail.INFINITE) or not self.chance.is_known(self.units):
             return False
         is_short = self.shortage is not None and self.has_nothing_unseen
@@ -128,7 +128,7 @@ class Effect:
         return self._p(place - self.value, above=False)
 
     def _p(self, over: float, *, above: bool) -> float:
-        """The level at which the limit is `over` away, with what chance may do beyond it. Args: as `_beyond`."""
+        """The level of the limit at distance `over`, allowance included. Args: as `_beyond`."""
         if not self._has_allowance(upper=not above):
             return self._beyond(over, above=above)
         low, high = math.log(_LEAST_P), math.log(0.5)
@@ -140,26 +140,22 @@ class Effect:
         return math.exp(high) if high < math.log(0.5) else 1.0
 
     def repetitions_to_show(self, place: float, *, above: bool, alpha: float) -> int | None:
-        """Repetitions, or pairs, whose limit is probably beyond a place, if they are like those so far.
+        """Repetitions, or pairs, needed to show an effect above or below a place with 80 % power.
 
-        Args: above: whether it is to be shown that the effect is above the place, or below it. alpha: one-sided.
-        Returns: None where the effect is not on that side, and where no number is known to be enough.
+        Args: above: the side of the place. alpha: one-sided.
+        Returns: None for an effect on the other side, and above MOST.
         """
-        distance = self.value - place if above else place - self.value
-        seen = self.chance.seen_from(self.units)
-        tail = alpha * (1.0 if self.design.tail is Tail.LIGHT else ONE_SIDED)
+        distance, tail = self.value - place if above else place - self.value, self._tail(alpha)
 
         def is_enough(repetitions: int) -> bool:
-            allowed = 0.0
-            if seen is None or repetitions < seen:
-                allowed = self.chance.allowance(repetitions, alpha)[0 if above else 1]
+            allowed = expected_allowance(self.chance, self.units, repetitions, alpha)[0 if above else 1]
             return is_shown(repetitions, self.spread, distance - allowed, tail=tail, freedom=self.freedom)
 
         return fewest(is_enough) if distance > 0 and self.units > 1 else None
 
     def claim_limit(self, alpha: float, *, upper: bool) -> float:
-        """The one-sided limit on which a claim at a level rests."""
-        tail = alpha * (1 if self.design.tail is Tail.LIGHT else ONE_SIDED)
+        """The one-sided limit of a claim, allowance included."""
+        tail = self._tail(alpha)
         half = float(special.stdtrit(self.freedom, 1 - tail)) * self.error
         low, high = self.value - half, self.value + half
         if self.error > 0 and self.linear is not None and not self._has_allowance(upper=upper):
@@ -167,8 +163,12 @@ class Effect:
         less, more = self.chance.allowance(self.units, alpha)
         return high + more if upper else low - less
 
+    def _tail(self, alpha: float) -> float:
+        """The tail probability of a limit that errs at a level."""
+        return alpha if self.design.tail is Tail.LIGHT else alpha * ONE_SIDED
+
     def _has_allowance(self, *, upper: bool) -> bool:
-        """Whether one of its limits allows for what no repetition has shown."""
+        """Whether a limit has an allowance for unseen events."""
         return self.chance.allowance(self.units, 0.5)[upper] > 0
 
     def _beyond(self, over: float, *, above: bool) -> float:
@@ -177,7 +177,7 @@ class Effect:
         t, p = over / self.error, self.student_p(over, above=above)
         if self.design.tail is Tail.LIGHT:
             return p
-        # Resamples of few repetitions that an event touched may have none: then its cost is allowed for instead.
+        # With few touched repetitions, many resamples have none: the allowance covers these.
         if self.linear is not None and not self._has_allowance(upper=not above) and self.units <= MAX_RESAMPLED:
             # The larger of the two p-values belongs to the wider of the two limits.
             drawn = self.linear.resampled_t
@@ -204,7 +204,7 @@ class Effect:
 
 
 def of_one(linear: Linearised, design: Design, chance: Chance) -> Effect:
-    """A statistic of one cell beside no other."""
+    """A statistic of a single cell."""
     of_chance = ChanceOfTwo(other=chance)
     return Effect(
         linear.value, linear, linear.error, linear.freedom, linear.n, linear.units, design, CONSTANT, is_ratio=False,
@@ -213,25 +213,32 @@ def of_one(linear: Linearised, design: Design, chance: Chance) -> Effect:
 
 
 def claim_estimate(effect: Effect, *, unit: str, level: float) -> Estimate:
-    """An effect that is no ratio with the limits on which claims rest; without an end where nothing bounds it."""
-    ends = [effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True)] if effect.is_bounded else []
-    low, high = (end if math.isfinite(end) else None for end in ends or (-math.inf, math.inf))
-    return Estimate(effect.value, low, high, effect.n, level, CLAIM, unit, effect.shortage, effect.units)
+    """A bounded effect with its claim limits; a ratio as a ratio. An infinite limit is None."""
+    ends = (effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True)) if effect.is_bounded else ()
+    low, high = (_shown(effect, end) for end in ends or (-math.inf, math.inf))
+    value = _on_own_scale(effect, effect.value)
+    return Estimate(value, low, high, effect.n, level, CLAIM, unit, effect.shortage, effect.units)
 
 
 def estimate_of(effect: Effect, *, unit: str, level: float) -> Estimate:
     """An effect with its interval, or without one where the design does not support it; a ratio as a ratio."""
-    shown: Callable[[float], float] = (lambda x: math.exp(min(x, 700.0))) if effect.is_ratio else (lambda x: x)
-    value = shown(effect.value)
+    value = _on_own_scale(effect, effect.value)
     if effect.how == EXACT:
         return exactly(value, n=effect.n, level=level, unit=unit)
     if effect.shortage is not None:
         return without_interval(value, effect.shortage, n=effect.n, level=level, unit=unit, units=effect.units)
-    ends = effect.limits(level)
-    low, high = (shown(end) if math.isfinite(end) else None for end in ends)
+    low, high = (_shown(effect, end) for end in effect.limits(level))
     method = effect.how if effect.how == WELCH else f"{method_of(effect.design)}, {effect.how}"
     why = None if low is not None and high is not None else UNBOUNDED
     return Estimate(value, low, high, effect.n, level, method, unit, why, effect.units)
+
+
+def _on_own_scale(effect: Effect, number: float) -> float:
+    return math.exp(min(number, 700.0)) if effect.is_ratio else number
+
+
+def _shown(effect: Effect, end: float) -> float | None:
+    return _on_own_scale(effect, end) if math.isfinite(end) else None
 
 
 def is_constant(effect: Effect, *, size: float) -> bool:

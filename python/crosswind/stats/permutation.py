@@ -27,7 +27,7 @@ _ORDERS = (1_000, 10_000, 100_000)
 """Orders that are drawn until enough are as extreme: the more the smaller the p-value is."""
 _AS_EXTREME = 20
 _PLACES = 4_000_000
-"""Of all orders together, for want of memory."""
+"""Maximum elements of all drawn orders: the memory limit."""
 
 
 def permutation_p(a: Array, b: Array) -> float:

@@ -11,7 +11,6 @@ An exchange that timed out counts as one that took longer than its timeout, what
 
 import functools
 import math
-from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -49,7 +48,7 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
 def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float = 0.95, least: int = 0) -> Estimate:
     """The q-quantile of all exchanges, with an interval over repetitions.
 
-    Args:    q: in (0, 1). least: repetitions of an interval of an upper quantile, at least.
+    Args:    q: in (0, 1). least: minimum repetitions of the interval of an upper quantile.
     Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7). `value` is None
              and `low` the timeout where the quantile is an exchange that timed out.
     Raises:  ValueError when q or level is outside (0, 1).
@@ -63,9 +62,7 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
         needed = quantile_size(q, level=level)
         if units.n >= needed:
             low, high = (_at_rank(units, rank) for rank in interpolated_ranks(units.n, q, level=level))
-            return _with_spread(
-                _estimate(units, (value, low, high), ORDER_STATISTICS, unit=unit, level=level), units, q
-            )
+            return _estimate(units, q, (value, low, high), ORDER_STATISTICS, unit=unit, level=level)
         more = needed - units.n
         short: Shortage | None = Shortage(
             f"an interval of {quantile_name(q)} needs {needed} repetitions, there are {units.n}: {more} more", needed
@@ -76,7 +73,7 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
         return _beyond(units, unit, level)
     if short is None:
         low, high = (_at_share(units, share) for share in woodruff_shares(units, value, q, level))
-        return _with_spread(_estimate(units, (value, low, high), WOODRUFF, unit=unit, level=level), units, q)
+        return _estimate(units, q, (value, low, high), WOODRUFF, unit=unit, level=level)
     if q > 0.5 and units.count >= MIN_UNITS:
         low = _at_share(units, _lower_share(units, _share_error(units, value), q, 1 - level))
         if low is not None:
@@ -181,7 +178,13 @@ def _known(units: Repetitions) -> int:
 
 
 def _estimate(
-    units: Repetitions, limits: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
+    units: Repetitions,
+    q: float,
+    limits: tuple[float | None, float | None, float | None],
+    method: str,
+    *,
+    unit: str,
+    level: float,
 ) -> Estimate:
     """Args: limits: value, low and high; None is an exchange that timed out, or lies beyond all values."""
     value, low, high = limits
@@ -193,12 +196,9 @@ def _estimate(
         reason = (
             "its upper limit is an exchange that timed out" if timed_out else "no value lies beyond its upper limit"
         )
-    return Estimate(value, low, high, units.n, level, method, unit, reason, units.count)
-
-
-def _with_spread(made: Estimate, units: Repetitions, q: float) -> Estimate:
-    """With what the repetitions' own quantiles are between, where an interval without a width does not show it."""
-    return replace(made, spread=_spread(units, q)) if made.low == made.high else made
+    # An interval of width 0 does not tell whether all repetitions are the same.
+    spread = _spread(units, q) if low == high else None
+    return Estimate(value, low, high, units.n, level, method, unit, reason, units.count, spread)
 
 
 def _beyond(units: Repetitions, unit: str, level: float) -> Estimate:

@@ -1,4 +1,4 @@
-//! Where within the steps of the kernel's timers a cell begins in virtual time.
+//! The phase of the kernel's timers at the start of a cell in virtual time.
 
 use crosswind_units::{Duration, Seed};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// 32 s on. A time within the longest of these is at a time of its own within each.
 const LONGEST_STEP_NS: u64 = 4_096_000_000;
 
-/// When a cell begins within the steps of the kernel's timers.
+/// The timer phase at the start of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TickPhase {
@@ -40,7 +40,7 @@ mod tests {
         let mut waits: Vec<u64> = (0..1000).map(|seed| TickPhase::Seed.wait(Seed(seed)).as_nanos()).collect();
         waits.sort_unstable();
         assert!(waits.windows(2).all(|pair| pair[0] < pair[1]) && waits[999] < LONGEST_STEP_NS);
-        // Each eighth of the longest step has about as many.
+        // The waits are uniform: 125 of 1000 expected per eighth.
         for eighth in 0..8 {
             let within = waits.iter().filter(|wait| *wait / (LONGEST_STEP_NS / 8) == eighth).count();
             assert!((90..=160).contains(&within), "{eighth}: {within}");

@@ -7,7 +7,6 @@ timed out: a run that refuses its slow exchanges must not look fast.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, isfinite
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from crosswind.quantities import RATE
 from crosswind.stats import EXACT, Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.differences import independent_at_best, statistic_of
-from crosswind.stats.effect import ComparedStatistic, Effect, is_constant
+from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, is_constant
 from crosswind.stats.majority import MOST
 
 LEVEL = 0.95
@@ -89,26 +88,24 @@ class MeasuredPair:
         """An effect with its interval, if there is one; of a ratio the ratio itself."""
         if effect is None:
             return no_change("a ratio needs two numbers above 0", level)
-        made = self.estimate(effect, level)
-        of_most = made.method == MOST
-        constant = self.is_constant(effect)
-        return Change(
-            value=made.value, low=made.low, high=made.high, level=level, reason=made.reason, of_most=of_most,
-            constant=constant,
-        )  # fmt: skip
+        return self._change(effect, self.estimate(effect, level))
 
     def claimed(self, effect: Effect, level: float) -> Change:
-        """An effect with the limits on which a condition rests; where there are none, as `change` has it."""
+        """An effect with its claim limits; without them, as `change` has it."""
         if effect.how == EXACT or not effect.is_bounded:
             return self.change(effect, level)
         effect = without_rounding(effect, size=self.size(effect))
-        scale = exp if effect.is_ratio else float
-        low, high = (effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True))
+        made = claim_estimate(effect, unit=self.metric.unit.name, level=level)
+        return self._change(effect, replace(made, reason=None))
+
+    def _change(self, effect: Effect, made: Estimate) -> Change:
         return Change(
-            value=scale(effect.value),
-            low=scale(low) if isfinite(low) else None,
-            high=scale(high) if isfinite(high) else None,
-            level=level,
+            value=made.value,
+            low=made.low,
+            high=made.high,
+            level=made.level,
+            reason=made.reason,
+            of_most=made.method == MOST,
             constant=self.is_constant(effect),
         )
 

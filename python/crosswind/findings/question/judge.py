@@ -15,7 +15,7 @@ from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
-from crosswind.analysis.estimates import deciding_estimate, effect_behind, most_of, one_estimate, within_nature
+from crosswind.analysis.estimates import BoundedNumber, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import Interval, ModelPrediction
 from crosswind.findings.families import DOCUMENT, LEVEL, QUESTIONS
@@ -209,34 +209,33 @@ def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
     prediction = _prediction(question, cell) if question.scale == "model" else None
     if question.scale == "model" and (prediction is None or not prediction.value):
         return None
-    predicted = 1.0 if prediction is None or prediction.value is None else prediction.value
+    measured = BoundedNumber(cell, question.metric, question.statistic)
+    if prediction is None:
+        number = OfInterval(measured.at, question.range, measured.effect, measured.of_most)
+        return _of_interval(number, dict(cell.levels), [cell], [])
+    of_most = None if measured.of_most is None else _beside_model(measured.of_most, prediction)
+    number = OfInterval(_beside_model(measured.at, prediction), question.range, most=of_most)
+    return _of_interval(number, dict(cell.levels), [cell], prediction.violated)
 
-    def make(level: float) -> Interval:
-        value = deciding_estimate(cell, question.metric, question.statistic, level=level)
-        return value if prediction is None else over_model(value, predicted)
 
-    violated = [] if prediction is None else prediction.violated
-    asked = cell, question.metric, question.statistic
-    of_most = most_of(*asked)
-
-    def most(level: float) -> Interval:
-        assert of_most is not None
-        return of_most(level) if prediction is None else over_model(of_most(level), predicted)
-
-    effect = effect_behind(*asked) if prediction is None else None
-    number = OfInterval(make, question.range, effect, most if of_most else None)
-    return _of_interval(number, dict(cell.levels), [cell], violated)
+def _beside_model(measured: Callable[[float], Interval], prediction: ModelPrediction) -> Callable[[float], Interval]:
+    """A measured number over the predicted one, at a level."""
+    assert prediction.value
+    predicted = prediction.value
+    return lambda level: over_model(measured(level), predicted)
 
 
 def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
     """One case: how far the model is off on average over the cells that it says something of."""
     made = [(cell, _prediction(question, cell)) for cell in cells]
     predicted = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
+    measured = [BoundedNumber(cell, question.metric, question.statistic) for cell, _ in predicted]
 
     def make(level: float) -> Interval:
         each = 1 - (1 - level) / len(predicted)
-        measured = [deciding_estimate(cell, question.metric, question.statistic, level=each) for cell, _ in predicted]
-        return mean_error(measured, [prediction.value or 0.0 for _, prediction in predicted])
+        return mean_error(
+            [number.at(each) for number in measured], [prediction.value or 0.0 for _, prediction in predicted]
+        )
 
     if predicted:
         violated = list(dict.fromkeys(broken for _, prediction in predicted for broken in prediction.violated))

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.estimates import deciding_estimate, effect_behind, most_of
-from crosswind.analysis.result import Interval
+from crosswind.analysis.estimates import BoundedNumber
 from crosswind.findings.families import THRESHOLDS
 from crosswind.findings.judge import OfInterval, Ruling, judge
 from crosswind.findings.judged import Context, Judging
@@ -42,11 +41,8 @@ def _cells_of(threshold: Statement, data: Sequence[CellData]) -> list[CellData]:
 
 
 def _number(threshold: Statement, cell: CellData) -> OfInterval:
-    def make(level: float) -> Interval:
-        return deciding_estimate(cell, threshold.metric, threshold.statistic, level=level)
-
-    asked = cell, threshold.metric, threshold.statistic
-    return OfInterval(make, threshold.range, effect_behind(*asked), most_of(*asked))
+    number = BoundedNumber(cell, threshold.metric, threshold.statistic)
+    return OfInterval(number.at, threshold.range, number.effect, number.of_most)
 
 
 def _result(

@@ -182,15 +182,12 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     change = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
     if cell.answer != "inconclusive":
         return f"the change is {change}"
-    return (
-        f"not decided: {cell.reason}"
-        if cell.reason
-        else f"the change is {change}; not decided: {open_text(cell, asked)}"
-    )
+    known = "" if cell.reason else f"the change is {change}; "
+    return f"{known}not decided: {open_text(cell, asked)}"
 
 
 def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
-    """Of an inconclusive condition how far the change may lie, and what would decide."""
+    """The largest possible change of an inconclusive condition, and the ways to decide it."""
     deciding = [] if cell.needed is None else [_more_repetitions(cell.needed)]
     deciding += [f"the {cell.instead}"] if cell.instead else []
     what = ", or ".join(deciding) or "no known number of repetitions"
@@ -198,7 +195,7 @@ def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
 
 
 def _at_most(change: Change, asked: AskedCondition) -> str:
-    """How far a change may lie in the direction that is asked for: "mean(rtt) may be worse by up to 31 %"."""
+    """The largest possible change in the asked direction: "mean(rtt) may be worse by up to 31 %"."""
     none = float(asked.is_ratio)
     above, below = (None if end is None else end - none for end in (change.high, change.low))
     down = None if below is None else -below
