@@ -33,7 +33,7 @@ host: profile congestion_control nodelay sack timestamps window_scaling ecn tail
 send_buffer_bytes receive_buffer_bytes tcp_rmem tcp_wmem default_qdisc initial_window min_rto_ns \
 tcp_retries2 tcp_user_timeout_ns tcp_keep_alive_ns tcp_mtu_probing tcp_recovery quic_idle_timeout_ns quic_keep_alive_ns \
 quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window_bytes \
-quic_connection_window_bytes http2_stream_window_bytes http2_connection_window_bytes dscp sample_tcp_ns clock kernel emulator
+quic_connection_window_bytes http2_stream_window_bytes http2_connection_window_bytes dscp sample_tcp_ns clock kernel emulator tick_phase
 budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
 mtu: link_mtu_bytes mtu_black_hole
 loss: loss loss_burst loss_bad_ns loss_good_ns loss_enter loss_leave loss_in_bad loss_in_good loss_p13 loss_p31 loss_p32 \
