@@ -1,12 +1,13 @@
 """Statements of documents, from study file to report, on data whose truth is known: both ways."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.effects import mean_error
+from crosswind.analysis.effects import Predicted, mean_error, over_model
 from crosswind.analysis.result import Interval
 from crosswind.analysis.settings import CellSettings
 from crosswind.errors import StudyError
@@ -188,9 +189,10 @@ def test_the_limits_of_a_mean_error_are_what_the_intervals_of_the_cells_allow() 
         )
 
     def ends(*measured: Interval, predicted: float = 1.0) -> tuple[float | None, float | None]:
-        made = mean_error(measured, [predicted] * len(measured))
+        made = mean_error(measured, [Predicted(predicted, predicted, predicted)] * len(measured))
         return made.low, made.high
 
+    one = Predicted(1.0, 1.0, 1.0)
     # 1 / 0.8 - 1 and 1 / 0.5 - 1; an interval that holds the prediction allows no error at all.
     assert ends(of(0.6, 0.5, 0.8)) == pytest.approx((0.25, 1.0))
     assert ends(of(1.5, 0.8, 2.0)) == pytest.approx((0.0, 0.5))
@@ -199,9 +201,24 @@ def test_the_limits_of_a_mean_error_are_what_the_intervals_of_the_cells_allow() 
     assert ends(of(3.0, 2.0, None)) == pytest.approx((0.5, 1.0))
     # What lasts 0.5 s at least may be the second that was predicted, or be off by as much as 1.
     assert ends(of(3.0, 0.5, None)) == pytest.approx((0.0, 1.0))
-    assert mean_error([of(3.0, None, None)], [1.0]).high is None
-    exact = mean_error([of(0.8, None, None, "exact"), of(1.25, None, None, "exact")], [1.0, 1.0])
+    assert mean_error([of(3.0, None, None)], [one]).high is None
+    exact = mean_error([of(0.8, None, None, "exact"), of(1.25, None, None, "exact")], [one, one])
     assert (exact.is_exact, exact.value) == (True, pytest.approx((0.25 + 0.2) / 2))
+
+
+def test_the_limits_of_a_simulated_mean_widen_what_is_compared_with_it() -> None:
+    measured = Interval(value=1.0, low=0.8, high=1.2, n=8, level=0.95, method="m", units=8)
+    ratio = over_model(measured, Predicted(1.0, 0.9, 1.1))
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((1.0, 0.8 / 1.1, 1.2 / 0.9))
+    error = mean_error([measured], [Predicted(2.0, 1.8, 2.4)])
+    assert (error.value, error.low, error.high) == pytest.approx((1.0, 0.5, 2.0))
+    exact = Interval(value=1.0, low=None, high=None, n=8, level=0.95, method="exact", units=8)
+    ratio = over_model(exact, Predicted(1.0, 0.9, 1.1))
+    assert not ratio.is_exact
+    assert (ratio.low, ratio.high) == pytest.approx((1 / 1.1, 1 / 0.9))
+    unknown = over_model(measured, Predicted(1.0, 0.0, math.inf))
+    assert (unknown.low, unknown.high) == (None, None)
+    assert "too few" in unknown.reason
 
 
 def test_groups_are_otherwise_equal_and_levels_are_in_the_order_of_the_statement() -> None:

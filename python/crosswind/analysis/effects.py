@@ -2,9 +2,36 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from crosswind.analysis.result import Interval
+from crosswind.analysis.result import Interval, ModelPrediction
 from crosswind.stats.majority import MOST
+
+SIMULATED = "limits of the simulated mean included"
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A prediction above 0 with its limits: those of a simulated mean, else twice the value."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, prediction: ModelPrediction) -> "Predicted | None":
+        """None without a value. The limits are 0 and infinity for a simulated mean without an interval."""
+        value, simulated = prediction.value, prediction.simulated
+        if not value:
+            return None
+        if simulated is None or simulated.runs == 1:
+            return cls(value, value, value)
+        return cls(value, max(0.0, simulated.low or 0.0), math.inf if simulated.high is None else simulated.high)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing in it is left to chance."""
+        return self.low == self.high
 
 
 def exponent_of(ratio: Interval, at: float, other: float) -> Interval:
@@ -17,50 +44,64 @@ def per_step(difference: Interval, step: float) -> Interval:
     return _on_scale(difference, lambda number: number / step)
 
 
-def over_model(measured: Interval, predicted: float) -> Interval:
-    """What was measured, divided by what a model predicts, which is above 0."""
-    return _on_scale(measured, lambda number: number / predicted)
+def over_model(measured: Interval, predicted: Predicted) -> Interval:
+    """A measured number divided by a prediction; the limits are the extremes within the limits of both."""
+    ratio = _on_scale(measured, lambda number: number / predicted.value)
+    if predicted.is_exact:
+        return ratio
+    low, high = _ends(measured)
+    is_bounded = predicted.low > 0 and high is not None
+    changes = {
+        "low": None if low is None or math.isinf(predicted.high) else low / predicted.high,
+        "high": high / predicted.low if is_bounded and high is not None else None,
+        "method": SIMULATED if measured.is_exact else f"{measured.method}; {SIMULATED}",
+        "reason": measured.reason or (None if is_bounded else "the simulated transfers are too few for an interval"),
+    }
+    return ratio.model_copy(update=changes)
 
 
-def mean_error(measured: Sequence[Interval], predicted: Sequence[float]) -> Interval:
+def mean_error(measured: Sequence[Interval], predicted: Sequence[Predicted]) -> Interval:
     """The mean over cells of |predicted / measured - 1|.
 
-    Its ends are the least and the most that it may be while every measured number lies in its own interval, so these
-    have to hold all at once (Bonferroni). A number without an upper limit may be any above its lower one.
+    Its ends are the least and the most that it may be while every number lies in its own interval, so these have to
+    hold all at once (Bonferroni). A number without an upper limit may be any above its lower one.
 
-    Args: measured: a number above 0 of each cell, at least one. predicted: of the same cells, each above 0.
+    Args: measured: a number above 0 of each cell, at least one. predicted: of the same cells.
     """
     pairs = list(zip(measured, predicted, strict=True))
     ends = [_error_limits(of, number) for of, number in pairs]
-    known = [abs(number / of.value - 1) for of, number in pairs if of.value]
+    known = [abs(number.value / of.value - 1) for of, number in pairs if of.value]
     high = sum(most for _, most in ends) / len(ends)
     is_bounded = math.isfinite(high)
-    exact = all(of.is_exact for of in measured)
+    exact = all(of.is_exact and number.is_exact for of, number in pairs)
     return Interval(
         value=sum(known) / len(known) if len(known) == len(pairs) else None,
         low=None if exact else sum(least for least, _ in ends) / len(ends),
         high=high if is_bounded and not exact else None,
         n=sum(of.n for of in measured),
         level=measured[0].level,
-        method=_error_method(measured),
+        method="exact" if exact else _error_method(measured),
         reason=None if is_bounded else next((of.reason for of in measured if of.reason), None),
         units=min(of.units for of in measured),
     )
 
 
 def _error_method(measured: Sequence[Interval]) -> str:
-    if all(of.is_exact for of in measured):
-        return "exact"
     if any(of.is_of_most for of in measured):
         return MOST
     return "what the cells' intervals allow, all of which hold at once (Bonferroni)"
 
 
-def _error_limits(measured: Interval, predicted: float) -> tuple[float, float]:
-    """The least and the largest |predicted / measured - 1| within an interval of what was measured."""
-    low, high = (measured.value, measured.value) if measured.is_exact else (measured.low, measured.high)
-    most = predicted / low if low is not None and low > 0 else math.inf
-    least = 0.0 if high is None else predicted / high
+def _ends(measured: Interval) -> tuple[float | None, float | None]:
+    """The limits of a number, twice its value where it is exact."""
+    return (measured.value, measured.value) if measured.is_exact else (measured.low, measured.high)
+
+
+def _error_limits(measured: Interval, predicted: Predicted) -> tuple[float, float]:
+    """The least and the largest |predicted / measured - 1| within the limits of both."""
+    low, high = _ends(measured)
+    most = predicted.high / low if low is not None and low > 0 else math.inf
+    least = 0.0 if high is None else predicted.low / high
     errors = abs(least - 1), abs(most - 1)
     return (0.0 if least <= 1 <= most else min(errors)), max(errors)
 

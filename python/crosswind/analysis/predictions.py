@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.network import inferred_situation
-from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction
+from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction, SimulatedInterval
 from crosswind.ends import NETWORK
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
@@ -79,7 +79,8 @@ def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _D
         measured=measured,
         observed=(estimates.smallest, estimates.largest) if estimates else None,
         ratio=_ratio(measured, prediction.value),
-        inside=_inside(measured, prediction.value),
+        inside=_inside(measured, prediction),
+        simulated=_simulated(prediction),
         inputs=prediction.inputs,
         violated=list(prediction.violated),
         notes=[*prediction.notes, *([MORE_DROPPED] if knows_loss_alone and drops.beyond_loss else [])],
@@ -92,7 +93,17 @@ def _ratio(measured: Interval | None, predicted: float | None) -> float | None:
     return measured.value / predicted if measured and measured.value is not None and predicted else None
 
 
-def _inside(measured: Interval | None, predicted: float | None) -> bool | None:
-    if predicted is None or measured is None or measured.low is None or measured.high is None:
+def _inside(measured: Interval | None, prediction: Prediction) -> bool | None:
+    if prediction.value is None or measured is None or measured.low is None or measured.high is None:
         return None
-    return measured.low <= predicted <= measured.high
+    limits = prediction.simulated.limits if prediction.simulated else None
+    low, high = limits or (prediction.value, prediction.value)
+    return measured.low <= high and low <= measured.high
+
+
+def _simulated(prediction: Prediction) -> SimulatedInterval | None:
+    made = prediction.simulated
+    if made is None:
+        return None
+    low, high = made.limits or (None, None)
+    return SimulatedInterval(low=low, high=high, runs=made.runs, touched=made.touched)

@@ -237,7 +237,9 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
     width = max(len(made.model) for made in predictions)
     remarks: dict[str, list[str]] = {}
     for made in predictions:
-        value = "–" if made.value is None else f"{_three_digits(made.value / divisor)} {unit}"
+        limits = made.simulated.limits if made.simulated else None
+        between = f" [{', '.join(_three_digits(limit / divisor) for limit in limits)}]" if limits else ""
+        value = "–" if made.value is None else f"{_three_digits(made.value / divisor)}{between} {unit}"
         outside = "  *" if made.violated else ""
         _say(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
         for remark in (*(f"* {broken}" for broken in made.violated), *made.notes):
@@ -272,8 +274,9 @@ def _simulated(question: PathQuestion, runs: int | None, seed: int) -> dict[str,
     times_ns = sorted(1e9 * made.times)
     n = len(times_ns)
     ranks = {f"p{100 * q:g}": float(times_ns[min(n - 1, int(q * n))]) for q in _QUANTILES}
-    error_ns = None if made.error_s is None else 1e9 * made.error_s
-    return {"runs": n, "seed": seed, "mean": 1e9 * made.mean_s, "standard_error": error_ns, **ranks}
+    low, high = (None, None) if made.limits_s is None else (1e9 * limit for limit in made.limits_s)
+    mean = {"mean": 1e9 * made.mean_s, "low": low, "high": high, "touched": made.touched}
+    return {"runs": n, "seed": seed, **mean, **ranks}
 
 
 def _print_simulated(question: PathQuestion, simulation: Mapping[str, Any]) -> None:
@@ -281,12 +284,20 @@ def _print_simulated(question: PathQuestion, simulation: Mapping[str, Any]) -> N
     _say(
         f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {simulation['runs']} times packet by packet"
     )
-    error = "" if simulation["standard_error"] is None else f" ± {simulation['standard_error'] / divisor:.2g}"
-    _say(f"  mean {_three_digits(simulation['mean'] / divisor)}{error} {unit} (standard error)")
+    limits = [_three_digits(simulation[end] / divisor) for end in ("low", "high") if simulation[end] is not None]
+    between = f" [{', '.join(limits)}]" if limits else ""
+    _say(f"  mean {_three_digits(simulation['mean'] / divisor)}{between} {unit}{_few(simulation)}")
     ranks = ", ".join(
         f"{name} {_three_digits(simulation[name] / divisor)}" for name in simulation if name.startswith("p")
     )
     _say(f"  {ranks} {unit}")
+
+
+def _few(simulation: Mapping[str, Any]) -> str:
+    """Why the mean of several transfers has no interval."""
+    if simulation["runs"] == 1 or simulation["low"] is not None:
+        return ""
+    return f" (no interval: {simulation['touched']} transfers with a loss are too few)"
 
 
 def _plain(question: PathQuestion, predictions: Sequence["Prediction"]) -> dict[str, Any]:

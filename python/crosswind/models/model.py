@@ -12,6 +12,20 @@ _PACKETS_OF_ALL = 1_000_000
 
 
 @dataclass(frozen=True)
+class SimulatedMean:
+    """The mean of simulated runs, in the metric's unit.
+
+    Attributes: limits: 95 % interval; None where chance touched too few runs, or none. runs: simulated. touched: runs
+        with a packet lost at random.
+    """
+
+    value: float
+    limits: tuple[float, float] | None
+    runs: int
+    touched: int
+
+
+@dataclass(frozen=True)
 class Model:
     """One model. A file of its own defines it; `registry` lists it.
 
@@ -20,7 +34,7 @@ class Model:
         metric: what it predicts (crosswind.metrics), as a mean. assumptions, valid_range: where it holds, in words.
         applies: whether it says anything about a cell's workload. predicted: its number, in the metric's unit; raises
             ValueError where the formula has none. violated: which assumptions a cell breaks, in words.
-        simulated: its number from so many simulated packets, where there are such: a prediction then takes its time.
+        simulated: the mean of runs with so many simulated packets in all, for a slow model; `predicted` is its value.
         without_loss: what is predicted of a path without loss, and how that is said, where the formula has no number.
     """
 
@@ -34,7 +48,7 @@ class Model:
     predicted: Callable[[Situation], float]
     violated: Callable[[Situation], list[str]]
     without_loss: Callable[[Situation], tuple[float | None, str]] | None = None
-    simulated: Callable[[Situation, int], float] | None = None
+    simulated: Callable[[Situation, int], SimulatedMean] | None = None
 
     @property
     def is_slow(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.models.model import MOST_PACKETS, Model
+from crosswind.models.model import MOST_PACKETS, Model, SimulatedMean
 from crosswind.models.registry import model_named
 from crosswind.models.situation import Situation, situation
 from crosswind.path_effect import PathEffect
@@ -21,6 +21,7 @@ class Prediction:
     Attributes:
         model, title, source: which. metric, statistic, unit: what it predicts, e.g. goodput, mean, bit/s.
         value: capped by the link, None where the model gives none. uncapped: by the formula alone.
+        simulated: the mean with its interval, of a model that simulates.
         inputs: what went in, with units in the names. violated: assumptions the cell breaks. notes: other remarks.
     """
 
@@ -32,6 +33,7 @@ class Prediction:
     unit: str
     value: float | None
     uncapped: float | None
+    simulated: SimulatedMean | None
     inputs: dict[str, float]
     violated: tuple[str, ...]
     notes: tuple[str, ...]
@@ -60,7 +62,7 @@ def predict_situation(name: str, cell: Situation, *, packets: int = MOST_PACKETS
     model = model_named(name)
     if not model.applies(cell):
         return None
-    uncapped, violated, notes = _formula(model, cell, packets)
+    uncapped, simulated, violated, notes = _formula(model, cell, packets)
     value, more = _capped(model, cell, uncapped)
     return Prediction(
         model=model.name,
@@ -71,21 +73,33 @@ def predict_situation(name: str, cell: Situation, *, packets: int = MOST_PACKETS
         unit=model.unit,
         value=value,
         uncapped=uncapped,
+        simulated=simulated,
         inputs=_inputs(cell),
         violated=tuple(violated),
         notes=(*cell.notes, *notes, *more),
     )
 
 
-def _formula(model: Model, cell: Situation, packets: int) -> tuple[float | None, list[str], list[str]]:
-    """The formula's own number, what it breaks, and why there is none."""
+def _formula(
+    model: Model, cell: Situation, packets: int
+) -> tuple[float | None, SimulatedMean | None, list[str], list[str]]:
+    """The formula's own number, the simulated mean that it is, the assumptions it breaks, and notes."""
     if model.without_loss is not None and cell.loss == 0:
-        return None, [], []
+        return None, None, [], []
     try:
-        number = model.simulated(cell, packets) if model.simulated else model.predicted(cell)
-        return number, [*model.violated(cell), *_beyond_models(cell)], []
+        simulated = model.simulated(cell, packets) if model.simulated else None
+        number = model.predicted(cell) if simulated is None else simulated.value
+        return number, simulated, [*model.violated(cell), *_beyond_models(cell)], _too_few(simulated)
     except ValueError as error:
-        return None, [], [str(error)]
+        return None, None, [], [str(error)]
+
+
+def _too_few(simulated: SimulatedMean | None) -> list[str]:
+    """Why a simulated mean has no interval; nothing where it has one, or needs none."""
+    if simulated is None or simulated.limits is not None or simulated.runs == 1:
+        return []
+    said = f"{simulated.runs} simulated transfers, {simulated.touched} with a loss"
+    return [f"{said}, are too few for an interval of their mean"]
 
 
 def _beyond_models(cell: Situation) -> list[str]:

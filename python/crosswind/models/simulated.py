@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from crosswind.models.model import MOST_PACKETS, Model, known, of_sized_transfers
+from crosswind.models.model import MOST_PACKETS, Model, SimulatedMean, known, of_sized_transfers
 from crosswind.models.situation import Situation
 
 if TYPE_CHECKING:
@@ -30,9 +30,15 @@ def simulated_transfers(
     return simulate(cell, runs=runs, seed=seed)
 
 
-def _predicted(cell: Situation, packets: int = MOST_PACKETS) -> float:
+def _simulated(cell: Situation, packets: int = MOST_PACKETS) -> SimulatedMean:
     known(cell.rtt_s)
-    return 1e9 * simulated_transfers(cell, packets=packets).mean_s
+    made = simulated_transfers(cell, packets=packets)
+    limits = None if made.limits_s is None else (1e9 * made.limits_s[0], 1e9 * made.limits_s[1])
+    return SimulatedMean(1e9 * made.mean_s, limits, made.times.size, made.touched)
+
+
+def _predicted(cell: Situation) -> float:
+    return _simulated(cell).value
 
 
 def _violated(cell: Situation) -> list[str]:
@@ -54,5 +60,5 @@ MODEL = Model(
     applies=of_sized_transfers,
     predicted=_predicted,
     violated=_violated,
-    simulated=_predicted,
+    simulated=_simulated,
 )

@@ -219,6 +219,18 @@ def test_one_transfer_has_no_standard_error() -> None:
     assert simulate(lossy(5_000, 0.1), runs=1, seed=1).error_s is None
 
 
+def test_a_simulated_mean_has_an_interval_once_enough_transfers_lose_a_packet() -> None:
+    few, many = (predict_situation("simulated", lossy(64_000, 0.05), packets=packets) for packets in (500, 50_000))
+    assert (few.simulated.runs, few.simulated.limits) == (11, None)
+    assert few.notes == ("11 simulated transfers, 11 with a loss, are too few for an interval of their mean",)
+    low, high = many.simulated.limits
+    assert low < many.value < high
+    whole = simulate(lossy(64_000, 0.05), runs=20_000, seed=2)
+    assert low < 1e9 * whole.mean_s < high
+    exact = predict_situation("simulated", lossy(64_000, 0.0))
+    assert (exact.simulated.runs, exact.simulated.limits, exact.notes) == (1, None, ())
+
+
 def test_where_nothing_is_left_to_chance_one_transfer_is_simulated() -> None:
     assert simulated_transfers(lossy(5_000, 0.0)).times.size == 1
     assert simulated_transfers(lossy(144_800, 0.01), packets=10_000).times.size == 100

@@ -20,6 +20,7 @@ from crosswind.analysis.result.cells import (
     HostCpuProfile,
     Ledger,
     ModelPrediction,
+    SimulatedInterval,
 )
 from crosswind.analysis.result.comparisons import LevelComparison, StatisticComparison
 from crosswind.analysis.result.conditions import (
@@ -74,5 +75,6 @@ __all__ = [
     "Retransmitted",
     "ServerClock",
     "SettingValues",
+    "SimulatedInterval",
     "StatisticComparison",
 ]

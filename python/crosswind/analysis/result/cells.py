@@ -132,10 +132,20 @@ class FailureCount(ResultModel):
     first_error: str | None = None
 
 
+class SimulatedInterval(ResultModel):
+    """The 95 % interval of a simulated mean: null where chance touched fewer than 15 of its runs."""
+
+    low: float | None
+    high: float | None
+    runs: int
+    touched: int
+
+
 class ModelPrediction(ResultModel):
     """What a model says of a cell, beside what was measured. `value` is null where the model gives none.
 
-    `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval; `observed` the
+    `ratio` is measured / predicted; `inside` whether the prediction, or the interval of a simulated one, meets the
+    measured interval; `observed` the
     smallest and the largest sample, which is all there is where samples are too few for an interval. `dropped`: the
     share of the packets with data that the path dropped, for any cause; the loss that the model knows is in `inputs`.
     """
@@ -151,6 +161,7 @@ class ModelPrediction(ResultModel):
     observed: tuple[float, float] | None
     ratio: float | None
     inside: bool | None
+    simulated: SimulatedInterval | None = Field(default=None)
     inputs: dict[str, float]
     violated: list[str]
     notes: list[str]

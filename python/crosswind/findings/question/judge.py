@@ -14,7 +14,7 @@ from sys import float_info
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
-from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
+from crosswind.analysis.effects import Predicted, exponent_of, mean_error, over_model, per_step
 from crosswind.analysis.estimates import BoundedNumber, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import Interval, ModelPrediction
@@ -206,40 +206,37 @@ def _place_of(scale: Scale, places: _Places | None) -> Callable[[float], float]:
 
 def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
     """The statistic of a cell, or what it is beside a model's; None where the model says nothing."""
-    prediction = _prediction(question, cell) if question.scale == "model" else None
-    if question.scale == "model" and (prediction is None or not prediction.value):
-        return None
     measured = BoundedNumber(cell, question.metric, question.statistic)
-    if prediction is None:
+    if question.scale != "model":
         number = OfInterval(measured.at, question.range, measured.effect, measured.of_most)
         return _of_interval(number, dict(cell.levels), [cell], [])
-    of_most = None if measured.of_most is None else _beside_model(measured.of_most, prediction)
-    number = OfInterval(_beside_model(measured.at, prediction), question.range, most=of_most)
+    prediction = _prediction(question, cell)
+    predicted = None if prediction is None else Predicted.of(prediction)
+    if prediction is None or predicted is None:
+        return None
+    of_most = None if measured.of_most is None else _beside_model(measured.of_most, predicted)
+    number = OfInterval(_beside_model(measured.at, predicted), question.range, most=of_most)
     return _of_interval(number, dict(cell.levels), [cell], prediction.violated)
 
 
-def _beside_model(measured: Callable[[float], Interval], prediction: ModelPrediction) -> Callable[[float], Interval]:
+def _beside_model(measured: Callable[[float], Interval], predicted: Predicted) -> Callable[[float], Interval]:
     """A measured number over the predicted one, at a level."""
-    assert prediction.value
-    predicted = prediction.value
     return lambda level: over_model(measured(level), predicted)
 
 
 def _of_model_error(question: QuestionStatement, cells: Sequence[CellData]) -> Iterator[_Case]:
     """One case: how far the model is off on average over the cells that it says something of."""
-    made = [(cell, _prediction(question, cell)) for cell in cells]
-    predicted = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
-    measured = [BoundedNumber(cell, question.metric, question.statistic) for cell, _ in predicted]
+    made = [(cell, prediction) for cell in cells if (prediction := _prediction(question, cell)) is not None]
+    known = [(cell, of, predicted) for cell, of in made if (predicted := Predicted.of(of)) is not None]
+    measured = [BoundedNumber(cell, question.metric, question.statistic) for cell, _, _ in known]
 
     def make(level: float) -> Interval:
-        each = 1 - (1 - level) / len(predicted)
-        return mean_error(
-            [number.at(each) for number in measured], [prediction.value or 0.0 for _, prediction in predicted]
-        )
+        each = 1 - (1 - level) / len(known)
+        return mean_error([number.at(each) for number in measured], [predicted for _, _, predicted in known])
 
-    if predicted:
-        violated = list(dict.fromkeys(broken for _, prediction in predicted for broken in prediction.violated))
-        matching = [cell for cell, _ in predicted]
+    if known:
+        violated = list(dict.fromkeys(broken for _, of, _ in known for broken in of.violated))
+        matching = [cell for cell, _, _ in known]
         yield _of_interval(OfInterval(make, question.range), _common(matching), matching, violated)
 
 

@@ -37,7 +37,8 @@ class SimulatedPath:
 
     `received` are the segments in the order in which they arrived for the first time. `acks` are on their way back:
     each is a time and of how many of `received` it tells (all its selective blocks fit). `excess_losses`: of segments,
-    beyond the expected number; `excess_last`: of the last one.
+    beyond the expected number; `excess_last`: of the last one. `lost`: packets lost at random, acknowledgements among
+    them.
     """
 
     def __init__(self, settings: PathSettings, segments: int, random: Callable[[], float]) -> None:
@@ -49,6 +50,7 @@ class SimulatedPath:
         self.first_arrival_s = math.inf
         self.last_arrival_s = math.inf
         self.excess_losses = self.excess_last = 0.0
+        self.lost = 0
         self._random = random
         self._arrived = bytearray(self.segments)
         self._leaving: deque[float] = deque()
@@ -67,6 +69,7 @@ class SimulatedPath:
         if is_last:
             self.excess_last += lost - settings.loss
         if lost:
+            self.lost += 1
             return
         while leaving and leaving[0] <= now_s:
             leaving.popleft()
@@ -123,8 +126,10 @@ class SimulatedPath:
         self._delayed_until_s = math.inf
         if self._quick_acks:
             self._quick_acks -= 1
-        if self._random() >= self.settings.loss_back:
-            free_s = self._back_free_s
-            free_s = (free_s if free_s > time_s else time_s) + self.settings.ack_s
-            self._back_free_s = free_s
-            self.acks.append((free_s + self.settings.rtt_s, len(self.received)))
+        if self._random() < self.settings.loss_back:
+            self.lost += 1
+            return
+        free_s = self._back_free_s
+        free_s = (free_s if free_s > time_s else time_s) + self.settings.ack_s
+        self._back_free_s = free_s
+        self.acks.append((free_s + self.settings.rtt_s, len(self.received)))

@@ -17,10 +17,10 @@ from crosswind.report.text.format import (
 )
 
 _HELP = (
-    "Predictions of published models for the same path. “Loss”: what the model knows of. “Dropped”: the share of the "
-    "data's packets that the path dropped, at random or because a queue was full. “Uncapped”: the formula's own "
-    "number, where it exceeds the link's rate. In a cell that breaks a model's assumptions, prediction and measurement "
-    "may disagree."
+    "Predictions of published models for the same path, and 95 % intervals of simulated means in brackets. “Loss”: "
+    "what the model knows of. “Dropped”: the share of the data's packets that the path dropped, at random or because "
+    "a queue was full. “Uncapped”: the formula's own number, where it exceeds the link's rate. In a cell that breaks "
+    "a model's assumptions, prediction and measurement may disagree."
 )
 _ERRORS_HELP = (
     "How far each model's mean is from the measured one, |predicted / measured − 1|, over the cells that it has a "
@@ -105,12 +105,21 @@ def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:
         prediction.title,
         NOTHING if rtt_s is None else quantity(1e9 * rtt_s, "ns"),
         *(NOTHING if share is None else f"{100 * share:.3g} %" for share in (prediction.inputs.get("loss"), dropped)),
-        _ABSENT if prediction.value is None else f"{number(prediction.value, divisor)} {unit}",
+        _predicted(prediction, divisor, unit),
         _uncapped(prediction),
         with_unit(interval_or_observed(prediction.measured, prediction.observed, divisor), unit),
         three_digits(prediction.ratio),
         NOTHING if prediction.uncapped is None else "no" if prediction.violated else "yes",
     ]
+
+
+def _predicted(prediction: ModelPrediction, divisor: float, unit: str) -> str:
+    if prediction.value is None:
+        return _ABSENT
+    value, simulated = number(prediction.value, divisor), prediction.simulated
+    if simulated is None or simulated.low is None or simulated.high is None:
+        return f"{value} {unit}"
+    return f"{value} [{number(simulated.low, divisor)}, {number(simulated.high, divisor)}] {unit}"
 
 
 def _uncapped(prediction: ModelPrediction) -> str:
