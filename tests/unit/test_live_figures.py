@@ -171,7 +171,7 @@ def test_what_is_not_decided_says_how_many_more_probes_would_tell() -> None:
     _, high = clopper_pearson(2, 30)
     assert loss.cell.needed == math.ceil(30 * ((1 + 0.8416 / 1.96) * (high - 2 / 30) / (0.1 - 2 / 30)) ** 2) - 30
     assert loss.sentence == (
-        "Inconclusive: fail if loss > 10%: loss is 7 [1, 22] %, 30 probes; about 1\u202f280 more would tell."
+        "Inconclusive: fail if loss > 10%: loss is 7 [1, 22] %, 30 probes; about 1\u202f300 more probes would decide."
     )
     assert p95.sentence.endswith("28 probes; an interval of p95 needs 400 probes, there are 28: 372 more.")
 

@@ -258,7 +258,7 @@ def test_junit_has_a_case_for_each_cell_and_each_cell_of_each_threshold() -> Non
             ("not mean(rtt) > 25.05ms (loss 1%)", ["failure" if require_answer else "skipped"]),
         ]
     message = suite.findall("testcase/failure")[1].get("message") or ""
-    assert "more would tell" in message
+    assert "more repetitions would decide" in message
     assert "8 repetitions" in message
 
 

@@ -132,10 +132,14 @@ class OfEffect:
     def _is_of_absence(self, *, yes: bool | None) -> bool:
         """Whether no effect would bear out a verdict too. Args: yes: which; None: the one that the value does."""
         assert self.effect is not None
+        is_inside = self._is_within(self.effect.value) if yes is None else yes == self.range.inside
         low, high = self._places
-        value = 0.0 if yes is not None else self.effect.value
-        inside = (low is None or low < value) and (high is None or value < high)
-        return inside and yes in (None, self.range.inside)
+        is_beyond = (low is not None and low > 0) or (high is not None and high < 0)
+        return self._is_within(0.0) if is_inside else is_beyond
+
+    def _is_within(self, value: float) -> bool:
+        low, high = self._places
+        return (low is None or low < value) and (high is None or value < high)
 
     def _of_most(
         self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float, sides: int

@@ -125,7 +125,7 @@ class JudgedThreshold:
         follows = f" (as {threshold.follows})" if threshold.follows else ""
         says = f"{WORDS[self.verdict]}: fail if {threshold.text}{follows}"
         text = threshold_value_text(value, threshold.unit.name)
-        return f"{says}: {what} is {text}, {count(value.n)} probes{undecided_text(self.cell)}."
+        return f"{says}: {what} is {text}, {count(value.n)} probes{undecided_text(self.cell, 'probe')}."
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from crosswind.analysis.result import Result
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.statement import (
-    MOST_REPETITIONS,
     OF_QUESTION,
     asking_for,
     more_text,
-    rounded,
     statement_sentence,
 )
 from crosswind.findings.question.words import (
@@ -27,6 +25,7 @@ from crosswind.findings.question.words import (
 )
 from crosswind.metrics import STATISTICS, Per
 from crosswind.quantities import RATE, TIME
+from crosswind.report.text.deciding import MOST_REPETITIONS, rounded
 from crosswind.report.text.effects import named_level, range_text, ratios_text
 from crosswind.report.text.format import (
     count,
@@ -196,7 +195,7 @@ def _would_take(case: AnswerCase) -> str:
     if case.needed > MOST_REPETITIONS:
         return f"it would take more than {count(MOST_REPETITIONS)}"
     is_known = case.pairs > 1 and case.needed > FEW
-    needed = rounded(case.needed) if is_known else case.needed
+    needed = case.pairs + rounded(case.needed - case.pairs) if is_known else case.needed
     return (
         f"{'it would take about' if is_known else 'it takes at least'} {count(needed)} ({asking_for(needed, [case])})"
     )

@@ -11,6 +11,7 @@ from crosswind.findings.question.statement import (
     OF_STATEMENT,
     compared,
     decisive_case,
+    more_text,
     needed,
     number_text,
     verdict_of,
@@ -145,10 +146,9 @@ def _statements(result: Result) -> list[Answer]:
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     for answer in answered(result):
         table = answer_table(answer)
-        said = str(answer.sentence)
         yield Section(
             answer.asks,
-            sentences=[Sentence(said, TONES[answer.verdict], short=f"{said.partition(':')[0]}.")],
+            sentences=[Sentence(str(answer.sentence), TONES[answer.verdict], short=_short(answer))],
             charts=_charts(answer, result, has_charts),
             tables=[table] if table else [],
             note=answer.note or "",
@@ -156,6 +156,18 @@ def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
         )
     if tables := statement_tables(result):
         yield Section(tables[0].title, tables=tables)
+
+
+def _short(answer: Answer) -> str:
+    """The verdict; of an undecided question also the estimate and the option that would decide it."""
+    verdict = str(answer.sentence).partition(":")[0]
+    if answer.verdict != "cannot tell" or not answer.cases:
+        return f"{verdict}."
+    case = decisive_case(answer)
+    estimate = "" if case is None or len(answer.cases) > 1 else number_text(answer, case)
+    why = estimate if estimate not in ("", NOTHING) else case.effect.reason if case else None
+    known = f": {why}" if why else ""
+    return f"{verdict}{known}{more_text(answer.cases)}."
 
 
 def _charts(answer: Answer, result: Result, is_drawn: bool) -> list[Panels]:

@@ -8,12 +8,12 @@ from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
 from crosswind.findings.statement import PLAIN
+from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded
 from crosswind.report.text.format import (
     EXACT,
     MINUS,
     NOTHING,
     count,
-    count_of,
     factor_name,
     interval,
     named_levels,
@@ -28,9 +28,6 @@ from crosswind.report.text.format import (
 OF_STATEMENT = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
 """Verdicts on what a document says."""
 OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
-
-MOST_REPETITIONS = 10_000
-"""Beyond that many, a sentence gives no number of repetitions."""
 
 
 def verdict_of(answer: Answer) -> str:
@@ -128,8 +125,12 @@ def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
         return f"; {where}to decide about a difference this small would take over {count(MOST_REPETITIONS)} repetitions"
     if most <= 0:
         return f"; {where}this would be enough by itself, but not among all that the study asks together"
-    asked = rounded(most) + max(case.pairs for case in open_)
-    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide ({asking_for(asked, open_)})"
+    return f"; {where}{about_more(most)} would decide ({option_of(most, open_)})"
+
+
+def option_of(more: int, cases: Sequence[AnswerCase]) -> str:
+    """The option for so many more repetitions of some cases."""
+    return asking_for(rounded(more) + max(case.pairs for case in cases), cases)
 
 
 def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
@@ -138,15 +139,6 @@ def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
     if not limits:
         return f"--repetitions {repetitions}"
     return f"--repetitions {repetitions}, with at_most = {min(limits)} raised in the study's [[repetitions]]"
-
-
-def rounded(repetitions: int) -> int:
-    """A number of repetitions as exactly as it is known: up to 20 all digits, then the next 5, 10, 50, ..."""
-    step = 1
-    for limit, of_limit in ((20, 5), (50, 10), (200, 50), (1000, 100), (5000, 1000)):
-        if repetitions > limit:
-            step = of_limit
-    return -(-repetitions // step) * step
 
 
 def _measured(answer: Answer, case: AnswerCase) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from crosswind.analysis.result import Interval
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult
 from crosswind.metrics import STATISTICS, metric_named
+from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded
 from crosswind.report.text.format import EXACT, NOTHING, count, count_of, interval, named_levels, scale_of, with_unit
 
 WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
@@ -62,12 +63,14 @@ def _size(cell: ThresholdCell) -> str:
     return count_of(max(cell.value.units, 1), "repetition")
 
 
-def undecided_text(cell: ThresholdCell) -> str:
+def undecided_text(cell: ThresholdCell, noun: str = "repetition") -> str:
     """Why a cell is not decided, and what would decide it."""
     if cell.verdict != "inconclusive":
         return ""
     if cell.needed is not None:
-        return f"; about {count(cell.needed)} more would tell"
+        total = max(cell.value.units, 1) + rounded(cell.needed)
+        option = f" (--repetitions {total})" if noun == "repetition" and cell.needed <= MOST_REPETITIONS else ""
+        return f"; {about_more(cell.needed, noun)} would decide{option}"
     return f"; {cell.value.reason}" if cell.value.reason else ""
 
 

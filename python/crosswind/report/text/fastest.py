@@ -8,7 +8,7 @@ import re
 from crosswind.analysis.result import Result
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
-from crosswind.findings.question.statement import asking_for
+from crosswind.findings.question.statement import option_of
 from crosswind.findings.question.words import metric_of_answer
 from crosswind.metrics import Metric, Per
 from crosswind.quantities import RATE, TIME
@@ -54,5 +54,5 @@ def _line(answer: Answer, case: AnswerCase) -> str:
 
 
 def _what_would_decide(case: AnswerCase) -> str:
-    more = f"; {asking_for(case.needed, [case])} would decide" if case.needed else ""
+    more = f"; {option_of(case.needed - case.pairs, [case])} would decide" if case.needed else ""
     return f", but this run is inconclusive{more}"

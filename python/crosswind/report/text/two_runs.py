@@ -14,6 +14,7 @@ from crosswind.analysis.two_runs.result import (
     RunSide,
 )
 from crosswind.metrics import metric_named
+from crosswind.report.text.deciding import about_more, rounded
 from crosswind.report.text.format import (
     MINUS,
     NOTHING,
@@ -145,10 +146,8 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     if unknown:
         fewest = min(change.needed or 0 for change in unknown)
         yield (
-            f"Showing differences as large as the observed ones would take {fewest:,} repetitions or more".replace(
-                ",", " "
-            )
-            + " of each run. “No difference shown” does not mean equal: to test that, give a margin with --fail-if."
+            f"Showing differences as large as the observed ones would take {count(rounded(fewest))} repetitions or more"
+            " of each run. “No difference shown” does not mean equal: to test that, give a margin with --fail-if."
         )
 
 
@@ -188,7 +187,7 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
 
 def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """The largest possible change of an inconclusive condition, and the ways to decide it."""
-    deciding = [] if cell.needed is None else [_more_repetitions(cell.needed)]
+    deciding = [] if cell.needed is None else [f"{about_more(cell.needed)} of each run"]
     deciding += [f"the {cell.instead}"] if cell.instead else []
     what = ", or ".join(deciding) or "no known number of repetitions"
     return cell.reason or f"{_at_most(cell.change, asked)}; {what} would decide"
@@ -204,11 +203,6 @@ def _at_most(change: Change, asked: AskedCondition) -> str:
     how = "differ" if asked.direction == "differs" else f"be {asked.direction}"
     up_to = f"up to {_range([max(0.0, *known)], is_ratio=asked.is_ratio, unit=asked.unit)}" if known else ""
     return f"{asked.statistic}({asked.metric}) may {how} by {up_to if len(known) == len(sizes) else 'any amount'}"
-
-
-def _more_repetitions(repetitions: int) -> str:
-    many = f"{repetitions:,}".replace(",", " ")
-    return f"about {many} more repetition{'' if repetitions == 1 else 's'} of each run"
 
 
 def _signed(value: float) -> str:
