@@ -74,3 +74,15 @@ def test_a_share_of_losses_that_come_together_has_no_interval_of_a_few_bursts(tm
     said = judged(report, place, "--fail-if", "share(lost) >= 1%")[1]
     assert "Inconclusive: fail if share(lost) >= 1%" in said
     assert "an interval of a share where losses come together needs" in said
+
+
+def test_a_report_names_the_range_of_a_timer_that_decides(tmp_path: Path) -> None:
+    lost = {"path__forward__lose": "0", "workload__messages": "1", "path__loss": "0%"}
+    lost_syn = judged(report, run(tmp_path / "syn", 2, **lost))[1]
+    assert "A lost SYN takes 1 to 1.064 s more, by the phase of the kernel's timers." in lost_syn
+    seeded = judged(report, run(tmp_path / "seeded", 2, host__tick_phase="seed", **lost))[1]
+    assert "phase of the kernel" not in seeded
+    # Nothing follows the only message, so that its retransmission timer shows its loss.
+    lost_message = {**lost, "path__forward__lose": "2", "host__tail_loss_probe": "false"}
+    said = judged(report, run(tmp_path / "message", 2, **lost_message))[1]
+    assert "A retransmission timer ends up to 8 ms late (64 ms from half a second on)" in said

@@ -107,6 +107,7 @@ def headline_sentences(result: Result) -> list[str]:
         *spent_sentence(result),
         _extent(result),
         *_clock(result),
+        *timer_sentences(result),
         *inferred_sentences(result),
     ]
 
@@ -126,6 +127,31 @@ def _extent(result: Result) -> str:
         f"{extent}, {count_of(exchanges, 'exchange')}, {failures_text(failed, causes.most_common())}"
         f"{'; repetitions that failed entirely have none' if without else ''}."
     )
+
+
+def timer_sentences(result: Result) -> list[str]:
+    """The range of a TCP timer that decides times in virtual time, where every repetition has the same timer phase.
+
+    Source: the timer wheel of Linux at 1000 ticks a second: steps of 8 ms from 64 ms on, of 64 ms from 512 ms on.
+    """
+    hosts = result.conditions.hosts if result.conditions is not None else []
+    tcp = [cell for cell in result.cells if cell.clock == "virtual" and _longest(cell, "handshake_transport") > 0]
+    if not tcp or any(setting.name == "tick phase" for setting in hosts):
+        return []
+    if max(_longest(cell, "handshake_transport") for cell in tcp) >= _SYN_TIMER_NS:
+        decides = "A lost SYN takes 1 to 1.064 s more"
+    elif max(_longest(cell, "spent_recovery") for cell in tcp) >= _SHORTEST_TIMER_NS:
+        decides = "A retransmission timer ends up to 8 ms late (64 ms from half a second on)"
+    else:
+        return []
+    return [
+        f"{decides}, by the phase of the kernel's timers. Every repetition has the same phase; "
+        "--set host.tick_phase=seed draws one for each."
+    ]
+
+
+def _longest(cell: CellResult, metric: str) -> float:
+    return cell.estimates[metric].largest if metric in cell.estimates else 0.0
 
 
 def _clock(result: Result) -> list[str]:
@@ -148,6 +174,10 @@ def _clock(result: Result) -> list[str]:
 
 
 _MOST_CELLS = 3
+_SYN_TIMER_NS = 1e9
+"""The first timer of a SYN: RFC 6298."""
+_SHORTEST_TIMER_NS = 200e6
+"""The minimum of retransmission timers: TCP_RTO_MIN of Linux."""
 
 
 def inferred_sentences(result: Result) -> list[str]:
