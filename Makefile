@@ -38,7 +38,7 @@ help:
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make reference   the tables of docs/result.md, the schema of results, the commands of docs/cli.md"
-	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics-reference.md; TRIALS=2000"
+	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics-reference.md; TRIALS=2000, ONLY=bursts"
 	@echo "make figures     the picture of docs/transfer-time.md, from RUNS=\"transfer-time-... transfer-time-held-out-... queue-size-...\""
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
@@ -203,7 +203,8 @@ reference: $(DEV)/.locked
 # An hour on an idle machine with two processors. Every process has one thread, and there is one for each processor.
 TRIALS ?= 2000
 coverage: $(DEV)/.locked
-	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics-reference.md --trials $(TRIALS)
+	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics-reference.md --trials $(TRIALS) \
+		$(if $(ONLY),--only $(ONLY))
 
 # The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
 figures: $(DEV)/.locked

@@ -5,9 +5,10 @@
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
 `<!-- table: coverage -->` and `<!-- end -->`, those of other intervals between `<!-- table: further -->` and the next
 end, how often claims are wrong between `<!-- table: claims -->` and the next, those of absence after
-`<!-- table: absences -->`, and how often families of statements have
-a wrong verdict after `<!-- table: verdicts -->`. Every number is seeded: the same program gives the same table.
-`--only further` leaves the others as they are.
+`<!-- table: absences -->`, how often families of statements have a wrong verdict after `<!-- table: verdicts -->`, what
+loss bursts do after `<!-- table: bursts -->`, and real repetitions in virtual time after `<!-- table: elements -->`.
+Every number is seeded: the same program gives the same table. `--only further` leaves the others as they are. That of
+the machine's clock, after `<!-- table: machine -->`, is made by `--only machine` alone, on an idle machine.
 """
 
 import argparse
@@ -21,7 +22,12 @@ from typing import TypeVar
 from coverage.absences import all_cases as all_absences
 from coverage.absences import passed
 from coverage.absences import text_of as absences_text
+from coverage.bursts import all_cases as all_bursts
+from coverage.bursts import bursts_text
+from coverage.bursts import tried as tried_bursts
 from coverage.claims import all_cases, claims_text, tried
+from coverage.elements import elements, elements_text
+from coverage.elements import tried as tried_element
 from coverage.further_table import all_tasks, further_found, further_text
 from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, tallies
 from coverage.tally import Tally, shown
@@ -41,7 +47,7 @@ COMPARISONS = (
 )  # fmt: skip
 TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
 
-TABLES = ("coverage", "further", "claims", "absences", "verdicts")
+TABLES = ("coverage", "further", "claims", "absences", "verdicts", "bursts", "elements", "machine")
 
 Cell = tuple[str, Size]
 Key = TypeVar("Key")
@@ -97,6 +103,7 @@ def main() -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--only", choices=TABLES)
+    parser.add_argument("--runs", type=Path, default=Path("crosswind-runs/coverage"), help="where real runs are kept")
     asked = parser.parse_args()
     texts: dict[str, str] = {}
     with ProcessPoolExecutor() as pool:
@@ -115,6 +122,16 @@ def main() -> None:
         if asked.only in (None, "verdicts"):
             families = all_families()
             texts["verdicts"] = verdicts_text(_told(pool.map(tried_family, families), len(families)))
+        if asked.only in (None, "bursts"):
+            bursts = all_bursts()
+            texts["bursts"] = bursts_text(_told(pool.map(tried_bursts, bursts), len(bursts)))
+        for name in ("elements", "machine"):
+            if asked.only == name or (asked.only is None and name != "machine"):
+                cells_of_table = elements(name)
+                for element in cells_of_table:
+                    element.run(asked.runs)
+                judged = pool.map(tried_element, cells_of_table, [asked.runs] * len(cells_of_table))
+                texts[name] = elements_text(_told(judged, len(cells_of_table)))
     page = asked.page.read_text(encoding="utf-8")
     kept = {name: partial(_section, page, name) for name in TABLES}
     filled = {name: (lambda text=texts[name]: text) if name in texts else kept[name] for name in kept}

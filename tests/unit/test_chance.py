@@ -4,18 +4,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cell_events import finished
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.chance import least_of_bursts
 from crosswind.analysis.designs import design_of
+from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS
 from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.stats import Design, Repetitions, Tail
-from crosswind.stats.chance import Chance
+from crosswind.stats.chance import NO_CHANCE, Chance
 from crosswind.stats.design import mean_shortage
+from crosswind.stats.effect import of_one
+from crosswind.stats.linearised import Linearised
 from records import MS, echoes, run
 
 LOSSY = DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.005)
@@ -80,17 +84,45 @@ def test_nothing_happens_to_datagrams_and_without_losses() -> None:
 @pytest.mark.parametrize(
     ("way", "seconds", "least"),
     [
-        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 10, 100),
-        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 100, 10),
+        # 2 s of 100 s: 60 packets in 10 s meet 0.096 periods, in 100 s 0.67: some periods lie between packets.
+        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 10, 157),
+        (DirectionEffect(loss=0.02, loss_after_loss=1.0, loss_memory_ns=1_960_000_000), 100, 23),
+        # 10 ms of 1 s: there are 10 periods, but 0.594 have a packet.
+        (DirectionEffect(loss=0.01, loss_after_loss=1.0, loss_memory_ns=9_900_000), 10, 26),
+        # 60 packets meet 4.4 periods, but 0.6 losses.
+        (DirectionEffect(loss=0.01, loss_after_loss=0.1, loss_memory_ns=100_000_000), 10, 25),
         # By packets: 60 of them, of which 1 % are lost, half of these behind another one.
-        (DirectionEffect(loss=0.01, loss_after_loss=0.5), 10, 34),
+        (DirectionEffect(loss=0.01, loss_after_loss=0.5), 10, 50),
         (DirectionEffect(loss=0.01, loss_after_loss=0.01), 10, 0),
     ],
 )
-def test_losses_that_come_together_take_ten_bursts(way: DirectionEffect, seconds: int, least: int) -> None:
+def test_an_interval_needs_fifteen_loss_bursts_with_packets(way: DirectionEffect, seconds: int, least: int) -> None:
     runs = [run(0, echoes([40 * MS]), end=finished(elapsed_ns=seconds * 1000 * MS).model_dump(by_alias=True))]
     settings = CellSettings.of({"workload": {"kind": "echo", "transport": "udp"}}, PathEffect(way, QUIET))
     assert least_of_bursts(settings, runs) == least
+
+
+def test_a_claim_about_a_share_with_bursts_rests_on_limits_of_one_percent() -> None:
+    bursts = DirectionEffect(loss=0.05, loss_after_loss=1.0, loss_memory_ns=475_000_000)
+    runs = [
+        run(0, echoes([None if at % 4 == 0 else 40 * MS] * 10), repetition=at, end=end)
+        for at, end in enumerate([finished(elapsed_ns=40_000 * MS).model_dump(by_alias=True)] * 40)
+    ]
+    for way, level in ((bursts, 0.98), (QUIET, 0.95)):
+        made = [type(one)(**{**vars(one), "effect": PathEffect(way, QUIET)}) for one in runs]
+        data = CellData(0, {}, made, {})
+        claim, own = BoundedNumber(data, "lost", "mean").at(0.95), estimate_of_cell(data, "lost", "mean", level=level)
+        assert (claim.low, claim.high, claim.level) == (own.low, own.high, 0.95)
+        assert own.is_whole
+
+
+def test_a_difference_of_shares_with_bursts_errs_on_one_side() -> None:
+    bursty, plain = (
+        of_one(Linearised(0.1, np.linspace(-0.05, 0.05, 21), 2100), design, NO_CHANCE)
+        for design in (Design(least=15), Design())
+    )
+    assert bursty.claim_limit(0.025, upper=True) == pytest.approx(plain.claim_limit(0.01, upper=True))
+    assert bursty.p_at_least(0.2) == pytest.approx(plain.p_at_least(0.2) / 0.4)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class CellData:
     def side(self, name: str) -> Side:
         """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
         if name == LOST.name:
-            return Side(self.failed, Design(least=self.least_of_bursts), self.is_exact, is_share=True)
+            return Side(self.failed, self.design(LOST), self.is_exact, is_share=True)
         if name not in self.samples:
             raise TooFewSamples(self.why_absent(name))
         metric = METRICS[name]
@@ -111,7 +111,7 @@ class CellData:
         if not sum(ended):
             return None
         failed = [int((outcome != "ok").sum()) for outcome in rows]
-        return Share.of(failed, ended, exact=self.is_exact, least=self.least_of_bursts)
+        return Share.of(failed, ended, exact=self.is_exact, least=self.least_of(LOST))
 
     @property
     def failed(self) -> Repetitions:

@@ -23,6 +23,7 @@ from crosswind.stats import (
     share_interval,
     trimmed_mean_interval,
 )
+from crosswind.stats.chance import ONE_SIDED
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
 from crosswind.stats.effect import Effect, claim_estimate, of_one
@@ -73,13 +74,21 @@ class BoundedNumber:
         """The statistic with limits that allow for unseen events."""
         made, effect = self._estimate(level), self.effect
         if effect is None or self._has_own_limits(made):
-            return made
+            return self._one_sided(made, level)
         if effect.is_bounded:
             metric = METRICS[self.name]
             return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
         # The lower limit of a wait holds whatever the waits are that were not drawn.
         low = None if made.is_whole else self._estimate((1 + level) / 2).low
         return made.model_copy(update={"low": low, "high": None, "reason": made.reason or self._median(level).reason})
+
+    def _one_sided(self, made: Interval, level: float) -> Interval:
+        """An estimate with the limits of a claim, each of which errs as often as one of the interval is meant to."""
+        metric = metric_named(self.name)
+        if made.is_exact or metric is None or not self.data.design(metric).is_lopsided:
+            return made
+        wider = self._estimate(1 - ONE_SIDED * (1 - level))
+        return made.model_copy(update={"low": wider.low, "high": wider.high})
 
     @property
     def of_most(self) -> Callable[[float], Interval] | None:

@@ -89,6 +89,11 @@ class Design:
         least = max(self.least, other.least)
         return Design(tail, rate, is_wait, least, max(seen) if seen and len(seen) == len(skewed) else None)
 
+    @property
+    def is_lopsided(self) -> bool:
+        """Whether limits err more often on one side: of skewed values, and of shares with bursty loss."""
+        return self.tail is not Tail.LIGHT or self.least > 0
+
     def fewest(self, needed: int) -> int:
         """The minimum, or `seen` if that is smaller."""
         return needed if self.seen is None or self.tail is not Tail.SKEWED else min(needed, max(self.seen, SEEN_UNITS))

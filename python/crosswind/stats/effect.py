@@ -165,7 +165,7 @@ class Effect:
 
     def _tail(self, alpha: float) -> float:
         """The tail probability of a limit that errs at a level."""
-        return alpha if self.design.tail is Tail.LIGHT else alpha * ONE_SIDED
+        return alpha * ONE_SIDED if self.design.is_lopsided else alpha
 
     def _has_allowance(self, *, upper: bool) -> bool:
         """Whether a limit has an allowance for unseen events."""
@@ -175,10 +175,11 @@ class Effect:
         if self.error == 0:
             return float(over <= 0)
         t, p = over / self.error, self.student_p(over, above=above)
-        if self.design.tail is Tail.LIGHT:
+        if not self.design.is_lopsided:
             return p
         # With few touched repetitions, many resamples have none: the allowance covers these.
-        if self.linear is not None and not self._has_allowance(upper=not above) and self.units <= MAX_RESAMPLED:
+        is_resampled = self.design.tail is not Tail.LIGHT and not self._has_allowance(upper=not above)
+        if self.linear is not None and is_resampled and self.units <= MAX_RESAMPLED:
             # The larger of the two p-values belongs to the wider of the two limits.
             drawn = self.linear.resampled_t
             beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))

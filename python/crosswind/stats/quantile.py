@@ -30,6 +30,8 @@ from crosswind.stats.repetitions import Repetitions
 
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
 WOODRUFF = "Woodruff's, by Student's t over repetitions"
+LIMIT_STEPS = 3
+"""To find an upper limit with its own error; a further one widens none."""
 LOWER_LIMIT = "one-sided, binomial with the effective number of values"
 
 
@@ -104,7 +106,8 @@ def woodruff_shares(units: Repetitions, value: float, q: float, level: float) ->
     """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1.
 
     The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and of the exact
-    binomial is taken.
+    binomial is taken. Away from it, the error is the larger of those at the quantile and at the limit: where exchanges
+    beyond come together and few are drawn, those at the quantile do not.
     """
     # Where every repetition happens to have the same share below it, the error is at least that of independent values.
     error = _share_error(units, value) or math.sqrt(q * (1 - q) / units.n)
@@ -112,6 +115,7 @@ def woodruff_shares(units: Repetitions, value: float, q: float, level: float) ->
     low, high, tail = q - half, q + half, (1 - level) / 2
     if q > 0.5:
         low = min(low, _lower_share(units, error, q, tail))
+        high = _upper_share(units, high, q, level)
     if q < 0.5:
         high = max(high, 1 - _lower_share(units, error, 1 - q, tail))
     return low, high
@@ -123,6 +127,21 @@ def _share_error(units: Repetitions, value: float) -> float:
     below = units.below(value)
     residual = below - below.sum() / units.n * sizes
     return float(np.sqrt(units.count / (units.count - 1) * (residual @ residual))) / units.n
+
+
+def _upper_share(units: Repetitions, share: float, q: float, level: float) -> float:
+    """An upper limit of the share, with the standard error at the limit itself, scaled from the share there to q."""
+    for _ in range(LIMIT_STEPS):
+        place = _at_share(units, share)
+        below = 1.0 if place is None else float(units.below(place).sum()) / units.n
+        if place is None or below >= 1:
+            return share
+        error = _share_error(units, place) * math.sqrt(q * (1 - q) / (below * (1 - below)))
+        wider = q + student(level, units.count - 1) * error
+        if wider <= share:
+            return share
+        share = wider
+    return share
 
 
 def _lower_share(units: Repetitions, error: float, q: float, tail: float) -> float:
