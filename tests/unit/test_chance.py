@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -168,3 +169,17 @@ def test_repetitions_that_are_touched_are_counted_from_those_so_far() -> None:
     assert Chance(touched=3).seen_from(20) == 100
     assert Chance(touched=0).seen_from(20) is None
     assert Chance().seen_from(4) == 15
+
+
+@pytest.mark.parametrize(("repetitions", "is_bounded"), [(15, False), (20, True)])
+def test_a_claim_about_a_quantile_rests_on_the_interval_of_all_exchanges(repetitions: int, is_bounded: bool) -> None:
+    # A repetition has 4 or 6 of 100 late: p95 of all is late, the mean of the repetitions' own p95 is not.
+    jitter = DirectionEffect(delay_ns=20 * MS, random_delay=True)
+    data = cell(jitter, [0] * repetitions, messages=100)
+    values = [
+        240 * MS if at < (4 if one % 2 else 7) else 40 * MS + at for one in range(repetitions) for at in range(100)
+    ]
+    units = Repetitions.of(np.array(values, float), np.repeat(np.arange(repetitions), 100))
+    made = BoundedNumber(replace(data, samples={"rtt": units}), "rtt", "p95").at(0.95)
+    assert (made.high is not None) == is_bounded
+    assert made.high is None or made.high == 240 * MS

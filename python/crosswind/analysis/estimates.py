@@ -73,37 +73,45 @@ class BoundedNumber:
     def at(self, level: float) -> Interval:
         """The statistic with limits that allow for unseen events."""
         made, effect = self._estimate(level), self.effect
-        if effect is None or self._has_own_limits(made):
-            return self._one_sided(made, level)
+        if made.is_exact:
+            return made
+        if effect is None or self._quantile is not None:
+            return self._with_claim_limits(made, level)
         if effect.is_bounded:
             metric = METRICS[self.name]
             return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
         # The lower limit of a wait holds whatever the waits are that were not drawn.
-        low = None if made.is_whole else self._estimate((1 + level) / 2).low
+        low = None if made.is_whole else self._with_claim_limits(made, level).low
         return made.model_copy(update={"low": low, "high": None, "reason": made.reason or self._median(level).reason})
-
-    def _one_sided(self, made: Interval, level: float) -> Interval:
-        """An estimate with the limits of a claim, each of which errs as often as one of the interval is meant to."""
-        metric = metric_named(self.name)
-        if made.is_exact or metric is None or not self.data.design(metric).is_lopsided:
-            return made
-        wider = self._estimate(1 - ONE_SIDED * (1 - level))
-        return made.model_copy(update={"low": wider.low, "high": wider.high})
 
     @property
     def of_most(self) -> Callable[[float], Interval] | None:
         """The median of the repetitions at a level: it can show a broken bound where too few repetitions were touched
         for the statistic to show it; else None.
         """
-        is_needless = self.effect is None or self.effect.is_claimable or self._has_own_limits(self._estimate(0.95))
-        return None if is_needless else self._median
+        if self.effect is None or self.effect.is_claimable:
+            return None
+        made = self._estimate(0.95)
+        has_own_limits = made.is_exact or (made.is_whole and self._quantile is not None)
+        return None if has_own_limits else self._median
 
     def _estimate(self, level: float) -> Interval:
         return estimate_of_cell(self.data, self.name, self.statistic, level=level)
 
-    def _has_own_limits(self, made: Interval) -> bool:
-        """Whether an estimate is exact, or a pooled quantile with its own interval."""
-        return made.is_exact or (made.is_whole and STATISTICS[self.statistic].quantile is not None)
+    @property
+    def _quantile(self) -> float | None:
+        return STATISTICS[self.statistic].quantile
+
+    def _with_claim_limits(self, made: Interval, level: float) -> Interval:
+        """An estimate with limits that each err as often as those of its interval are meant to."""
+        metric = metric_named(self.name)
+        tail = (1 - level) / 2
+        # Order statistics assume nothing about the distribution.
+        is_single = self.name in self.data.samples and self.data.samples[self.name].is_single
+        if metric is not None and self.data.design(metric).is_lopsided and not (self._quantile and is_single):
+            tail *= ONE_SIDED
+        limits = self._estimate(1 - 2 * tail if made.is_whole else 1 - tail)
+        return made.model_copy(update={"low": limits.low, "high": limits.high})
 
     def _median(self, level: float) -> Interval:
         units = self.data.samples[self.name]

@@ -31,7 +31,7 @@ from crosswind.stats.repetitions import Repetitions
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
 WOODRUFF = "Woodruff's, by Student's t over repetitions"
 LIMIT_STEPS = 3
-"""To find an upper limit with its own error; a further one widens none."""
+"""To find a limit with its own error; a further one widens few."""
 LOWER_LIMIT = "one-sided, binomial with the effective number of values"
 
 
@@ -106,8 +106,8 @@ def woodruff_shares(units: Repetitions, value: float, q: float, level: float) ->
     """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1.
 
     The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and of the exact
-    binomial is taken. Away from it, the error is the larger of those at the quantile and at the limit: where exchanges
-    beyond come together and few are drawn, those at the quantile do not.
+    binomial is taken. The error is the larger of those at the quantile and at each limit: beside a jump of the
+    distribution, exchanges beyond come together and those at the quantile do not.
     """
     # Where every repetition happens to have the same share below it, the error is at least that of independent values.
     error = _share_error(units, value) or math.sqrt(q * (1 - q) / units.n)
@@ -115,10 +115,10 @@ def woodruff_shares(units: Repetitions, value: float, q: float, level: float) ->
     low, high, tail = q - half, q + half, (1 - level) / 2
     if q > 0.5:
         low = min(low, _lower_share(units, error, q, tail))
-        high = _upper_share(units, high, q, level)
     if q < 0.5:
         high = max(high, 1 - _lower_share(units, error, 1 - q, tail))
-    return low, high
+    student_t = student(level, units.count - 1)
+    return _own_error_share(units, low, q, -student_t), _own_error_share(units, high, q, student_t)
 
 
 def _share_error(units: Repetitions, value: float) -> float:
@@ -129,16 +129,23 @@ def _share_error(units: Repetitions, value: float) -> float:
     return float(np.sqrt(units.count / (units.count - 1) * (residual @ residual))) / units.n
 
 
-def _upper_share(units: Repetitions, share: float, q: float, level: float) -> float:
-    """An upper limit of the share, with the standard error at the limit itself, scaled from the share there to q."""
+def _own_error_share(units: Repetitions, share: float, q: float, student_t: float) -> float:
+    """A limit of the share, with the standard error at the limit itself, scaled from the share there to q.
+
+    Args: share: the limit with another error. student_t: negative for a lower limit.
+    """
     for _ in range(LIMIT_STEPS):
         place = _at_share(units, share)
-        below = 1.0 if place is None else float(units.below(place).sum()) / units.n
-        if place is None or below >= 1:
+        if place is None:
+            return share
+        # A lower limit of an upper jump lies below the jump.
+        place = place if student_t > 0 else float(np.nextafter(place, -np.inf))
+        below = float(units.below(place).sum()) / units.n
+        if not 0 < below < 1:
             return share
         error = _share_error(units, place) * math.sqrt(q * (1 - q) / (below * (1 - below)))
-        wider = q + student(level, units.count - 1) * error
-        if wider <= share:
+        wider = q + student_t * error
+        if (wider - share) * student_t <= 0:
             return share
         share = wider
     return share

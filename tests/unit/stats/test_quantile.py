@@ -60,6 +60,19 @@ def test_the_upper_limit_has_the_error_at_the_limit() -> None:
     assert made.high == pytest.approx(240.0)
 
 
+def test_the_lower_limit_of_a_median_beside_a_jump_has_the_error_at_the_limit() -> None:
+    # Of 10 repetitions, 6 have 18 of 20 messages at the rate of the path, 4 have 2: the median is that rate, and
+    # repetitions differ below it.
+    values = np.tile(np.linspace(50.0, 55.0, 20), (10, 1))
+    for repetition in range(10):
+        values[repetition, 2 if repetition < 6 else 18 :] = 64.0
+    units = Repetitions.of(values.ravel(), np.repeat(np.arange(10), 20))
+    made = quantile_interval(units, 0.5, unit="bps")
+    assert made.value == 64.0
+    assert made.low is not None
+    assert made.low < 55.0
+
+
 def test_alike_messages_widen_the_interval() -> None:
     values = np.sort(np.random.default_rng(3).normal(0, 1, 1000))
     alike = quantile_interval(Repetitions.of(values, np.repeat(range(10), 100)), 0.5, unit="ns")
