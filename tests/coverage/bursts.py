@@ -124,7 +124,7 @@ def tried(case: Case) -> tuple[Case, Found]:
             found[units, has_bursts] = Outcomes(DRAWS)
         else:
             of_rule = Pool(pool.data, has_bursts)
-            made = judged(of_rule, [number], units, draws=DRAWS, seed=1, in_pairs=False)
+            made = judged(of_rule, [number], units, draws=DRAWS, seed=1)
             found[units, has_bursts] = made[number]
     pool_of.cache_clear()
     return case, found

@@ -25,6 +25,8 @@ from crosswind.stats.estimate import Array
 MARGIN = 0.1
 """Of claims about two cells, and of the power of a threshold."""
 LEVEL = 0.95
+ROUNDED = 1e-6
+"""By which a second cell is larger than the margin: pairs with the same effect each lie beyond it, not at it."""
 
 Number = tuple[str, str]
 """A metric and a statistic."""
@@ -129,16 +131,16 @@ class Pool:
 
 
 def judged(
-    pool: Pool, numbers: Sequence[Number], repetitions: int, *, draws: int, seed: int, in_pairs: bool = True
+    pool: Pool, numbers: Sequence[Number], repetitions: int, *, draws: int, seed: int, pairs: int = 0
 ) -> dict[Number, Outcomes]:
-    """What became of each number in draws of some repetitions. Args: in_pairs: whether to compare two cells too."""
+    """What became of each number in draws of some repetitions. Args: pairs: draws with a second cell beside it."""
     rng = np.random.default_rng([seed, repetitions])
     truths = {number: truth for number in numbers if (truth := pool.truth(number))}
     names = sorted({name for name, _ in truths})
     found = {number: Outcomes() for number in truths}
-    for _ in range(draws):
+    for draw in range(draws):
         cell = pool.drawn(rng, repetitions, names)
-        other = pool.drawn(rng, repetitions, names) if in_pairs else None
+        other = pool.drawn(rng, repetitions, names) if draw < pairs else None
         for number, truth in truths.items():
             found[number].add(_of_cell(cell, number, truth))
             if other is not None:
@@ -175,7 +177,7 @@ def _of_two(cell: CellData, other: CellData, number: Number) -> Outcomes:
             claims = [OfEffect(effect, 1.0, Range(None, high)) for high in (0.0, size / 2)]
         else:
             compared = compared_statistic(statistic)
-            larger = replace(second, units=_times(second.units, 1 + MARGIN))
+            larger = replace(second, units=_times(second.units, (1 + MARGIN) * (1 + ROUNDED)))
             effects = [ratio(reference, side, compared) for side in (larger, second)]
             claims = [OfEffect(effect, 1.0, Range(None, 1 + MARGIN), math.log) for effect in effects]
     except TooFewSamples:
