@@ -76,7 +76,7 @@ def test_terminal_text() -> None:
     start = text.index("Round-trip time, ms")
     assert re.sub(" +", " ", text[start + 1]) == "loss n lost median [95 %] p95 [95 %]"
     assert text[start + 2] == "0%    100     0  20.049 [20.036, 20.063]       20.09"
-    assert text[start + 3] == "5%    100    10  20.055 [20.040, 20.070]  over 1\u202f000"
+    assert text[start + 3] == "5%    100    10  20.055 [20.040, 20.080]  over 1\u202f000"
     assert text[start + 4] == "  Left out at this width: mean of successes, trimmed mean, p99."
     lost = text.index("Exchanges lost, by cause")
     assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 [0, 66] % 10 timed out"

@@ -29,7 +29,7 @@ LEAST = {
 }
 """Minimum repetitions of a mean with randomness other than loss, from a bootstrap of 300 real repetitions per element
 and metric: below it, 95 % intervals cover less than 93 %, or a 1 % limit errs in more than 2.5 %
-(docs/statistics-reference.md). Real networks and the machine's clock were not measured."""
+(docs/statistics-reference.md). Real networks were not measured."""
 
 
 def design_of(metric: Metric, settings: CellSettings) -> Design:
@@ -38,12 +38,14 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
     At least the share p of exchanges is delayed where every packet is lost with probability p, and nearly all transfers
     of many packets are, though not their handshakes. On the machine's clock its noise is skewed without any loss. A
     datagram that is lost is not retransmitted, so that it delays nothing. What is counted of packets is skewed where
-    anything about them is left to chance; processor time by message is a sum over many.
+    anything about them is left to chance, and so is processor time.
     """
     loss = settings.retransmitted_loss
     if metric.is_counted_of_packets:
         is_left_to_chance = settings.loses_packets or settings.is_delayed_at_random or settings.is_over_quic
         return Design(Tail.SKEWED, is_wait=False, least=_least(metric, settings)) if is_left_to_chance else LIGHT
+    if metric.name.startswith("cpu") and settings.is_on_machine:
+        return Design(Tail.SKEWED, is_wait=False, least=_least(metric, settings))
     if not (metric.is_wait or metric.unit is RATE):
         return LIGHT
     of_exchanges = metric.per in (Per.EXCHANGE, Per.REPORTED)
