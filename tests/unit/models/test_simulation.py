@@ -127,14 +127,54 @@ def test_cubic_takes_as_long_as_linuxs_with_the_same_losses(
     assert way.last_arrival_s - way.first_arrival_s == pytest.approx(seconds, rel=0.015)
 
 
-@pytest.mark.parametrize("rate", [1.5e6, 6e6, 12e6, 40e6])
-@pytest.mark.parametrize("rtt_ms", [10, 30, 150])
-def test_hystart_ends_slow_start_as_the_simulation_does(rate: float, rtt_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("rate", "rtt_ms", "window"),
+    [
+        (1.5e6, 10, 28), (6e6, 10, 24), (12e6, 10, 27), (40e6, 10, 39),
+        (1.5e6, 30, 28), (6e6, 30, 29), (12e6, 30, 36), (40e6, 30, 133),
+        (1.5e6, 150, 88), (6e6, 150, 119), (12e6, 150, 157), (40e6, 150, 574),
+    ],
+)  # fmt: skip
+def test_hystart_ends_slow_start_where_linuxs_does(rate: float, rtt_ms: int, window: int) -> None:
+    # Slow-start thresholds of Linux 6.12 in virtual time, without loss.
     packet_s = 12_000 / rate
-    way = Losing(PathSettings(rtt_ms / 1e3, 0.5, 0.5, packet_s, packet_s, 0.0, tuned=True), 2000, set())
-    sender = Sender(SenderSettings(True, 10, math.inf, 0.2, True, rtt_ms / 1e3), way)
+    way = Losing(PathSettings(rtt_ms / 1e3, 0.5, 0.5, packet_s, packet_s, 416 / rate, tuned=True), 2000, set())
+    sender = Sender(SenderSettings(True, 10, math.inf, 0.2, True, rtt_ms / 1e3 + 832 / rate), way)
     sender.run()
-    assert sender._control.ssthresh == pytest.approx(hystart_window(10, rtt_ms / 1e3, packet_s), abs=1)
+    assert sender._control.ssthresh == pytest.approx(window, abs=1)
+    if (rate, rtt_ms) != (6e6, 150):  # the first ACKs of a round, for two segments each, are 4 ms apart there
+        assert hystart_window(10, rtt_ms / 1e3, packet_s) == pytest.approx(window, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("queue", "dropped"),
+    [
+        (9, [29, 49, 51, 53]), (10, [51, 53, 56, 57]), (11, [53, 56, 57, 60]),
+        (19, [69, 107, 109, 111]), (20, [109, 111, 113, 115]), (21, [111, 113, 115, 117]),
+        (39, [147, 149, 229, 231]), (40, [149, 231, 233, 235]), (41, [233, 235, 237, 239]),
+    ],
+)  # fmt: skip
+def test_a_queue_overflows_in_slow_start_where_it_does_under_linux(queue: int, dropped: list[int]) -> None:
+    # The first segments that Linux 6.12 lost in virtual time: 100 Mbit/s, 100 ms. Half a window of 20, 40 or 80 waits
+    # at most, and one more where the first ACK of a round is for two segments, as in that of 80.
+    path = PathSettings(0.1, 0.0, 0.0, 0.00012, 0.00012, 416e-8, queue, tuned=True)
+    way = Dropping(path, 2072, lambda: 1.0)
+    Sender(SenderSettings(False, 10, math.inf, 0.2, True, 0.1 + 832e-8), way).run()
+    assert way.dropped[:4] == dropped
+
+
+class Dropping(SimulatedPath):
+    """A path that notes which segments its queue drops."""
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.dropped: list[int] = []
+
+    def send(self, segment: int, now_s: float) -> None:
+        busy_until_s = self._free_s
+        super().send(segment, now_s)
+        if self._free_s == busy_until_s:
+            self.dropped.append(segment)
 
 
 def test_hystart_ends_slow_start_by_hand() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 ACK_BYTES = 52  # RFC 791, 9293 and 7323: headers of IPv4 and TCP with timestamps
 _DELAYED_ACK_S = 0.040
 _QUICK_ACKS = 16  # of a new connection, and after something that came twice: Linux's TCP_MAX_QUICKACKS
+_ROUNDING_S = 1e-9
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class PathSettings:
     """The path, both ways. Rates are inf where the link is unlimited, the queue where it never overflows.
 
     `serialisation_s`: of a full segment; `last_s`: of the last one; `ack_s`: of an acknowledgement. `tuned`: whether
-    the receiver's window grows: Linux acknowledges at once what makes it grow, nearly all up to the first loss.
+    the receiver's window grows.
     """
 
     rtt_s: float
@@ -30,6 +31,30 @@ class PathSettings:
     ack_s: float
     queue_packets: float = 1000
     tuned: bool = False
+
+
+class _TunedWindow:
+    """Linux's receive window until the first loss, segments of an Ethernet's MTU: it grows by two with each segment.
+
+    Its limit, at first what a buffer of 128 kB holds, follows the largest number of segments in a round trip.
+    """
+
+    def __init__(self, round_trip_s: float) -> None:
+        self._round_trip_s = round_trip_s + _ROUNDING_S
+        self._window, self._limit, self._most = 45.0, 57.0, 10
+        self._since_s, self._counted = -math.inf, 0
+
+    def grows(self, received: int, now_s: float) -> bool:
+        """Whether the latest segment in order lets it grow; Linux acknowledges such a segment at once."""
+        growing = self._window < self._limit
+        self._window += 2 * growing
+        if now_s - self._since_s > self._round_trip_s:
+            came = received - self._counted
+            if came > self._most:
+                limit = (2 * came + 16) * (1 + 2 * (came - self._most) / self._most)
+                self._limit, self._most = max(self._limit, limit), came
+            self._since_s, self._counted = now_s, received
+        return growing
 
 
 class SimulatedPath:
@@ -58,7 +83,8 @@ class SimulatedPath:
         self._back_free_s = 0.0
         self._expected = 0  # the first segment that has not arrived
         self._quick_acks = _QUICK_ACKS
-        self._growing = settings.tuned
+        round_trip_s = settings.rtt_s + settings.serialisation_s
+        self._window = _TunedWindow(round_trip_s) if settings.tuned else None
         self._delayed_until_s = math.inf
 
     def send(self, segment: int, now_s: float) -> None:
@@ -71,7 +97,7 @@ class SimulatedPath:
         if lost:
             self.lost += 1
             return
-        while leaving and leaving[0] <= now_s:
+        while leaving and leaving[0] <= now_s + _ROUNDING_S:
             leaving.popleft()
         if len(leaving) > settings.queue_packets:  # one of them is in transmission
             return
@@ -116,8 +142,11 @@ class SimulatedPath:
             self.first_arrival_s = arrival_s
         if len(received) == self.segments:
             self.last_arrival_s = arrival_s
-        self._growing = self._growing and in_order
-        if not in_order or self._growing or self._quick_acks or self._delayed_until_s < math.inf:
+        if not in_order:
+            self._window = None
+        elif self._window and self._window.grows(len(received), arrival_s):
+            self._quick_acks |= 1
+        if not in_order or self._quick_acks or self._delayed_until_s < math.inf:
             self._acknowledge(arrival_s)
         else:
             self._delayed_until_s = arrival_s + _DELAYED_ACK_S
