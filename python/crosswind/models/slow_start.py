@@ -12,6 +12,10 @@ from crosswind.models.situation import Situation
 SOURCE = "RFC 5681, section 3.1, with one window increment per segment acknowledged and one ACK per segment"
 
 
+QUICK_ACKS = 16
+"""ACKs of a new connection, or after something that came twice, that are not delayed: Linux's TCP_MAX_QUICKACKS."""
+
+
 def slow_start(
     size_bytes: Numbers,
     *,
@@ -82,8 +86,10 @@ def first_overflow(
     """Index of the first segment that finds the queue before the link full, and how many do; inf where none does.
 
     While the window grows, a segment leaves the link and two come. So a round adds to the queue by how much it is
-    larger than the one before, of which some may still wait when it begins. Once it is full, one of the two finds no
-    place, until the loss is found a round trip later: as many as the segments of the round before.
+    larger than the one before, of which some may still wait when it begins. Once the queue is full, one of the two
+    finds no place, until the loss is found a round trip later: as many as the segments of the round before, unless the
+    window stops growing earlier. The first round after Linux's QUICK_ACKS begins with an ACK for two segments, behind
+    which one more waits; then the receiver's window grows, and ACKs are for one again.
 
     Args: queue_packets: that wait at most, without the one in transmission. The others: as `arrivals`.
     """
@@ -95,9 +101,11 @@ def first_overflow(
         return math.floor(queue_packets + 1), size - queue_packets - 1
     while True:
         before, first, size = size, first + size, min(2 * size, window_segments)
-        waiting = max(0.0, before - held)
-        if waiting + size - before > queue_packets:
-            return math.floor(first + 2 * max(0.0, queue_packets - waiting)), before
+        waiting = max(0.0, before - held) + (first - 1.5 * before < QUICK_ACKS <= first - before)
+        beyond = waiting + size - before - queue_packets
+        if beyond > 0:
+            dropped = before if size < window_segments else min(before, beyond)
+            return math.floor(first + 2 * max(0.0, queue_packets - waiting)), dropped
         if size == before:
             return math.inf, 0.0
 

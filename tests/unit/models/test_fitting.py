@@ -76,14 +76,15 @@ def test_what_the_cells_do_not_tell_is_as_simulated_transfers_have_it() -> None:
     """Ten cells of one size, loss, rate and round trip tell one coefficient at most."""
     form, same = FORMS["transfer"], Cells.of([cells()[1]] * 10)
     expected = same.simulated[0]
-    assert expected.tolist() == pytest.approx([0.603, 2.422, 3.571, 0.240])  # Reno's, of docs/models.md
+    assert expected.tolist() == pytest.approx([0.859, 1.924, 3.014, 0.475])  # Reno's, of docs/models.md
     as_expected = MeasuredCells(same, tuple(np.full(20, time) for time in form.times(same, expected)))
     assert fit(form, as_expected, intervals=False).values.tolist() == pytest.approx(expected.tolist(), rel=1e-3)
     # Cells of many kinds tell them, so that what was expected counts less.
     told = fit(form, measured("transfer", 0.0), intervals=False)
-    assert told.values[0] == pytest.approx(TRUTH["transfer"][0], rel=0.01)
+    assert told.values[0] == pytest.approx(TRUTH["transfer"][0], rel=0.02)  # what was expected is 1.7 times as much
     far = np.abs(np.array(TRUTH["transfer"]) - expected)
-    assert (np.abs(told.values - TRUTH["transfer"]) < far).all()
+    off = np.abs(told.values - TRUTH["transfer"])
+    assert (off < far)[far > 0.05].all()  # all but timeout_power, which is as expected
 
 
 @pytest.mark.parametrize("name", ["pftk-kappa", "power-law"])

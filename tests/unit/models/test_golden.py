@@ -125,9 +125,10 @@ def test_slow_start_continues_as_it_began(rate: float | None, window: float, rtt
     ("queue", "first", "dropped"),
     [
         # 10, 20, 40, 80 segments leave in round trips of 151 ms. The fourth lets two in for each one that leaves, from
-        # its first, which is the 70th: after 60 of them 30 wait. Linux 6.12 loses the 129th there. Of the 20 left of
-        # this round every other one finds no place, and 30 of the next, until the loss is found.
-        (30, 130, 40),
+        # its first, which is the 70th, and one more waits behind its first ACK: after 58 of them 30 wait. Linux 6.12
+        # loses the 129th there. Of the 22 left of this round every other one finds no place, and 29 of the next, until
+        # the loss is found.
+        (30, 128, 40),
         (5, 6, 4),  # of the first ten, which come at once, one is in transmission and five wait
         # When the round of 640 begins, at 630, 320 - 151 still wait, and after 62 more 200 do.
         (200, 692, 320),
@@ -138,6 +139,18 @@ def test_the_first_segment_that_finds_the_queue_full(queue: int, first: int, dro
     assert first_overflow(queue, **path) == (pytest.approx(first, abs=1), dropped)
     assert first_overflow(queue, **path, window_segments=5) == (math.inf, 0)
     assert first_overflow(queue, **(path | {"serialisation_s": 0.0})) == (math.inf, 0)
+
+
+@pytest.mark.parametrize(("queue", "first"), [(10, 51), (20, 109), (39, 147), (40, 149), (41, 233), (80, 471)])
+def test_half_a_window_in_the_queue(queue: int, first: int) -> None:
+    # Of Linux 6.12 in virtual time, with 100 Mbit/s and 100 ms. The round of 80 begins with an ACK for two segments.
+    path = {"rtt_s": 0.1, "serialisation_s": 0.00012, "initial_window": 10}
+    assert first_overflow(queue, **path)[0] == pytest.approx(first, abs=1)
+
+
+def test_a_window_that_stops_growing_overflows_a_queue_by_what_it_is_too_large() -> None:
+    path = {"rtt_s": 0.1, "serialisation_s": 0.001, "initial_window": 10}
+    assert first_overflow(10, **path, window_segments=33) == (50, 3)  # 20 grow by 13
 
 
 def test_slow_start_of_one_segment_takes_no_time() -> None:

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from crosswind.models.slow_start import QUICK_ACKS
+
 ACK_BYTES = 52  # RFC 791, 9293 and 7323: headers of IPv4 and TCP with timestamps
 _DELAYED_ACK_S = 0.040
-_QUICK_ACKS = 16  # of a new connection, and after something that came twice: Linux's TCP_MAX_QUICKACKS
 _ROUNDING_S = 1e-9
 
 
@@ -82,7 +83,7 @@ class SimulatedPath:
         self._free_s = 0.0
         self._back_free_s = 0.0
         self._expected = 0  # the first segment that has not arrived
-        self._quick_acks = _QUICK_ACKS
+        self._quick_acks = QUICK_ACKS
         round_trip_s = settings.rtt_s + settings.serialisation_s
         self._window = _TunedWindow(round_trip_s) if settings.tuned else None
         self._delayed_until_s = math.inf
@@ -127,7 +128,7 @@ class SimulatedPath:
     def _receive(self, segment: int, arrival_s: float) -> None:
         received, expected = self.received, self._expected
         if self._arrived[segment]:
-            self._quick_acks = _QUICK_ACKS
+            self._quick_acks = QUICK_ACKS
             self._acknowledge(arrival_s)
             return
         self._arrived[segment] = 1
