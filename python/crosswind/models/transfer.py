@@ -339,7 +339,7 @@ def _violated_by_queue(cell: Situation) -> list[str]:
     segments, overflow = (cell.size_bytes or 0) / cell.mss_bytes, _slow_start_ends(cell)[1]
     broken = []
     if overflow < segments and cell.loss < _LEAST_LOSS:
-        broken.append("the queue overflows, later too: of that the formula knows the end of slow start alone, too fast")
+        broken.append("the queue may overflow again after slow start: the formula leaves that out and is too fast then")
     elif overflow < segments < _SOON * overflow:
         broken.append("slow start overflows the queue soon before the end: off by up to 24 %, mostly too fast")
     if cell.queue_packets:

@@ -239,7 +239,7 @@ def test_columns_are_computed_each_by_itself() -> None:
         (cell(0.02, sack=False), "without which"),
         (cell(0.02, congestion_control="vegas"), "not vegas"),
         (replace(cell(0.02, 256_000, profile="linux"), queue_packets=12), "soon before the end"),
-        (replace(LARGE, loss=0.0, queue_packets=60), "later too"),
+        (replace(LARGE, loss=0.0, queue_packets=60), "again after slow start"),
         (replace(LARGE, queue_packets=40), "one less and one more of queue the formula has 2.93 and 2.41 s"),
     ],
 )
