@@ -124,7 +124,9 @@ def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
     if endless or most > MOST_REPETITIONS:
         return f"; {where}to decide about a difference this small would take over {count(MOST_REPETITIONS)} repetitions"
     if most <= 0:
-        return f"; {where}this would be enough by itself, but not among all that the study asks together"
+        again = 2 * max(case.pairs for case in open_)
+        alone = "this would be enough by itself, but not among all that the study asks together"
+        return f"; {where}{alone}; as many repetitions again would decide ({asking_for(again, open_)})"
     return f"; {where}{about_more(most)} would decide ({option_of(most, open_)})"
 
 
