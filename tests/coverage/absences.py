@@ -70,7 +70,7 @@ def passes(case: Case, *, runs: int = RUNS, seed: int = 1) -> float:
             for at, costs in enumerate((reference, other))
         ]
         number = OfEffect(ratio(*sides), 1.0, Range(None, 1 + margin), math.log)
-        found += number.shows(yes=True, alpha=0.05, sides=2)
+        found += number.shows(yes=True, alpha=0.05)
     return found / runs
 
 

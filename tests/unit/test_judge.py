@@ -46,9 +46,9 @@ def times(a: Side, b: Side, wanted: Range) -> OfEffect:
     return OfEffect(ratio(a, b), 1.0, wanted, lambda bound: log(max(bound, float_info.min)))
 
 
-def p_of(number: Number, *, sides: int = 1) -> tuple[float | None, float | None]:
+def p_of(number: Number) -> tuple[float | None, float | None]:
     """The p-values of its lying in its range, and outside."""
-    return number.p(yes=True, sides=sides), number.p(yes=False, sides=sides)
+    return number.p(yes=True), number.p(yes=False)
 
 
 def interval(low: float | None, high: float | None, value: float | None = 1.0, **fields: object) -> Interval:
@@ -61,7 +61,7 @@ def interval(low: float | None, high: float | None, value: float | None = 1.0, *
 @pytest.mark.parametrize("wanted", ALL)
 @pytest.mark.parametrize("first", [0, 100])
 def test_p_values_agree_with_scipy(wanted: Range, first: int) -> None:
-    """Pairs by Student's t, cells of other seeds by Welch's; sides doubles what is a two-sided interval's."""
+    """Pairs by Student's t, cells of other seeds by Welch's; doubled, as of a two-sided interval."""
 
     def t(place: float, alternative: str) -> float:
         if first:
@@ -77,10 +77,9 @@ def test_p_values_agree_with_scipy(wanted: Range, first: int) -> None:
     number = apart(side(A), side(B, first), wanted)
     assert number.is_testable
     assert not number.is_exact
-    assert p_of(number) == pytest.approx((min(1, yes), min(1, no)))
     # Either end of a range may be the one that a number lies beyond, which the two sides of a test have counted.
     twice = (1 if wanted == DIFFERENT else 2, 1 if wanted == SAME else 2)
-    assert p_of(number, sides=2) == pytest.approx((min(1, twice[0] * yes), min(1, twice[1] * no)))
+    assert p_of(number) == pytest.approx((min(1, twice[0] * yes), min(1, twice[1] * no)))
 
 
 SLEEP = (
@@ -93,21 +92,20 @@ SLEEP = (
 def test_two_one_sided_tests_are_those_of_the_literature(first: int, p: float) -> None:
     """Within half an hour, t(9) = 2.777 and t(17.78) = 1.272 (as the R package TOSTER has it of the same data)."""
     found = apart(side(SLEEP[0]), side(SLEEP[1], first), SAME)
-    assert found.p(yes=True, sides=1) == pytest.approx(p, abs=5e-4)
+    assert found.p(yes=True) == pytest.approx(min(1.0, 2 * p), abs=1e-3)
     t, freedom = (2.777, 9) if first == 0 else (1.272, 17.78)
-    assert found.p(yes=False, sides=1) == pytest.approx(2 * stats.t.sf(t, freedom), rel=2e-3)
+    assert found.p(yes=False) == pytest.approx(2 * stats.t.sf(t, freedom), rel=2e-3)
 
 
 @pytest.mark.parametrize("first", [0, 1000])
-@pytest.mark.parametrize(("sides", "level"), [(1, 0.90), (2, 0.95)])
-def test_the_interval_within_the_margin_and_p_below_alpha_are_one_thing(first: int, sides: int, level: float) -> None:
+def test_the_interval_within_the_margin_and_p_below_alpha_are_one_thing(first: int) -> None:
     rng = np.random.default_rng(21)
     a, b = side(rng.normal(10, 0.5, 500)), side(rng.normal(10, 0.5, 500), first)
-    edge = max(abs(end) for end in difference(a, b).limits(level))
+    edge = max(abs(end) for end in difference(a, b).limits(0.95))
     for margin in (0.97 * edge, 1.03 * edge):
         found = apart(a, b, Range(-margin, margin))
-        assert found.shows(yes=True, alpha=0.05, sides=sides) == (margin > edge)
-        assert (found.p(yes=True, sides=sides) < 0.05) == (margin > edge)
+        assert found.shows(yes=True, alpha=0.05) == (margin > edge)
+        assert (found.p(yes=True) < 0.05) == (margin > edge)
 
 
 def test_a_margin_of_ratios_is_the_same_turned_round() -> None:
@@ -116,8 +114,8 @@ def test_a_margin_of_ratios_is_the_same_turned_round() -> None:
     within = range_of("same", 0.25, is_ratio=True)
     assert (within.low, within.high) == (0.8, 1.25)
     assert p_of(times(a, b, within)) == pytest.approx(p_of(times(b, a, within)))
-    assert times(a, b, within).shows(yes=True, alpha=0.05, sides=2)
-    assert not times(a, b, range_of("same", 0.01, is_ratio=True)).shows(yes=True, alpha=0.05, sides=2)
+    assert times(a, b, within).shows(yes=True, alpha=0.05)
+    assert not times(a, b, range_of("same", 0.01, is_ratio=True)).shows(yes=True, alpha=0.05)
     # Every ratio is above 0.
     assert p_of(times(a, b, Range(0.0, 1.25)))[0] == p_of(times(a, b, Range(None, 1.25)))[0]
     assert p_of(times(a, b, Range(None, 0.0))) == pytest.approx((1.0, 0.0))
@@ -145,18 +143,18 @@ def test_a_difference_that_is_the_same_every_time_has_sign_tests(
 ) -> None:
     values = 10 + np.arange(pairs) / 8
     number = apart(side(values), side(values + away), SAME)
-    assert p_of(number, sides=2) == (yes, no)
-    assert p_of(replace(number, range=DIFFERENT), sides=2) == (no, yes)
+    assert p_of(number) == (yes, no)
+    assert p_of(replace(number, range=DIFFERENT)) == (no, yes)
 
 
 def test_the_end_of_an_open_range_is_outside() -> None:
     values = 10 + np.arange(6) / 8
     edge = times(side(values), side(values * 1.25), Range(1.25, None, is_open=True))
-    assert p_of(edge) == (1.0, 1 / 64)
-    assert p_of(replace(edge, range=Range(1.25, None))) == (1 / 64, 1.0)
+    assert p_of(edge) == (1.0, 2 / 64)
+    assert p_of(replace(edge, range=Range(1.25, None))) == (2 / 64, 1.0)
     # Nothing but no difference at all is within 0 and 0.
     alike = apart(side(values), side(values), Range(0.0, 0.0))
-    assert p_of(alike) == (1 / 64, 1.0)
+    assert p_of(alike) == (2 / 64, 1.0)
     assert p_of(apart(side(A), side(B), Range(0.0, 0.0)))[0] == 1.0
 
 
@@ -165,8 +163,8 @@ def test_a_single_pair_and_unpaired_constants_prove_nothing() -> None:
     for number in (apart(side(A[:1]), side(A[:1]), SAME), apart(side([10.0] * 9), side([10.0] * 9, 100), SAME)):
         assert not number.is_testable
         assert p_of(number) == (None, None)
-        assert not any(number.shows(yes=yes, alpha=0.05, sides=1) for yes in (True, False))
-    assert OfEffect(None, 1.0, SAME).needed(yes=None, alpha=0.05, sides=2) is None
+        assert not any(number.shows(yes=yes, alpha=0.05) for yes in (True, False))
+    assert OfEffect(None, 1.0, SAME).needed(yes=None, alpha=0.05) is None
 
 
 def test_what_most_repetitions_do_shows_no_absence() -> None:
@@ -175,7 +173,7 @@ def test_what_most_repetitions_do_shows_no_absence() -> None:
     same = apart(reference, side(reference.units.values, design=reference.design), SAME)
     assert p_of(same) == (1.0, 1.0)
     less = apart(reference, side(reference.units.values - 1, design=reference.design), Range(None, 0.0, is_open=True))
-    assert p_of(less) == (0.5**14, 1.0)
+    assert p_of(less) == (2 * 0.5**14, 1.0)
 
 
 # A number with an interval at every level.
@@ -223,18 +221,6 @@ def test_one_interval_among_many_is_not_believed_as_easily() -> None:
         assert judge([[doubtful], [absent]], family)[0].cases[0].verdict == "no"
 
 
-def test_an_interval_of_one_side_is_made_at_the_level_of_one_side() -> None:
-    asked: list[float] = []
-
-    def make(level: float) -> Interval:
-        asked.append(round(level, 9))
-        return interval(0.9, 1.1)
-
-    for sides in (2, 1):
-        OfInterval(make, Range(0.5, 2)).shows(yes=True, alpha=0.05, sides=sides)
-    assert asked == [0.95, 0.9]
-
-
 # Families, by numbers whose p-values are given.
 
 
@@ -250,17 +236,14 @@ class Given:
     def is_testable(self) -> bool:
         return self.yes is not None
 
-    def p(self, *, yes: bool, sides: int) -> float | None:
-        del sides
+    def p(self, *, yes: bool) -> float | None:
         return None if self.is_exact or self.yes is None else self.yes if yes else self.no
 
-    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
-        del sides
+    def shows(self, *, yes: bool, alpha: float) -> bool:
         return self.yes is not None and (self.yes if yes else self.no) < alpha
 
-    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+    def needed(self, *, yes: bool | None, alpha: float) -> int | None:
         """By how much its p-value is divided, for the test to see which claim it is asked of, and at which level."""
-        del sides
         return round(0.05 / alpha) * (1 if yes else -1)
 
 
@@ -356,45 +339,43 @@ def test_repetitions_of_a_light_effect_are_those_of_a_t_test_with_power() -> Non
     values = 1 + 2 * (noise - noise.mean()) / noise.std(ddof=1)
     larger = np.sqrt(9 / stats.chi2.isf((np.arange(500) + 0.5) / 500, 9))
 
-    def needed(wanted: Range, *, alpha: float, sides: int) -> int | None:
-        return apart(side(np.zeros(10)), side(values), wanted).needed(yes=True, alpha=alpha, sides=sides)
+    def needed(wanted: Range, *, alpha: float) -> int | None:
+        return apart(side(np.zeros(10)), side(values), wanted).needed(yes=True, alpha=alpha)
 
     def power(pairs: int, distance: float, tail: float) -> float:
         away = distance / 2 * pairs**0.5 / larger
         return float(stats.nct.sf(stats.t.isf(tail, pairs - 1), pairs - 1, away).mean())
 
-    for alpha, sides, wanted, distance in (
-        (0.05, 2, Range(0.0, None, is_open=True), 1.0),
-        (0.05, 1, Range(0.0, None, is_open=True), 1.0),
-        (0.01, 2, Range(-0.5, 0.5, inside=False), 0.5),
+    for alpha, wanted, distance in (
+        (0.05, Range(0.0, None, is_open=True), 1.0),
+        (0.01, Range(-0.5, 0.5, inside=False), 0.5),
     ):
-        found = needed(wanted, alpha=alpha, sides=sides)
+        found = needed(wanted, alpha=alpha)
         assert found is not None
-        assert power(found, distance, alpha / sides) == pytest.approx(0.8, abs=0.015)
+        assert power(found, distance, alpha / 2) == pytest.approx(0.8, abs=0.015)
 
 
 @pytest.mark.parametrize(("tests", "needed"), [(1, 6), (2, 7), (3, 7), (4, 8), (6, 8), (7, 9)])
 def test_repetitions_of_what_never_varies_are_those_of_a_sign_test(tests: int, needed: int) -> None:
     values = 10 + np.arange(3) / 8
     alike = apart(side(values), side(values), SAME)
-    assert alike.needed(yes=True, alpha=0.05 / tests, sides=2) == needed
+    assert alike.needed(yes=True, alpha=0.05 / tests) == needed
     assert 2 * 0.5**needed * tests < 0.05 < 2 * 0.5 ** (needed - 1) * tests
 
 
 def test_an_interval_narrows_with_the_root_of_its_repetitions() -> None:
     """From 1 ± 0.4 to 1.2: where half of the width is left of 0.2, of four times as many, and 80 % of power more."""
-    found = OfInterval(lambda level: interval(0.6, 1.4), Range(None, 1.2)).needed(yes=None, alpha=0.05, sides=2)
+    found = OfInterval(lambda level: interval(0.6, 1.4), Range(None, 1.2)).needed(yes=None, alpha=0.05)
     assert found == 66  # 8 * 4 * 1.4294^2 = 65.4
     for value, low, wanted in ((1.2, 0.6, Range(None, 1.2)), (1.0, None, Range(0.5, None))):
         made = OfInterval(lambda level, value=value, low=low: interval(low, 1.4, value), wanted)  # type: ignore[misc]
-        assert made.needed(yes=None, alpha=0.05, sides=2) is None
+        assert made.needed(yes=None, alpha=0.05) is None
 
 
 def test_the_documentation_has_every_family() -> None:
     page = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
     for family in FAMILIES:
-        test = {2: "two-sided, 5 %", 1: "one-sided, 5 %"}[family.sides]
-        assert f"\n| {family.what} | {family.over} | {family.yes.value} | {family.no.value} | {test} |" in page
+        assert f"\n| {family.what} | {family.over} | {family.yes.value} | {family.no.value} | two-sided, 5 % |" in page
     for tests in EXPLORATIONS:
         assert f"\n| {tests.what} | {tests.over} | {tests.correction.value}" in page
 
@@ -421,5 +402,5 @@ def test_a_place_is_on_the_scale_of_the_effect() -> None:
     place: Callable[[float], float] = lambda bound: bound * log(16)  # noqa: E731
     values = 10 + np.arange(8) / 8
     number = OfEffect(ratio(side(values), side(4 * values)), 1.0, Range(0.4, 0.6), place)
-    assert p_of(number, sides=2) == (2 / 256, 1.0)
+    assert p_of(number) == (2 / 256, 1.0)
     assert exp(place(0.5)) == pytest.approx(4)

@@ -27,7 +27,6 @@ class Family:
 
     Attributes:
         what: whose they are, in words. over: what is counted. yes, no: the correction of either verdict.
-        sides: 2 where a verdict is that of a two-sided interval of 95 %, 1 where of a one-sided test at 5 %.
         together: whether a statement is a yes only where all its cases are, and a no where one is; otherwise each case
             has its verdict, and the statement all of them.
     """
@@ -36,7 +35,6 @@ class Family:
     over: str
     yes: Correction
     no: Correction
-    sides: int = 2
     together: bool = True
 
 

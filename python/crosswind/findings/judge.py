@@ -34,15 +34,15 @@ class Number(Protocol):
         """Whether anything can be shown of it."""
         ...
 
-    def p(self, *, yes: bool, sides: int) -> float | None:
+    def p(self, *, yes: bool) -> float | None:
         """The p-value of its lying in its range (yes) or outside; None where it has none or is exact."""
         ...
 
-    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+    def shows(self, *, yes: bool, alpha: float) -> bool:
         """Whether it is shown at a level to lie in its range (yes), or outside."""
         ...
 
-    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+    def needed(self, *, yes: bool | None, alpha: float) -> int | None:
         """Repetitions with which that would probably be shown; None where nobody can know, or no number would do."""
         ...
 
@@ -70,15 +70,15 @@ class OfEffect:
         """Whether its pairs, or its design, support a test."""
         return self._sides is not None
 
-    def p(self, *, yes: bool, sides: int) -> float | None:
+    def p(self, *, yes: bool) -> float | None:
         """As of `Number`; of an exact effect None."""
         if self.is_exact or self._sides is None:
             return None
-        return self._p(self._sides, inside=yes == self.range.inside, sides=sides)
+        return self._p(self._sides, inside=yes == self.range.inside)
 
-    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+    def shows(self, *, yes: bool, alpha: float) -> bool:
         """As of `Number`."""
-        return self._sides is not None and self._p(self._sides, inside=yes == self.range.inside, sides=sides) < alpha
+        return self._sides is not None and self._p(self._sides, inside=yes == self.range.inside) < alpha
 
     @cached_property
     def _places(self) -> tuple[float | None, float | None]:
@@ -96,7 +96,8 @@ class OfEffect:
             return None
         return made[0], made[1]
 
-    def _p(self, ends: tuple[Beyond | None, Beyond | None], *, inside: bool, sides: int) -> float:
+    def _p(self, ends: tuple[Beyond | None, Beyond | None], *, inside: bool) -> float:
+        """Twice the one-sided p-value, as of a two-sided interval."""
         low, high = ends
         is_open = self.range.is_open
         if inside:
@@ -105,13 +106,12 @@ class OfEffect:
             else:
                 bounds = [low.above if is_open else low.not_below] if low else []
                 bounds += [high.below if is_open else high.not_above] if high else []
-            return min(1.0, sides * max(bounds, default=0.0))
+            return min(1.0, 2 * max(bounds, default=0.0))
         bounds = [_either(low.not_more, low.not_above) if is_open else low.below] if low else []
         bounds += [_either(high.not_less, high.not_below) if is_open else high.above] if high else []
-        # Either end may be the one that it lies beyond.
-        return min(1.0, max(sides, len(bounds)) * min(bounds, default=1.0))
+        return min(1.0, 2 * min(bounds, default=1.0))
 
-    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+    def needed(self, *, yes: bool | None, alpha: float) -> int | None:
         """As of `Number`, if the effect is what it seems to be."""
         effect, places = self.effect, [place for place in self._places if place is not None]
         if effect is None or self.is_exact or not places:
@@ -119,14 +119,14 @@ class OfEffect:
         if effect.units < 2:
             return max(effect.needed or 0, MIN_UNITS)
         if is_of_most(effect, size=self.size) and not self._is_of_absence(yes=yes):
-            return self._of_most(effect, places, yes=yes, alpha=alpha, sides=sides)
+            return self._of_most(effect, places, yes=yes, alpha=alpha)
         if effect.design.tail in (Tail.HEAVY, Tail.INFINITE):
             return None
         at = min(places, key=lambda place: abs(effect.value - place))
         fewest = 0 if effect.is_bounded else effect.needed or 0
         if effect.has_ties(at):
-            fewest = max(fewest, repetitions_in_a_row(alpha / sides))
-        repetitions = effect.repetitions_to_show(at, above=effect.value > at, alpha=alpha / sides)
+            fewest = max(fewest, repetitions_in_a_row(alpha / 2))
+        repetitions = effect.repetitions_to_show(at, above=effect.value > at, alpha=alpha / 2)
         return None if repetitions is None else max(fewest, repetitions)
 
     def _is_of_absence(self, *, yes: bool | None) -> bool:
@@ -141,15 +141,13 @@ class OfEffect:
         low, high = self._places
         return (low is None or low < value) and (high is None or value < high)
 
-    def _of_most(
-        self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float, sides: int
-    ) -> int | None:
+    def _of_most(self, effect: Effect, places: Iterable[float], *, yes: bool | None, alpha: float) -> int | None:
         constant = is_constant(effect, size=self.size)
         # Just at an end neither claim is ever shown.
-        if constant and yes is not None and self.p(yes=yes, sides=sides) == 1:
+        if constant and yes is not None and self.p(yes=yes) == 1:
             return None
         agreeing = min(agreeing_at(effect, place, size=self.size) for place in places)
-        repetitions = repetitions_of_most(agreeing, effect.units, p=alpha / sides)
+        repetitions = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
         # A light design decides by its interval as soon as there is one.
         is_sooner = effect.design.tail is Tail.LIGHT and effect.needed is not None and not constant
         return min(effect.needed or 0, repetitions or effect.needed or 0) if is_sooner else repetitions
@@ -187,14 +185,13 @@ class OfInterval:
         """Whether it has an interval."""
         return self.at_95.is_exact or self.at_95.low is not None or self.at_95.high is not None
 
-    def p(self, *, yes: bool, sides: int) -> float | None:
+    def p(self, *, yes: bool) -> float | None:
         """None: it has intervals alone."""
-        del yes, sides
+        del yes
         return None
 
-    def shows(self, *, yes: bool, alpha: float, sides: int) -> bool:
+    def shows(self, *, yes: bool, alpha: float) -> bool:
         """As of `Number`: whether the whole interval lies in the range, or outside."""
-        alpha *= 2 / sides
         made = self.at_95 if alpha == ALPHA else self.make(1 - alpha)
         ends = (made.value, made.value) if made.is_exact else (made.low, made.high)
         if yes == self.range.inside:
@@ -210,7 +207,7 @@ class OfInterval:
         is_outside = verdict != "cannot tell" and (verdict == "yes") != self.range.inside
         return self.most(1 - ALPHA) if is_outside and self.most is not None else self.at_95
 
-    def needed(self, *, yes: bool | None, alpha: float, sides: int) -> int | None:
+    def needed(self, *, yes: bool | None, alpha: float) -> int | None:
         """As of `Number`, if the value is the true one: its interval narrows with the square root of its units."""
         del yes
         made = self.at_95
@@ -219,7 +216,7 @@ class OfInterval:
         value = made.value
         bound = min(self.range.ends, key=lambda end: abs(value - end))
         if self.effect is not None:
-            return self.effect.repetitions_to_show(bound, above=self.effect.value > bound, alpha=alpha / sides)
+            return self.effect.repetitions_to_show(bound, above=self.effect.value > bound, alpha=alpha / 2)
         more = more_to_decide(value, made.low if value > bound else made.high, bound, made.units)
         return None if more is None else made.units + more
 
@@ -251,30 +248,30 @@ class Ruling:
 def judge(statements: Sequence[Sequence[Number]], family: Family) -> list[Ruling]:
     """Every statement of a family, in their order. Args: statements: the numbers of each."""
     cases = [case for statement_cases in statements for case in statement_cases]
-    sides, each = family.sides, [[case] for case in cases]
-    shown_yes = _shown(each, Correction.NONE if family.together else family.yes, yes=True, sides=sides)
-    shown_no = _shown(each, family.no, yes=False, sides=sides)
+    each = [[case] for case in cases]
+    shown_yes = _shown(each, Correction.NONE if family.together else family.yes, yes=True)
+    shown_no = _shown(each, family.no, yes=False)
     verdicts: list[Verdict] = [
         "yes" if is_yes else "no" if is_no else "cannot tell" for is_yes, is_no in zip(shown_yes, shown_no, strict=True)
     ]
-    p_yes = [case.p(yes=True, sides=sides) for case in cases]
-    p_no = _holm([case.p(yes=False, sides=sides) for case in cases], cases)
+    p_yes = [case.p(yes=True) for case in cases]
+    p_no = _holm([case.p(yes=False) for case in cases], cases)
     if not family.together:
         p_yes = _holm(p_yes, cases)
-    whole = _shown(statements, family.yes, yes=True, sides=sides) if family.together else shown_yes
+    whole = _shown(statements, family.yes, yes=True) if family.together else shown_yes
     left = {
         True: _left(statements if family.together else each, whole, family.yes),
         False: _left(each, shown_no, family.no),
     }
     of_cases = iter([
-        Judged(verdict, yes, no, None if verdict != "cannot tell" else _needed(case, left, sides))
+        Judged(verdict, yes, no, None if verdict != "cannot tell" else _needed(case, left))
         for case, verdict, yes, no in zip(cases, verdicts, p_yes, p_no, strict=True)
     ])  # fmt: skip
     judged = [[next(of_cases) for _ in statement_cases] for statement_cases in statements]
     if not family.together:
         return [Ruling(_mixed(made), made) for made in judged]
     return [
-        _with_need(Ruling(_together(made, shown=shown), made), statement_cases, lambda case: _needed(case, left, sides))
+        _with_need(Ruling(_together(made, shown=shown), made), statement_cases, lambda case: _needed(case, left))
         for statement_cases, made, shown in zip(statements, judged, whole, strict=True)
     ]
 
@@ -319,11 +316,11 @@ def _together(cases: Sequence[Judged], *, shown: bool) -> Verdict:
     return "yes" if shown else "cannot tell"
 
 
-def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: bool, sides: int) -> list[bool]:
+def _shown(claims: Sequence[Sequence[Number]], correction: Correction, *, yes: bool) -> list[bool]:
     """Which of several claims are shown. All numbers of a claim have to bear it out."""
 
     def is_shown(numbers: Sequence[Number], alpha: float) -> bool:
-        return bool(numbers) and all(number.shows(yes=yes, alpha=alpha, sides=sides) for number in numbers)
+        return bool(numbers) and all(number.shows(yes=yes, alpha=alpha) for number in numbers)
 
     are_shown = [_needs_no_test(numbers) and is_shown(numbers, ALPHA) for numbers in claims]
     left = [at for at, numbers in enumerate(claims) if _is_tested(numbers)]
@@ -350,10 +347,10 @@ def _holm(p_values: Sequence[float | None], cases: Sequence[Number]) -> list[flo
     return [None if p is None else corrected for p, corrected in zip(p_values, made, strict=True)]
 
 
-def _needed(case: Number, left: dict[bool, int], sides: int) -> int | None:
+def _needed(case: Number, left: dict[bool, int]) -> int | None:
     """Args: left: of how many cases each claim is not shown, by which Holm's method multiplies the next p-value."""
-    p_yes, p_no = (case.p(yes=yes, sides=sides) for yes in (True, False))
+    p_yes, p_no = (case.p(yes=yes) for yes in (True, False))
     if p_yes is None or p_no is None or p_yes == p_no:
-        return case.needed(yes=None, alpha=ALPHA / max(left.values()), sides=sides)
+        return case.needed(yes=None, alpha=ALPHA / max(left.values()))
     yes = p_yes < p_no
-    return case.needed(yes=yes, alpha=ALPHA / left[yes], sides=sides)
+    return case.needed(yes=yes, alpha=ALPHA / left[yes])

@@ -161,3 +161,10 @@ class Statement(Stored):
             needed &= frozenset(cell for level in self.compare for cell in level.cells)
         left = len(needed.difference(executed))
         return f"{left} of its {len(needed)} cells {'was' if left == 1 else 'were'} not executed" if left else None
+
+
+def more_than(needed: int | None, units: int) -> int | None:
+    """Repetitions beyond those so far; as many again, where an undecided case needs no more by plan."""
+    if needed is None:
+        return None
+    return needed - units if needed > units else max(units, 1)

@@ -35,7 +35,7 @@ from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_cha
 from crosswind.damage import damage_sentences
 from crosswind.findings.families import ALPHA, CHANGES, CONDITIONS
 from crosswind.findings.judge import Judged, OfEffect, explored, judge
-from crosswind.findings.statement import Verdict
+from crosswind.findings.statement import Verdict, more_than
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT
@@ -320,15 +320,14 @@ def _asked(condition: Condition, pair: Pair) -> _Asked:
         return _Asked(answer(change=no_change(reason, LEVEL), reason=reason))
     change = measured.claimed(effect, LEVEL)
     if measured.is_short(effect) and not effect.is_bounded:
-        more = None if effect.needed is None else effect.needed - effect.units
-        return _Asked(answer(change=change, reason=effect.shortage, needed=more))
+        return _Asked(answer(change=change, reason=effect.shortage, needed=more_than(effect.needed, effect.units)))
     return _Asked(answer(change=change), condition.number(effect, size=measured.size(effect)))
 
 
 def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> ConditionInCell:
     units = 0 if number.effect is None else number.effect.units
-    more = None if judged.needed is None or judged.needed <= units else judged.needed - units
-    p = number.p(yes=False, sides=CONDITIONS.sides)
+    more = more_than(judged.needed, units)
+    p = number.p(yes=False)
     update = {"p": p, "p_holm": judged.p_no, "needed": more, "answer": _ANSWERS[judged.verdict]}
     return cell.model_copy(update=update)
 

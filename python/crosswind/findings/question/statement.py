@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
-from crosswind.findings.statement import PLAIN
+from crosswind.findings.statement import PLAIN, more_than
 from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded
 from crosswind.report.text.format import (
     EXACT,
@@ -116,17 +116,13 @@ def more_text(cases: Sequence[AnswerCase], *, of_all: bool = False) -> str:
     """How many more repetitions would decide what is not decided. Args: of_all: those that are by themselves too."""
     open_ = [case for case in cases if of_all or case.verdict == "cannot tell"]
     where = "where it cannot tell, " if len(cases) > len(open_) else ""
-    known = [case.needed - case.pairs for case in open_ if case.needed is not None and case.pairs]
+    known = [more for case in open_ if case.pairs and (more := more_than(case.needed, case.pairs)) is not None]
     endless = any(case.needed is None and case.p_yes is not None for case in open_)
     if not known and not endless:
         return ""
     most = max(known, default=0)
     if endless or most > MOST_REPETITIONS:
         return f"; {where}to decide about a difference this small would take over {count(MOST_REPETITIONS)} repetitions"
-    if most <= 0:
-        again = 2 * max(case.pairs for case in open_)
-        alone = "this would be enough by itself, but not among all that the study asks together"
-        return f"; {where}{alone}; as many repetitions again would decide ({asking_for(again, open_)})"
     return f"; {where}{about_more(most)} would decide ({option_of(most, open_)})"
 
 

@@ -7,7 +7,7 @@ from crosswind.analysis.estimates import BoundedNumber
 from crosswind.findings.families import THRESHOLDS
 from crosswind.findings.judge import OfInterval, Ruling, judge
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.statement import Statement, Verdict
+from crosswind.findings.statement import Statement, Verdict, more_than
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.findings.threshold.sentence import threshold_sentence
 from crosswind.metrics import metric_named
@@ -60,7 +60,7 @@ def _result(
             levels=dict(cell.levels),
             value=number.deciding(of_cell.verdict),
             verdict=VERDICTS[of_cell.verdict],
-            needed=None if of_cell.needed is None else max(1, of_cell.needed - number.at_95.units),
+            needed=more_than(of_cell.needed, number.at_95.units),
         )
         for cell, number, of_cell in zip(cells, numbers, ruling.cases, strict=True)
     ]
