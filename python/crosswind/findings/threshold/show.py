@@ -8,15 +8,16 @@ from crosswind.findings.threshold.result import ThresholdResult
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.report.page import Section, Sentence, Tone
 from crosswind.report.tables.table import Shown, Table, names, numbers
+from crosswind.report.text.deciding import rounded
 from crosswind.report.text.format import NOTHING, count, count_of, named_levels
 
 TONES = {"pass": Tone.GOOD, "fail": Tone.BAD, "inconclusive": Tone.DOUBTFUL}
 
 _MOST_SENTENCES = 5
 _HOW_TO_READ = (
-    "A cell passes where its whole 95 % interval is within the bound, and fails where the whole interval, corrected by "
-    "Holm's method over the cells of all thresholds, is beyond it. The last column is the number of further "
-    "repetitions that would probably decide an inconclusive one."
+    "A cell passes if its whole 95 % interval is within the bound. It fails if the whole interval, after Holm's "
+    "correction over the cells of all thresholds, is beyond the bound. The last column says how many more repetitions "
+    "would probably decide an inconclusive cell."
 )
 
 
@@ -29,7 +30,7 @@ def threshold_table(result: Result) -> Table | None:
             named_levels(cell.levels) or NOTHING,
             threshold_value_text(cell.value, threshold.unit),
             str(cell.value.units or NOTHING),
-            NOTHING if cell.needed is None else count(cell.needed),
+            NOTHING if cell.needed is None else count(rounded(cell.needed)),
         ]
         for threshold in result.of(ThresholdResult)
         for cell in threshold.cells

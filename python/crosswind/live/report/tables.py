@@ -10,6 +10,7 @@ from crosswind.live.report.account import Account
 from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
+from crosswind.report.text.deciding import rounded
 from crosswind.report.text.format import NOTHING, count, interval, number, quantity, scale_of
 from crosswind.stats.estimate import Estimate
 
@@ -113,7 +114,7 @@ def thresholds_table(account: Account) -> Table | None:
             threshold_value_text(judged.cell.value, judged.threshold.unit.name),
             count(judged.cell.value.n),
             judged.cell.value.method,
-            NOTHING if judged.cell.needed is None else count(judged.cell.needed),
+            NOTHING if judged.cell.needed is None else count(rounded(judged.cell.needed)),
         ]
         for judged in account.judged
     ]
