@@ -36,14 +36,14 @@ def condition_table(comparison: RunComparison) -> Table | None:
         [
             asked.condition,
             levels(cell.levels),
+            f"inconclusive: {open_text(cell, asked)}" if cell.answer == "inconclusive" else cell.answer,
             change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit),
             p_value(cell.p_holm),
-            f"inconclusive: {open_text(cell, asked)}" if cell.answer == "inconclusive" else cell.answer,
         ]
         for asked in comparison.conditions
         for cell in asked.cells
     ]
-    columns = [*names("condition", "cell"), *numbers("change [95 %]", "p (Holm)"), *sentences("answer")]
+    columns = [*names("condition", "cell"), *sentences("answer"), *numbers("change [95 %]", "p (Holm)")]
     return Table("Conditions", columns, rows, shown=Shown.HTML) if rows else None
 
 

@@ -38,7 +38,7 @@ def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
     value, *ends = (_signed((part - is_ratio) * scale) for part in parts)
     if change.constant and change.low in (None, change.high):
         return f"{value} {label} in every repetition"
-    most = ", the median of the pairs" if change.of_most else ""
+    most = ", the median of the repetitions" if change.of_most else ""
     return f"{value} [{', '.join(ends)}] {label}{most}" if ends else f"{value} {label}"
 
 
@@ -142,9 +142,9 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     yield from _two_quantiles(rows)
     if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
         yield "Means are over successful exchanges; quantiles count failed ones as the worst."
-    unknown = [change for change in changes if change.verdict == "no difference shown" and change.needed]
-    if unknown:
-        fewest = min(change.needed or 0 for change in unknown)
+    unknown = [change for change in changes if change.verdict == "no difference shown"]
+    if needed := [change.needed for change in unknown if (change.needed or 0) > max(change.units_a, change.units_b)]:
+        fewest = min(needed)
         yield (
             f"Showing differences as large as the observed ones would take {count(rounded(fewest))} repetitions or more"
             " of each run. “No difference shown” does not mean equal: to test that, give a margin with --fail-if."
@@ -188,8 +188,8 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
 def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """The largest possible change of an inconclusive condition, and the ways to decide it."""
     deciding = [] if cell.needed is None else [f"{about_more(cell.needed)} of each run"]
-    deciding += [f"the {cell.instead}"] if cell.instead else []
-    what = ", or ".join(deciding) or "no known number of repetitions"
+    deciding += [f"a condition on {cell.instead}({asked.metric})"] if cell.instead else []
+    what = " or ".join(deciding) or "no known number of repetitions"
     return cell.reason or f"{_at_most(cell.change, asked)}; {what} would decide"
 
 
