@@ -25,10 +25,10 @@ A condition is STATISTIC(METRIC) worse|better|differs by AMOUNT:
 
 \b
 Exit status:
-  0  no condition is shown
+  0  no condition fails; without --require-answer, one may be inconclusive
   1  a common cell failed or is invalid, or a file of a run is damaged
   2  the command line or a run is wrong, or the runs have no common cell
-  3  a condition is shown
+  3  a condition fails
   4  with --require-answer: a condition is inconclusive
 """
 
@@ -67,7 +67,7 @@ def command(
     """Compare RUN_B with RUN_A: two commits, two machines, two clocks.
 
     Cells are matched by their parameters, else by their levels. Repetitions with the same number and seed are compared
-    pair by pair. A condition is shown when a test excludes chance (5 %, corrected for all cells and conditions).
+    pair by pair. A condition fails if a test excludes chance (2.5 %, corrected over all cells and conditions).
     --why needs pairs of repetitions, and packets that both runs kept (--packets) to say at which one they part.
     """
     if require_answer and not fail_if:

@@ -9,7 +9,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHOWN = 3
-"""Exit status when a condition is shown."""
+"""Exit status when a condition fails."""
 CANNOT_TELL = 4
 """Exit status when a condition is inconclusive and an answer is required."""
 
