@@ -46,7 +46,7 @@ class WarningKind(Enum):
         "drift",
         "{metric} drifts over the repetitions: its rank correlation with their order is {correlation:.2f}, "
         "so its intervals may be too narrow",
-        "more repetitions, or virtual time, in which nothing drifts",
+        "more repetitions, or virtual time, where a drift is chance alone",
     )
     LAG = (
         "lag",
