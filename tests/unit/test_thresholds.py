@@ -18,6 +18,7 @@ from crosswind.findings.threshold.show import SHOWING, threshold_table
 from crosswind.report.junit import junit_text
 from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_html
+from crosswind.report.text.deciding import rounded
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, record, run, runs
 from screens import render
@@ -203,6 +204,12 @@ def test_cells_and_thresholds_are_corrected_for_each_other() -> None:
     assert {judged.verdict for judged in judge_thresholds(context_of(kept))} == {"inconclusive"}
 
 
+def test_a_quantile_without_an_interval_asks_for_the_repetitions_of_one() -> None:
+    judged = verdict_of("p95(rtt) > 21ms", cell(0, 20))
+    assert judged.cells[0].needed is None
+    assert judged.sentence.endswith("; an interval of p95 needs 20 repetitions, there are 8: 12 more.")
+
+
 # --- where it is shown ------------------------------------------------------------------------------------------------
 
 
@@ -229,6 +236,16 @@ def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
     assert '<div class="banner good">Pass: fail if mean(rtt) &gt; 30ms' in page
     text = render(result, width=200)
     assert text.index("Fail: fail if") < text.index("2 cells, 16 repetitions")
+
+
+def test_the_table_rounds_repetitions_as_the_sentence_does() -> None:
+    result = analyse(record(*cell(0, 20.25, spread=2), thresholds=[asked("mean(rtt) > 20ms") | {"cells": [0]}]))
+    (judged,) = result.of(ThresholdResult)
+    needed, table = judged.cells[0].needed, threshold_table(result)
+    assert needed is not None
+    assert table is not None
+    assert (needed != rounded(needed), table.rows[0][-1]) == (True, str(rounded(needed)))
+    assert f"about {rounded(needed)} more repetitions" in judged.sentence
 
 
 def test_many_thresholds_that_are_kept_have_one_sentence() -> None:

@@ -152,6 +152,14 @@ def test_repetitions_with_other_seeds_are_compared_by_welch() -> None:
     assert found.needed > 6
 
 
+@pytest.mark.parametrize(("needed", "says"), [(6, False), (7, True)])
+def test_a_note_asks_for_more_repetitions_than_there_are(needed: int, says: bool) -> None:
+    found = compared(repetitions(BASE_MS), repetitions([mean + 1 for mean in BASE_MS], first_seed=900))
+    asked = change(found).model_copy(update={"needed": needed})
+    assert asked.verdict == "no difference shown"
+    assert any(f"would take {needed} repetitions" in note for note in notes_on([(found.common[0], asked)])) == says
+
+
 def test_of_a_run_with_more_repetitions_those_that_both_have_are_compared() -> None:
     found = change(compared(repetitions(BASE_MS), repetitions([*BASE_MS, 90, 90])))
     assert (found.paired, found.units_a, found.units_b, found.verdict) == (True, 6, 6, "same")

@@ -70,6 +70,11 @@ class BoundedNumber:
         effect = of_one(linear, side.design, side.chance(statistic))
         return effect if effect.design.tail in (Tail.LIGHT, Tail.SKEWED) else None
 
+    @property
+    def effect_to_show(self) -> Effect | None:
+        """What tells how many repetitions would decide; None for quantiles, whose own intervals decide."""
+        return self.effect if self._quantile is None else None
+
     def at(self, level: float) -> Interval:
         """The statistic with limits that allow for unseen events."""
         made, effect = self._estimate(level), self.effect

@@ -208,7 +208,7 @@ def _of_cell(question: QuestionStatement, cell: CellData) -> _Case | None:
     """The statistic of a cell, or what it is beside a model's; None where the model says nothing."""
     measured = BoundedNumber(cell, question.metric, question.statistic)
     if question.scale != "model":
-        number = OfInterval(measured.at, question.range, measured.effect, measured.of_most)
+        number = OfInterval(measured.at, question.range, measured.effect_to_show, measured.of_most)
         return _of_interval(number, dict(cell.levels), [cell], [])
     prediction = _prediction(question, cell)
     predicted = None if prediction is None else Predicted.of(prediction)

@@ -42,7 +42,7 @@ def _cells_of(threshold: Statement, data: Sequence[CellData]) -> list[CellData]:
 
 def _number(threshold: Statement, cell: CellData) -> OfInterval:
     number = BoundedNumber(cell, threshold.metric, threshold.statistic)
-    return OfInterval(number.at, threshold.range, number.effect, number.of_most)
+    return OfInterval(number.at, threshold.range, number.effect_to_show, number.of_most)
 
 
 def _result(
