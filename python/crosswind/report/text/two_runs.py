@@ -143,8 +143,9 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
         yield "Means are over successful exchanges; quantiles count failed ones as the worst."
     unknown = [change for change in changes if change.verdict == "no difference shown"]
-    if needed := [change.needed for change in unknown if (change.needed or 0) > max(change.units_a, change.units_b)]:
-        fewest = min(needed)
+    totals = ((change.needed or 0, max(change.units_a, change.units_b)) for change in unknown)
+    if open_ := [needed for needed, units in totals if needed > units]:
+        fewest = min(open_)
         yield (
             f"Showing differences as large as the observed ones would take {count(rounded(fewest))} repetitions or more"
             " of each run. “No difference shown” does not mean equal: to test that, give a margin with --fail-if."
