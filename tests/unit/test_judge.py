@@ -25,6 +25,8 @@ from crosswind.findings.families import (
 from crosswind.findings.judge import Number, OfEffect, OfInterval, explored, judge
 from crosswind.findings.statement import Range, range_of
 from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio
+from crosswind.stats.beyond import agreeing_at
+from crosswind.stats.chance import Chance
 from crosswind.stats.design import LIGHT
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
@@ -361,6 +363,20 @@ def test_repetitions_of_what_never_varies_are_those_of_a_sign_test(tests: int, n
     alike = apart(side(values), side(values), SAME)
     assert alike.needed(yes=True, alpha=0.05 / tests) == needed
     assert 2 * 0.5**needed * tests < 0.05 < 2 * 0.5 ** (needed - 1) * tests
+
+
+def test_pairs_on_the_side_of_no_effect_do_not_say_how_many_show_one() -> None:
+    """Few of 30 pairs are far slower: signs never show that, and the mean does once chance has touched enough pairs."""
+    design = Design(Tail.SKEWED, 0.05, seen=150)
+    few = Side(Repetitions.of(np.full(30, 10.0)), design, event=lambda *_: Chance(3, 5.0, 0.0))
+    slower = replace(few, units=Repetitions.of(np.where(np.arange(30) < 3, 40.0, 10.0)))
+    number = apart(few, slower, Range(None, 1.0))
+    assert number.effect is not None
+    assert agreeing_at(number.effect, 1.0, size=10) == agreeing_at(number.effect, 0.0, size=10) == 3
+    assert agreeing_at(number.effect, -1.0, size=10) == 0
+    shown = number.effect.repetitions_to_show(1.0, above=True, alpha=0.025)
+    assert shown is not None
+    assert number.needed(yes=False, alpha=0.05, sides=2) == max(150, shown)
 
 
 def test_an_interval_narrows_with_the_root_of_its_repetitions() -> None:

@@ -120,13 +120,15 @@ class OfEffect:
             return max(effect.needed or 0, MIN_UNITS)
         if is_of_most(effect, size=self.size) and not self._is_of_absence(yes=yes):
             return self._of_most(effect, places, yes=yes, alpha=alpha)
+        return self._by_limits(effect, places, 0 if effect.is_bounded else effect.needed or 0, alpha=alpha / 2)
+
+    def _by_limits(self, effect: Effect, places: Iterable[float], fewest: int, *, alpha: float) -> int | None:
         if effect.design.tail in (Tail.HEAVY, Tail.INFINITE):
             return None
         at = min(places, key=lambda place: abs(effect.value - place))
-        fewest = 0 if effect.is_bounded else effect.needed or 0
         if effect.has_ties(at):
-            fewest = max(fewest, repetitions_in_a_row(alpha / 2))
-        repetitions = effect.repetitions_to_show(at, above=effect.value > at, alpha=alpha / 2)
+            fewest = max(fewest, repetitions_in_a_row(alpha))
+        repetitions = effect.repetitions_to_show(at, above=effect.value > at, alpha=alpha)
         return None if repetitions is None else max(fewest, repetitions)
 
     def _is_of_absence(self, *, yes: bool | None) -> bool:
@@ -148,9 +150,15 @@ class OfEffect:
             return None
         agreeing = min(agreeing_at(effect, place, size=self.size) for place in places)
         repetitions = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
+        if constant:
+            return repetitions
         # A light design decides by its interval as soon as there is one.
-        is_sooner = effect.design.tail is Tail.LIGHT and effect.needed is not None and not constant
-        return min(effect.needed or 0, repetitions or effect.needed or 0) if is_sooner else repetitions
+        if effect.design.tail is Tail.LIGHT and effect.needed is not None:
+            return min(effect.needed, repetitions or effect.needed)
+        seen = effect.chance.seen_from(effect.units)
+        if repetitions is not None or seen is None:
+            return repetitions
+        return self._by_limits(effect, places, max(effect.needed or 0, seen), alpha=alpha / 2)
 
 
 def _either(of_most: float | None, p: float) -> float:

@@ -119,9 +119,11 @@ def counts_of(effect: Effect, *, size: float) -> tuple[int, int]:
 
 
 def agreeing_at(effect: Effect, place: float, *, size: float) -> int:
-    """How many pairs are on the side of a place on which more of them are, or just there."""
+    """How many pairs are on a side of a place that a sign test may show: not on that of no effect at all."""
     over = _over(effect, place, size=size)
-    return 0 if over is None else int(max((over > 0).sum(), (over < 0).sum(), (over == 0).sum()))
+    if over is None or is_constant(effect, size=size):
+        return 0 if over is None else effect.units
+    return int(max((over > 0).sum() if place >= 0 else 0, (over < 0).sum() if place <= 0 else 0))
 
 
 def size_of(reference: Side, other: Side) -> float:
