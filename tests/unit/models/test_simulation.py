@@ -255,6 +255,13 @@ def test_what_is_taken_out_of_the_times_is_nothing_in_the_mean(cell: Situation) 
     assert found.mean_s == pytest.approx(found.adjusted.mean())
 
 
+@pytest.mark.parametrize("loss", [0.1, 0.8])
+def test_one_segment_takes_no_time_however_often_it_is_lost(loss: float) -> None:
+    found = simulate(lossy(1_000, loss), runs=200, seed=1)
+    assert found.touched > 0
+    assert (found.mean_s, found.limits_s) == (0.0, (0.0, 0.0))
+
+
 def test_one_transfer_has_no_standard_error() -> None:
     assert simulate(lossy(5_000, 0.1), runs=1, seed=1).error_s is None
 

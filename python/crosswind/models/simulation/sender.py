@@ -238,7 +238,7 @@ class Sender:
     def _count_wait(self, now_s: float) -> None:
         if self._alone:
             self.excess_wait_s += now_s - self._timed_out_s
-        elif not self._flying:
+        elif not self._flying and self._segments > 1:  # one alone takes no time, whatever it waits
             self._alone = True
             self.excess_wait_s -= self._rto.expected_wait_s(self._path.failure(self._una))
         self._timed_out_s = now_s
