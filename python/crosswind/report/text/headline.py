@@ -132,22 +132,30 @@ def _extent(result: Result) -> str:
 def timer_sentences(result: Result) -> list[str]:
     """The range of a TCP timer that decides times in virtual time, where every repetition has the same timer phase.
 
-    Source: the timer wheel of Linux at 1000 ticks a second: steps of 8 ms from 64 ms on, of 64 ms from 512 ms on.
+    Source: the timer wheel of Linux at 1000 ticks a second: steps of 8 ms from 64 ms on, of 64 ms from 512 ms
+    on, of 512 ms from 4.1 s on.
     """
     hosts = result.conditions.hosts if result.conditions is not None else []
-    tcp = [cell for cell in result.cells if cell.clock == "virtual" and _longest(cell, "handshake_transport") > 0]
+    virtual = [cell for cell in result.cells if cell.clock == "virtual" and _has_dropped(cell)]
+    tcp = [cell for cell in virtual if _longest(cell, "handshake_transport") > 0]
     if not tcp or any(setting.name == "tick phase" for setting in hosts):
         return []
     if max(_longest(cell, "handshake_transport") for cell in tcp) >= _SYN_TIMER_NS:
         decides = "A lost SYN takes 1 to 1.064 s more"
     elif max(_longest(cell, "spent_recovery") for cell in tcp) >= _SHORTEST_TIMER_NS:
-        decides = "A retransmission timer ends up to 8 ms late (64 ms from half a second on)"
+        decides = "A retransmission timer ends up to 8 ms late (64 ms from half a second on, 512 ms from 4.1 s on)"
     else:
         return []
     return [
         f"{decides}, by the phase of the kernel's timers. Every repetition has the same phase; "
         "--set host.tick_phase=seed draws one for each."
     ]
+
+
+def _has_dropped(cell: CellResult) -> bool:
+    """Whether a packet was lost, so that a timer may have ended for it; without a ledger nobody knows."""
+    ways = (cell.ledger.forward, cell.ledger.reverse) if cell.ledger is not None else ()
+    return cell.ledger is None or any(way.corrupted or way.dropped.total for way in ways)
 
 
 def _longest(cell: CellResult, metric: str) -> float:
