@@ -344,7 +344,7 @@ def _violated_by_queue(cell: Situation) -> list[str]:
         broken.append("slow start overflows the queue soon before the end: off by up to 24 %, mostly too fast")
     if cell.queue_packets:
         shorter, longer = (_predicted(replace(cell, queue_packets=cell.queue_packets + more)) for more in (-1, 1))
-        if abs(shorter / longer - 1) > _ONE_PACKET:
+        if abs(shorter - longer) > _ONE_PACKET * longer:
             broken.append(
                 "one packet decides in which round trip slow start overflows the queue: with one less and one more "
                 f"of queue the formula has {shorter / 1e9:.3g} and {longer / 1e9:.3g} s"

@@ -254,3 +254,7 @@ def test_from_half_the_packets_lost_there_is_no_number() -> None:
     found = predict_situation("transfer", cell(0.5))
     assert found.value is None
     assert any("below 50 %" in note for note in found.notes)
+
+
+def test_one_segment_behind_a_queue_takes_no_time() -> None:
+    assert predict_situation("transfer", replace(cell(0.0, 1), queue_packets=5)).value == 0
