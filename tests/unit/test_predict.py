@@ -118,6 +118,12 @@ def test_a_path_that_cannot_be_is_refused_with_a_hint(options: tuple[str, ...], 
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(("name", "most"), [("ping-pong", 50), ("quic-ping-pong", 70)])
+def test_a_formula_without_a_number_says_up_to_which_loss_it_has_one(name: str, most: int) -> None:
+    text = CliRunner().invoke(command, ["--rtt", "30ms", "--loss", "80%", "--model", name]).output
+    assert f"the formula needs a loss from 0 to below {most} %" in text
+
+
 def test_a_round_trip_of_zero_and_no_loss_are_no_error() -> None:
     made = predicted("--rtt", "0", "--size", "1MB", "--rate", "8mbit")
     assert made["mathis"]["value"] == pytest.approx(8e6 * 1448 / 1500)

@@ -22,7 +22,7 @@ def ping_pong(base_s: Numbers, loss: Numbers, timeouts_s: Numbers) -> Numbers:
     base, p, timeouts = reals(base_s, loss, timeouts_s)
     require(
         (p >= 0) & (p < 0.5) & (base >= 0) & (timeouts >= 0),
-        f"ping-pong needs 0 <= loss < 0.5 and times of at least 0, not {loss}, {base_s}, {timeouts_s}",
+        "the formula needs a loss from 0 to below 50 %, and times of at least 0",
     )
     return base + timeouts * p / (1 - 2 * p)
 

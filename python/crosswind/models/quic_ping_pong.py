@@ -31,7 +31,7 @@ def quic_ping_pong(base_s: Numbers, loss: Numbers, timeout_s: Numbers) -> Number
     base, p, timeout = reals(base_s, loss, timeout_s)
     require(
         (p >= 0) & (p < 0.7) & (base >= 0) & (timeout >= 0),
-        f"QUIC's ping-pong needs 0 <= loss < 0.7 and times of at least 0, not {loss}, {base_s}, {timeout_s}",
+        "the formula needs a loss from 0 to below 70 %, and times of at least 0",
     )
     return base + 2 * timeout * p / (1 - 2 * p**2)
 
