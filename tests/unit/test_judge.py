@@ -376,7 +376,7 @@ def test_pairs_on_the_side_of_no_effect_do_not_say_how_many_show_one() -> None:
     assert agreeing_at(number.effect, -1.0, size=10) == 0
     shown = number.effect.repetitions_to_show(1.0, above=True, alpha=0.025)
     assert shown is not None
-    assert number.needed(yes=False, alpha=0.05, sides=2) == max(150, shown)
+    assert number.needed(yes=False, alpha=0.05) == max(150, shown)
 
 
 def test_an_interval_narrows_with_the_root_of_its_repetitions() -> None:
