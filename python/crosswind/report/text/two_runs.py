@@ -188,10 +188,11 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
 
 def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """The largest possible change of an inconclusive condition, and the ways to decide it."""
-    deciding = [] if cell.needed is None else [f"{about_more(cell.needed)} of each run"]
-    deciding += [f"a condition on {cell.instead}({asked.metric})"] if cell.instead else []
-    what = " or ".join(deciding) or "no known number of repetitions"
-    return cell.reason or f"{_at_most(cell.change, asked)}; {what} would decide"
+    more = "no known number of repetitions" if cell.needed is None else f"{about_more(cell.needed)} of each run"
+    instead = f", but a condition on {cell.instead}({asked.metric}) would" if cell.instead else ""
+    if cell.needed is not None and instead:
+        instead = f", and so would a condition on {cell.instead}({asked.metric})"
+    return cell.reason or f"{_at_most(cell.change, asked)}; {more} would decide{instead}"
 
 
 def _at_most(change: Change, asked: AskedCondition) -> str:
