@@ -98,11 +98,12 @@ def test_a_cell_runs_without_root_where_the_device_is_open(
 def test_a_program_runs_without_root_where_the_device_is_open(
     lab: Lab, ordinary: Path, with_open_tun: list[str]
 ) -> None:
-    client = [requires("ping"), "-n", "-c", "5", "-i", "0.2", "{server}"]
+    # With -w it waits for five replies, however late they are on a busy machine.
+    client = [requires("ping"), "-n", "-c", "5", "-w", "30", "-i", "0.2", "{server}"]
     ended = run(lab, with_open_tun, ordinary, {"kind": "program", "client": client})
-    assert "5 packets transmitted, 5 received" in ended.text("client.out"), ended.text("client.err")
+    assert " 5 received" in ended.text("client.out"), ended.text("client.err")
     for direction in DIRECTIONS:
-        assert ended.book(direction)["delivered"] == 5
+        assert ended.book(direction)["delivered"] >= 5
 
 
 def test_programs_find_the_hosts_by_name_without_root(lab: Lab, ordinary: Path, with_open_tun: list[str]) -> None:
