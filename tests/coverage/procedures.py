@@ -127,7 +127,8 @@ def _equivalence(reference: Side, other: Side) -> float | None:
     if is_of_most(effect, size=1.0) and effect.units < repetitions_in_a_row(0.05):
         return None
     within = range_of("same", MARGIN, is_ratio=True)
-    return OfEffect(effect, 1.0, within, math.log).p(yes=True, sides=1)
+    p = OfEffect(effect, 1.0, within, math.log).p(yes=True)
+    return None if p is None else p / 2
 
 
 def _made(make: Callable[[], Estimate]) -> Estimate:

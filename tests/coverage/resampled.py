@@ -182,7 +182,7 @@ def _of_two(cell: CellData, other: CellData, number: Number) -> Outcomes:
             claims = [OfEffect(effect, 1.0, Range(None, 1 + MARGIN), math.log) for effect in effects]
     except TooFewSamples:
         return Outcomes()
-    wrong, equal = (claim.shows(yes=True, alpha=0.05, sides=2) for claim in claims)
+    wrong, equal = (claim.shows(yes=True, alpha=0.05) for claim in claims)
     return Outcomes(compared=1, wrong=int(wrong), equal=int(equal))
 
 
