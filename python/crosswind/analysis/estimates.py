@@ -108,13 +108,15 @@ class BoundedNumber:
         return STATISTICS[self.statistic].quantile
 
     def _with_claim_limits(self, made: Interval, level: float) -> Interval:
-        """An estimate with limits that each err as often as those of its interval are meant to."""
+        """An estimate with limits for a claim: each errs in at most half of 1 - level."""
         metric = metric_named(self.name)
         tail = (1 - level) / 2
         # Order statistics assume nothing about the distribution.
         is_single = self.name in self.data.samples and self.data.samples[self.name].is_single
         if metric is not None and self.data.design(metric).is_lopsided and not (self._quantile and is_single):
             tail *= ONE_SIDED
+        elif made.is_whole:
+            return made
         limits = self._estimate(1 - 2 * tail if made.is_whole else 1 - tail)
         return made.model_copy(update={"low": limits.low, "high": limits.high})
 

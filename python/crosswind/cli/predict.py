@@ -237,8 +237,7 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
     width = max(len(made.model) for made in predictions)
     remarks: dict[str, list[str]] = {}
     for made in predictions:
-        limits = made.simulated.limits if made.simulated else None
-        between = f" [{', '.join(_three_digits(limit / divisor) for limit in limits)}]" if limits else ""
+        between = _between(made.simulated.limits if made.simulated else None, divisor)
         value = "–" if made.value is None else f"{_three_digits(made.value / divisor)}{between} {unit}"
         outside = "  *" if made.violated else ""
         _say(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
@@ -284,13 +283,16 @@ def _print_simulated(question: PathQuestion, simulation: Mapping[str, Any]) -> N
     _say(
         f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {simulation['runs']} times packet by packet"
     )
-    limits = [_three_digits(simulation[end] / divisor) for end in ("low", "high") if simulation[end] is not None]
-    between = f" [{', '.join(limits)}]" if limits else ""
+    between = _between(None if simulation["low"] is None else (simulation["low"], simulation["high"]), divisor)
     _say(f"  mean {_three_digits(simulation['mean'] / divisor)}{between} {unit}{_few(simulation)}")
     ranks = ", ".join(
         f"{name} {_three_digits(simulation[name] / divisor)}" for name in simulation if name.startswith("p")
     )
     _say(f"  {ranks} {unit}")
+
+
+def _between(limits: tuple[float, float] | None, divisor: float) -> str:
+    return f" [{', '.join(_three_digits(limit / divisor) for limit in limits)}]" if limits else ""
 
 
 def _few(simulation: Mapping[str, Any]) -> str:

@@ -119,10 +119,12 @@ def counts_of(effect: Effect, *, size: float) -> tuple[int, int]:
 
 
 def agreeing_at(effect: Effect, place: float, *, size: float) -> int:
-    """How many pairs are on a side of a place that a sign test may show: not on that of no effect at all."""
+    """Pairs beyond a place, on the side away from no effect, where a sign test can show them."""
     over = _over(effect, place, size=size)
-    if over is None or is_constant(effect, size=size):
-        return 0 if over is None else effect.units
+    if over is None:
+        return 0
+    if is_constant(effect, size=size):
+        return effect.units
     return int(max((over > 0).sum() if place >= 0 else 0, (over < 0).sum() if place <= 0 else 0))
 
 

@@ -100,7 +100,7 @@ ALL_SEEN = ChanceOfTwo()
 
 
 def expected_allowance(chance: Chance | ChanceOfTwo, units: int, repetitions: int, alpha: float) -> tuple[float, float]:
-    """The allowance after more repetitions, touched at the rate so far. Args: units: repetitions so far."""
+    """The expected allowance after some repetitions, at the rate of touched ones so far. Args: units: those so far."""
     seen = chance.seen_from(units)
     return (0.0, 0.0) if seen is not None and repetitions >= seen else chance.allowance(repetitions, alpha)
 

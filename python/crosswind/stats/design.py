@@ -95,7 +95,7 @@ class Design:
         return self.tail is not Tail.LIGHT or self.least > 0
 
     def fewest(self, needed: int) -> int:
-        """The minimum, or `seen` if that is smaller."""
+        """The needed repetitions, or those with enough touched ones if these are fewer."""
         return needed if self.seen is None or self.tail is not Tail.SKEWED else min(needed, max(self.seen, SEEN_UNITS))
 
 

@@ -31,7 +31,7 @@ from crosswind.stats.repetitions import Repetitions
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
 WOODRUFF = "Woodruff's, by Student's t over repetitions"
 LIMIT_STEPS = 3
-"""To find a limit with its own error; a further one widens few."""
+"""Iterations of `_own_error_share`. A fourth one changes few limits."""
 LOWER_LIMIT = "one-sided, binomial with the effective number of values"
 
 

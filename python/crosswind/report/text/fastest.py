@@ -10,6 +10,7 @@ from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import option_of
 from crosswind.findings.question.words import metric_of_answer
+from crosswind.findings.statement import more_than
 from crosswind.metrics import Metric, Per
 from crosswind.quantities import RATE, TIME
 from crosswind.report.text.effects import inverse, named_level
@@ -54,5 +55,6 @@ def _line(answer: Answer, case: AnswerCase) -> str:
 
 
 def _what_would_decide(case: AnswerCase) -> str:
-    more = f"; {option_of(case.needed - case.pairs, [case])} would decide" if case.needed else ""
-    return f", but this run is inconclusive{more}"
+    more = more_than(case.needed, case.pairs)
+    option = "" if more is None else f"; {option_of(more, [case])} would decide"
+    return f", but this run is inconclusive{option}"

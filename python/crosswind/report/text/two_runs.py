@@ -188,11 +188,14 @@ def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
 
 def open_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """The largest possible change of an inconclusive condition, and the ways to decide it."""
-    more = "no known number of repetitions" if cell.needed is None else f"{about_more(cell.needed)} of each run"
-    instead = f", but a condition on {cell.instead}({asked.metric}) would" if cell.instead else ""
-    if cell.needed is not None and instead:
-        instead = f", and so would a condition on {cell.instead}({asked.metric})"
-    return cell.reason or f"{_at_most(cell.change, asked)}; {more} would decide{instead}"
+    if cell.reason:
+        return cell.reason
+    on = f"a condition on {cell.instead}({asked.metric})"
+    if cell.needed is None:
+        more, instead = "no known number of repetitions", f", but {on} would"
+    else:
+        more, instead = f"{about_more(cell.needed)} of each run", f", and so would {on}"
+    return f"{_at_most(cell.change, asked)}; {more} would decide{instead if cell.instead else ''}"
 
 
 def _at_most(change: Change, asked: AskedCondition) -> str:
