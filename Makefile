@@ -202,7 +202,7 @@ reference: $(DEV)/.locked
 
 # An hour on an idle machine with two processors. Every process has one thread, and there is one for each processor.
 TRIALS ?= 2000
-coverage: $(DEV)/.locked
+coverage: install
 	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics-reference.md --trials $(TRIALS) \
 		$(if $(ONLY),--only $(ONLY))
 

@@ -91,9 +91,9 @@ class Element:
                 f"--jobs 1 --no-parts --no-report --output {place}"
             )
             with _busy_loop() if self.is_busy else _nothing():
-                # An invalid repetition ends a run with 1.
                 done = subprocess.run(command, shell=True, timeout=DEADLINE_S, check=False)
-            if done.returncode > 1:
+            # An invalid repetition ends a run with 1.
+            if done.returncode > 1 or not place.exists():
                 raise subprocess.CalledProcessError(done.returncode, command)
         return place
 

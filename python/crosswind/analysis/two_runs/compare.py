@@ -35,15 +35,13 @@ from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_cha
 from crosswind.damage import damage_sentences
 from crosswind.findings.families import ALPHA, CHANGES, CONDITIONS
 from crosswind.findings.judge import Judged, OfEffect, explored, judge
-from crosswind.findings.statement import Verdict, more_than
+from crosswind.findings.statement import Range, Verdict, more_than
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT
-from crosswind.stats.beyond import agreeing_at, two_sided_p
+from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
-from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
-from crosswind.stats.sample_size import repetitions_needed
 
 _ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a condition, by the verdict on the statement that the change is no larger."""
@@ -231,13 +229,8 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
 
 def _pairs_needed(measured: MeasuredPair, effect: Effect) -> int | None:
     """Pairs that would probably show a difference as large as the observed one."""
-    if measured.is_of_most(effect):
-        agreeing = agreeing_at(effect, 0.0, size=measured.size(effect))
-        return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
-    if effect.how == EXACT or effect.shortage is not None:
-        return None
-    needed = repetitions_needed(effect.spread, abs(effect.value), freedom=effect.freedom)
-    return max(needed, repetitions_in_a_row(ALPHA / 2)) if needed is not None and effect.has_ties(0.0) else needed
+    difference = OfEffect(effect, measured.size(effect), Range(0.0, 0.0, inside=False))
+    return difference.needed(yes=True, alpha=ALPHA)
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
