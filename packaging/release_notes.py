@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         return 1
     if notes is None:
         print(f"error: CHANGELOG.md has no section {version}", file=sys.stderr)
-        print(f'hint: rename "Unreleased" to "{version} - DATE"', file=sys.stderr)
+        print(f'hint: write "## {version} - DATE" above what it brings', file=sys.stderr)
         return 1
     print(notes, end="")
     return 0
