@@ -124,9 +124,12 @@ test-python: dist/.built
 
 check: check-rust check-python docs licences
 
-# A link to a page or heading that is not there is an error.
+# A link to a page or heading that is not there is an error. The schemas are what `crosswind schema` prints.
 SITE ?= dist/site
 docs: $(DEV)/.locked
+	@for what in study result page; do \
+	    PYTHONPATH=python $(DEV)/bin/python -m crosswind schema $$what > docs/$$what.schema.json || exit 1; \
+	done
 	$(DEV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs $(SITE)
 
 # A target without a standard library, as the guest's kernel has none.
@@ -186,9 +189,8 @@ fuzz: $(DEV)/.locked
 # What crosswind-cell says of itself, and everything that is made of it. Tests say whether it is current.
 CATALOG := python/crosswind/catalog.json
 catalog: $(DEV)/.locked $(CELL)
-	$(CELL) --describe | $(DEV)/bin/python -m json.tool --indent 1 --no-ensure-ascii > $(CATALOG).new
+	$(CELL) --describe | $(DEV)/bin/python packaging/catalog.py > $(CATALOG).new
 	@mv $(CATALOG).new $(CATALOG)
-	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.schema > docs/study.schema.json
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.reference docs/study.md
 
 $(CELL): $(RUST_SOURCES)
@@ -197,7 +199,7 @@ $(CELL): $(RUST_SOURCES)
 
 # What the documentation says of results; a test says whether it is current.
 reference: $(DEV)/.locked
-	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json docs/page.schema.json
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.reference docs/cli.md
 
 # An hour on an idle machine with two processors. Every process has one thread, and there is one for each processor.

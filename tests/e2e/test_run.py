@@ -7,7 +7,8 @@ import jsonschema
 import polars as pl
 import pytest
 
-from conftest import ROOT, requires
+from conftest import requires
+from crosswind.findings.result import schema_text
 from e2e_cli import ANY_FIDELITY, Cli
 from virtual.conftest import requires_kernel
 
@@ -23,7 +24,7 @@ def test_an_echo_from_options_is_accounted_for_to_the_last_packet(
     echo = (*ECHO, "--clock", clock, "--transport", "tcp,udp", "--loss", ",".join(losses), "--messages", "50", "--json")
     ended = crosswind(*echo)
     assert ended.status == 0, ended.err
-    jsonschema.validate(ended.json, json.loads((ROOT / "docs" / "result.schema.json").read_text(encoding="utf-8")))
+    jsonschema.validate(ended.json, json.loads(schema_text()))
     found = [(cell["levels"], cell) for cell in ended.json["cells"]]
     # What has one level is no factor.
     cells = {(levels.get("path.loss", "0%"), levels["workload.transport"]): cell for levels, cell in found}

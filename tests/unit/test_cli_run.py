@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from command_lines import ECHO
-from conftest import ROOT
+from crosswind.findings.result import schema_text
 from fixture_types import Crosswind, UseCell
 
 
@@ -30,7 +30,7 @@ def test_json_is_one_object_of_the_published_schema_and_nothing_else(crosswind: 
     status, out, _ = crosswind(*ECHO, "--json")
     assert status == 0
     result = json.loads(out)
-    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(schema_text())
     jsonschema.validate(result, schema)
     assert [cell["levels"] for cell in result["cells"]] == [{"path.loss": "0%"}, {"path.loss": "5%"}]
 

@@ -1,6 +1,7 @@
 """What a cell prints, as types: what is whole is read, what lacks something is refused with the reason."""
 
 import json
+import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from cell_events import FINISHED
-from crosswind.catalog import catalog_text
+from conftest import requires_binary
 from crosswind.cell.events import Error, Measured, Progress, ProtocolError, Ready, Started, read_event
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.result import Finished, OutcomeCount, ProgramEnd
@@ -150,8 +151,9 @@ EVENTS: dict[str, type[BaseModel]] = {
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Schema]:
-    """The JSON Schema of every event, as `crosswind-cell --describe` prints them into the catalogue."""
-    return dict(json.loads(catalog_text())["events"])
+    """The JSON Schema of every event, as `crosswind-cell --describe` prints it."""
+    described = subprocess.run([requires_binary(), "--describe"], capture_output=True, text=True, check=True)
+    return dict(json.loads(described.stdout)["events"])
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -1,9 +1,7 @@
 """What comes with an installation: completions, man pages, a kernel from its wheel, what a version brings."""
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -14,15 +12,7 @@ from crosswind.cli import cli
 from crosswind.cli.manual import pages
 from crosswind.cli.reference import command_names, command_of, every_option
 from fixture_types import Crosswind
-
-
-def script_module(path: str) -> ModuleType:
-    """A script of packaging/."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from scripts import script_module
 
 
 def test_a_shell_completes_commands_and_options(crosswind: Crosswind) -> None:

@@ -4,18 +4,12 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from conftest import ROOT
 from crosswind.findings.pipeline import analyse
 from crosswind.report.html import render
 from crosswind.report.page import Page, Section, Sentence, Tone, schema_text
 from crosswind.report.run_page import drawn_page
 from crosswind.report.tables.table import Table, names, numbers
 from records import MS, echoes, record, runs
-
-
-def test_the_schema_in_the_documentation_is_this_one() -> None:
-    kept = (ROOT / "docs" / "page.schema.json").read_text(encoding="utf-8")
-    assert kept == schema_text()
 
 
 def test_a_run_is_a_page_that_its_schema_describes() -> None:

@@ -21,7 +21,7 @@ def result_model() -> type[Result]:
 
 
 def schema_text() -> str:
-    """The JSON Schema of a result, as docs/result.schema.json holds it."""
+    """The JSON Schema of a result."""
     schema = result_model().model_json_schema(mode="serialization")
     described = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"

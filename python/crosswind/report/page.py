@@ -163,7 +163,7 @@ SCHEMA = "crosswind.page/1"
 
 
 def schema_text() -> str:
-    """The JSON Schema of a page, as docs/page.schema.json holds it."""
+    """The JSON Schema of a page."""
     from pydantic import TypeAdapter
 
     schema = TypeAdapter(Page).json_schema(mode="serialization")

@@ -1,9 +1,9 @@
 """The tables of docs/result.md that follow from the rows of `crosswind.metrics` and from the catalogue.
 
-    python -m crosswind.report.reference docs/result.md docs/result.schema.json
+    python -m crosswind.report.reference docs/result.md
 
-writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`, and the schema of results beside. The
-rest of the page is written by hand.
+writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest of
+the page is written by hand.
 """
 
 import sys
@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswind.catalog import SampleColumn, catalog
-from crosswind.findings.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.quantities import UNITS
-from crosswind.report.page import schema_text as page_schema_text
 from crosswind.sections import fill_sections
 
 _PER = {
@@ -84,7 +82,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    page, schema, page_schema = map(Path, sys.argv[1:])
+    (page,) = map(Path, sys.argv[1:])
     page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
-    schema.write_text(schema_text(), encoding="utf-8")
-    page_schema.write_text(page_schema_text(), encoding="utf-8")

@@ -1,13 +1,10 @@
 """The JSON Schema of a study file, generated from the models of `document.py`.
 
-    python -m crosswind.study.schema > docs/study.schema.json
-
 It describes tables, keys, kinds and ranges. What depends on several keys, such as a UDP message that does not fit, only
 Crosswind itself checks.
 """
 
 import json
-import sys
 from typing import Any
 
 from crosswind.study.document import StudyDocument
@@ -23,9 +20,5 @@ def study_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as the text of docs/study.schema.json."""
+    """The schema as text."""
     return json.dumps(study_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text())

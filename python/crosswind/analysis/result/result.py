@@ -1,4 +1,4 @@
-"""The result of a run as JSON, schema `crosswind.result/1` (docs/result.md, docs/result.schema.json).
+"""The result of a run as JSON, schema `crosswind.result/1` (docs/result.md).
 
 Fields may be added within version 1; none is removed or changes its meaning.
 """
