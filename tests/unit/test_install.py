@@ -93,4 +93,4 @@ def test_release_notes_are_the_section_of_a_version() -> None:
     changelog = "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-12-01\n### Added\n- It.\n\n## 1.1.0\n"
     assert notes_of("1.2.0", changelog) == "### Added\n- It.\n"
     assert notes_of("1.3.0", changelog) is None
-    assert notes_of("Unreleased", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert notes_of("0.1.0", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))

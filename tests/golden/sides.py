@@ -1,0 +1,91 @@
+"""The two trees that are compared: this one, and an earlier commit in a worktree of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 900.0
+"""Of a command."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command line that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """A tree. Attributes: name: base or now. root: its directory. home: where it writes everything."""
+
+    name: str
+    root: Path
+    home: Path
+
+    @property
+    def cell(self) -> Path:
+        """Its crosswind-cell."""
+        return self.root / "target" / "release" / "crosswind-cell"
+
+    def crosswind(self, words: Sequence[str], at: Path, **environment: str) -> Ended:
+        """What becomes of a command line. Args: at: the current directory, made unless it is there."""
+        at.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "crosswind", *words],
+            cwd=at,
+            env={**self._environment(), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=DEADLINE_S,
+        )
+        return Ended(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def _environment(self) -> Mapping[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CROSSWIND_", "PYTHON"))}
+        return {
+            **kept,
+            "PYTHONPATH": str(self.root / "python"),
+            "CROSSWIND_CELL": str(self.cell),
+            # What earlier cells took on this machine would change forecasts.
+            "CROSSWIND_DURATIONS": str(self.home / "durations.json"),
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+            "TZ": "UTC",
+        }
+
+
+def this_tree(home: Path) -> Side:
+    """The tree of this file, built as it is."""
+    side = Side("now", ROOT, home / "now")
+    _build(side)
+    return side
+
+
+def earlier_tree(commit: str, home: Path) -> Side:
+    """A commit in a worktree of its own, which is kept: it is built once."""
+    full = _git("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+    root = home / "trees" / full
+    if not root.exists():
+        _git("worktree", "prune")
+        _git("worktree", "add", "--detach", str(root), full)
+    side = Side("base", root, home / "base")
+    _build(side)
+    return side
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def _build(side: Side) -> None:
+    side.home.mkdir(parents=True, exist_ok=True)
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "crosswind-cell"]
+    subprocess.run(command, cwd=side.root, check=True)
