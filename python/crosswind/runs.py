@@ -87,7 +87,7 @@ class Run(StoredRun):
             `needed` to decide it.
         Raises: StoreError when a table cannot be read.
         """
-        from crosswind.report import answers_frame
+        from crosswind.findings.question.export import answers_frame
 
         return answers_frame(self._result)
 
@@ -98,7 +98,7 @@ class Run(StoredRun):
 
         Raises: StoreError when a table cannot be read.
         """
-        from crosswind.report import statements_frame
+        from crosswind.findings.question.export import statements_frame
 
         return statements_frame(self._result)
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.chart import answer_chart
+from crosswind.findings.question.export import answers_frame
+from crosswind.findings.question.fastest import last_lines
 from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import answer_table
 from crosswind.findings.question.statement import OF_QUESTION, rounded
 from crosswind.findings.question.words import what_of
 from crosswind.findings.statement import range_of
-from crosswind.report import answers_frame
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.fastest import last_lines
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, finished, path, record, runs, transfers
 from screens import render

@@ -14,13 +14,12 @@ from crosswind.cell.check import CheckedCell, check_study, foreseen_sentences
 from crosswind.errors import StudyError
 from crosswind.execution.durations import Durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
-from crosswind.findings.declared import Declaration, Declared
-from crosswind.findings.registry import declarations
 from crosswind.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.cells import Cell, Where
+from crosswind.study.declared import Declaration, Declared, declarations
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
 

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
-from crosswind.findings.registry import declarations
 from crosswind.metrics import MetricPlace, metric_named
+from crosswind.study.declared import declarations
 from crosswind.study.design import Study
 from crosswind.study.toml_text import Location
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, ResultModel
+from crosswind.finding_kinds import of_each_kind
 from crosswind.record import RunRecord
 
 
@@ -31,3 +33,9 @@ class Judging:
     field: str
     result: type[ResultModel]
     make: Callable[[Context], Sequence[ResultModel]]
+
+
+@cache
+def judgings() -> tuple[Judging, ...]:
+    """How findings of each kind are made."""
+    return tuple(of_each_kind("judge", "JUDGING").values())

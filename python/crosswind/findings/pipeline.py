@@ -34,9 +34,8 @@ from crosswind.analysis.trust import (
     warnings_of,
 )
 from crosswind.damage import Damage, damage_sentences, left_out
-from crosswind.findings.judged import Context
+from crosswind.findings.judged import Context, judgings
 from crosswind.findings.question.result import Answer
-from crosswind.findings.registry import judgings
 from crosswind.findings.result import result_model
 from crosswind.record import RunRecord
 from crosswind.stats import share_interval

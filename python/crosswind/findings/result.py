@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, create_model
 
 from crosswind.analysis.result import SCHEMA, Result
-from crosswind.findings.registry import judgings
+from crosswind.findings.judged import judgings
 
 
 @cache

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crosswind.report.export import (
-        answers_frame,
         comparisons_frame,
         estimates_frame,
         samples_frame,
-        statements_frame,
         write_csv,
         write_json,
         write_parquet,
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from crosswind.report.text.terminal import print_screen
 
 __all__ = [
-    "answers_frame",
     "comparisons_frame",
     "drawn_page",
     "estimates_frame",
@@ -32,7 +29,6 @@ __all__ = [
     "page_of",
     "print_screen",
     "samples_frame",
-    "statements_frame",
     "write_csv",
     "write_html",
     "write_json",

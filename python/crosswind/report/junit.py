@@ -8,15 +8,13 @@ required.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from crosswind.analysis.result import Result
 from crosswind.analysis.two_runs.result import RunComparison
-from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.findings.threshold.sentence import cell_sentence
 from crosswind.report.files import write_text
+from crosswind.report.showing import JUnitCase, showings
 from crosswind.report.text.format import named_levels
 from crosswind.report.text.two_runs import answer_text
 
@@ -26,15 +24,6 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CHILDREN = {"fail": "failure", "error": "error", "inconclusive": "skipped", "pass": "system-out"}
 """What a test case has in it. One that says nothing has passed."""
 _KINDS = {"failure": "s", "error": "s", "skipped": ""}
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A test case. verdict: of _CHILDREN. said: what decided it; empty of a cell that is as it should be."""
-
-    name: str
-    verdict: str
-    said: str = ""
 
 
 def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
@@ -57,29 +46,25 @@ def comparison_junit_text(comparison: RunComparison, *, require_answer: bool) ->
     return _file(f"{comparison.b.study} compared", _of_comparison(comparison), require_answer=require_answer)
 
 
-def _of_result(result: Result) -> Iterator[_Case]:
+def _of_result(result: Result) -> Iterator[JUnitCase]:
     for cell in result.cells:
         reason = "" if cell.valid else cell.reason or "the cell is not valid"
-        yield _Case(f"is measured{_at(cell.levels)}", "error" if reason else "pass", reason)
-    for threshold in result.of(ThresholdResult):
-        for judged in threshold.cells:
-            name = f"not {threshold.fail_if}{_at(judged.levels)}"
-            yield _Case(name, judged.verdict, cell_sentence(threshold, judged))
-        if not threshold.cells:
-            yield _Case(f"fail if {threshold.fail_if}", "error", threshold.sentence)
+        yield JUnitCase(f"is measured{_at(cell.levels)}", "error" if reason else "pass", reason)
+    for showing in showings():
+        yield from showing.cases(result)
 
 
-def _of_comparison(comparison: RunComparison) -> Iterator[_Case]:
+def _of_comparison(comparison: RunComparison) -> Iterator[JUnitCase]:
     for common in comparison.common:
         sides = {"A": common.invalid_a, "B": common.invalid_b}
         reasons = [f"not valid in {name}: {reason}" for name, reason in sides.items() if reason]
-        yield _Case(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
+        yield JUnitCase(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
     for asked in comparison.conditions:
         for cell in asked.cells:
-            yield _Case(f"not {asked.condition}{_at(cell.levels)}", cell.answer, answer_text(cell, asked))
+            yield JUnitCase(f"not {asked.condition}{_at(cell.levels)}", cell.answer, answer_text(cell, asked))
 
 
-def _file(suite_name: str, cases: Iterator[_Case], *, require_answer: bool) -> str:
+def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) -> str:
     suite = Xml.Element("testsuite", name=_text(f"crosswind {suite_name}"))
     for case in cases:
         element = Xml.SubElement(suite, "testcase", classname=_text(f"crosswind.{suite_name}"), name=_text(case.name))

@@ -28,6 +28,10 @@ class Tone(Enum):
     BAD = "bad"
 
 
+VERDICT_TONES = {"pass": Tone.GOOD, "fail": Tone.BAD, "inconclusive": Tone.DOUBTFUL}
+"""Of what has to hold."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A sentence. Attributes: short: what stands in its place without room. shown: where."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from crosswind.analysis import CellData, collect
 from crosswind.analysis.result import Conditions, NetworkConditions, PathConditions, Result
-from crosswind.findings.registry import showings
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
 from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term, Tone
+from crosswind.report.showing import showings
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.ends import end_tables
@@ -28,7 +28,6 @@ from crosswind.report.tables.summary import summary_tables
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
-from crosswind.report.text.fastest import last_lines
 from crosswind.report.text.format import count
 from crosswind.report.text.headline import doubts_of, headline_sentences, verdict
 from crosswind.report.text.spent import spent_sentences
@@ -102,7 +101,7 @@ def page_with(result: Result, sections: Sequence[Section]) -> Page:
         doubts=doubts_of(result),
         summary=summary_tables(result),
         sections=[section for section in sections if section.place is not SectionPlace.ANSWERS],
-        conclusion=last_lines(result),
+        conclusion=[line for showing in showings() for line in showing.conclusion(result)],
         notes=result.notes,
         provenance=result.provenance,
         design=result.design,

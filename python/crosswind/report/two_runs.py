@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
-from crosswind.findings.threshold.show import TONES
 from crosswind.metrics import metric_named
-from crosswind.report.page import Chart, Page, Panels, Section, Sentence, Tone
+from crosswind.report.page import VERDICT_TONES, Chart, Page, Panels, Section, Sentence, Tone
 from crosswind.report.tables.table import Shown
 from crosswind.report.tables.two_runs import change_tables, condition_table, part_tables, surroundings_table
 from crosswind.report.text.format import count_of, levels, listed
@@ -100,7 +99,7 @@ def _condition_sentences(comparison: RunComparison) -> Iterator[Sentence]:
     """Each condition with the cells that decide it, for the terminal. HTML has a table of them."""
     for asked in comparison.conditions:
         said = f"{asked.answer.capitalize()}: {condition_text(asked)}"
-        yield Sentence(said, TONES[asked.answer], shown=Shown.TERMINAL)
+        yield Sentence(said, VERDICT_TONES[asked.answer], shown=Shown.TERMINAL)
         cells = [cell for cell in asked.cells if cell.answer == asked.answer]
         for cell in cells[:_MOST_CELLS]:
             yield Sentence(f"{levels(cell.levels)}: {answer_text(cell, asked)}", shown=Shown.TERMINAL)

@@ -11,11 +11,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from crosswind.findings.declared import Declared, Reading
-from crosswind.findings.registry import declarations
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.census import Exclusion, census_of, exclusions_of, repetitions_of, wheres_of, without_idle
+from crosswind.study.declared import Declared, Reading, declarations
 from crosswind.study.document import read_document
 from crosswind.study.errors import DesignError, Origin, read_toml
 from crosswind.study.format import DesignDocument, set_keys

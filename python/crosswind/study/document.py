@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.findings.registry import declarations
+from crosswind.study.declared import declarations
 from crosswind.study.errors import Origin, step
 from crosswind.study.format import DesignDocument, table_of
 from crosswind.study.keys import VALUE_TYPES, renamed

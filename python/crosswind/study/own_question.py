@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from crosswind.findings.question.declare import MOST_CHARACTERS
 from crosswind.metrics import METRICS
 from crosswind.quantities import TIME
+from crosswind.study.declared import MOST_CHARACTERS
 from crosswind.study.design import Study
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.precision import main_metric

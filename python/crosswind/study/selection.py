@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from crosswind.errors import did_you_mean
-from crosswind.findings.registry import declarations
 from crosswind.peers.registry import PEERS
+from crosswind.study.declared import declarations
 from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part

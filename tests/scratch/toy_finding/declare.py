@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.findings.declared import Declaration, Reading, measured_metric
+from crosswind.findings.declared import measured_metric
 from crosswind.study.cells import Cell
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import TomlTable
 
 

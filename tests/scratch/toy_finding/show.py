@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from crosswind.findings.toy.judge import FastestCell
 
 from crosswind.analysis.result import Result
-from crosswind.findings.showing import Showing
 from crosswind.report.page import Section, Sentence
+from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Table, names
 
 

@@ -16,9 +16,10 @@ from pydantic import Field
 
 from crosswind.errors import did_you_mean
 from crosswind.findings.check.arithmetic import FUNCTIONS, MOST_ROWS, FormulaError, Number, value_of
-from crosswind.findings.declared import Declaration, FindingError, Reading, of_its_network
+from crosswind.findings.declared import FindingError
 from crosswind.findings.published.declare import Published, declare_published
 from crosswind.study.cells import Cell, where_of
+from crosswind.study.declared import Declaration, Reading, of_its_network
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.findings.check.judge import CheckResult
-from crosswind.findings.showing import Showing
 from crosswind.report.page import Section, Sentence
+from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, names, sentences
 from crosswind.report.text.format import NOTHING
 

@@ -6,16 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from crosswind.findings.declared import (
-    Declaration,
-    FindingError,
-    Reading,
-    about,
-    check_factors,
-    check_statistic,
-    measured_metric,
-)
+from crosswind.findings.declared import FindingError, about, check_factors, check_statistic, measured_metric
 from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import StatisticName, TomlTable, WhereTable
 from crosswind.study.titles import check_title
 from crosswind.study.toml_text import Location

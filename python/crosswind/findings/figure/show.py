@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from crosswind.analysis.result import Result
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.question.result import Answer
-from crosswind.findings.showing import Showing
 from crosswind.report.page import Chart, Panels, Section, SectionPlace
+from crosswind.report.showing import Showing
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
@@ -24,8 +24,8 @@ def _chart(figure: Figure, result: Result, is_drawn: bool) -> Chart:
     return figure_chart(figure, result)
 
 
-def _metrics(result: Result) -> Iterable[str]:
-    return [figure.metric for figure in result.of(Figure)]
+def _metrics(result: Result) -> Iterable[tuple[str, None]]:
+    return [(figure.metric, None) for figure in result.of(Figure)]
 
 
 SHOWING = Showing(_sections, metrics=_metrics)

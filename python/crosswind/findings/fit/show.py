@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Interval, Result
 from crosswind.findings.fit.result import Fit, FitCurve, FitRow, PublishedFit
-from crosswind.findings.showing import Showing
 from crosswind.metrics import METRICS
 from crosswind.report.page import Panels, Section
+from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, words
 from crosswind.report.text.format import NOTHING, count, factor_name, listed, three_digits
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from crosswind.findings.declared import Declaration, FindingError, Reading, check_factors, indices_of
+from crosswind.findings.declared import FindingError, check_factors, indices_of
 from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.precision import main_metric
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location

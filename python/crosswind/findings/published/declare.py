@@ -10,9 +10,10 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from crosswind.errors import did_you_mean
-from crosswind.findings.declared import Declaration, FindingError, Reading, indices_of, measured_metric, of_its_network
+from crosswind.findings.declared import FindingError, indices_of, measured_metric
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of
+from crosswind.study.declared import Declaration, Reading, of_its_network
 from crosswind.study.keys import VALUE_TYPES, renamed
 from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlTable, TomlValue, WhereTable

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.findings.published.judge import PublishedComparison
-from crosswind.findings.showing import Showing
 from crosswind.metrics import METRICS
 from crosswind.report.page import Section, SectionPlace
+from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Table, names, numbers, sentences
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 

@@ -13,9 +13,7 @@ from pydantic import Field
 from crosswind.errors import did_you_mean
 from crosswind.factors import factor_scale
 from crosswind.findings.declared import (
-    Declaration,
     FindingError,
-    Reading,
     check_factors,
     check_fixed,
     check_statistic,
@@ -28,13 +26,11 @@ from crosswind.findings.declared import (
 from crosswind.findings.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.declared import MOST_CHARACTERS, Declaration, Reading
 from crosswind.study.errors import DesignError
 from crosswind.study.tables import BoundValue, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
-
-MOST_CHARACTERS = 200
-"""Of a question, which is one sentence."""
 
 _OF_MODELS: tuple[Scale, ...] = ("model", "model-error")
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crosswind.analysis.result import Result
+from crosswind.findings.question.fastest import last_lines
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
 from crosswind.findings.question.statement import (
@@ -17,8 +18,8 @@ from crosswind.findings.question.statement import (
     verdict_of,
 )
 from crosswind.findings.question.words import effect_text, value_text, what_of
-from crosswind.findings.showing import Showing
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
+from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 
@@ -221,9 +222,9 @@ def _all(total: int, *, holding: bool, failing: bool) -> str:
     return f"All {count(total)} statements of documents are inconclusive."
 
 
-def _metrics(result: Result) -> Iterable[str]:
+def _metrics(result: Result) -> Iterable[tuple[str, str]]:
     asked = result.of(Answer)
-    return [answer.metric for answer in sorted(asked, key=lambda answer: bool(answer.source))]
+    return [(answer.metric, answer.statistic) for answer in sorted(asked, key=lambda answer: bool(answer.source))]
 
 
-SHOWING = Showing(_sections, remarks=_remarks, metrics=_metrics)
+SHOWING = Showing(_sections, remarks=_remarks, answers=answered, conclusion=last_lines, metrics=_metrics)

@@ -7,16 +7,11 @@ from typing import Any
 from pydantic import Field
 
 from crosswind.errors import did_you_mean
-from crosswind.findings.declared import (
-    Declaration,
-    FindingError,
-    Reading,
-    indices_of,
-    metric_of,
-)
+from crosswind.findings.declared import FindingError, indices_of, metric_of
 from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_bound
 from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.tables import TomlTable, WhereTable

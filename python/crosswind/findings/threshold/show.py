@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
-from crosswind.findings.showing import Showing
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
-from crosswind.report.page import Section, Sentence, Tone
+from crosswind.findings.threshold.sentence import WORDS, cell_sentence, threshold_value_text
+from crosswind.report.page import VERDICT_TONES, Section, Sentence, Tone
+from crosswind.report.showing import JUnitCase, Showing
 from crosswind.report.tables.table import Shown, Table, names, numbers
 from crosswind.report.text.deciding import rounded
 from crosswind.report.text.format import NOTHING, count, count_of, named_levels
-
-TONES = {"pass": Tone.GOOD, "fail": Tone.BAD, "inconclusive": Tone.DOUBTFUL}
 
 _MOST_SENTENCES = 5
 _HOW_TO_READ = (
@@ -52,10 +50,19 @@ def _banners(result: Result) -> Iterator[Sentence]:
     is_short = len(thresholds) > _MOST_SENTENCES and len(kept) > 1
     for threshold in thresholds:
         if not (is_short and threshold.verdict == "pass"):
-            yield Sentence(threshold.sentence, TONES[threshold.verdict])
+            yield Sentence(threshold.sentence, VERDICT_TONES[threshold.verdict])
     if is_short:
         number = count_of(len(kept), "threshold")
         yield Sentence(f"Pass: {number}, each listed in the table of thresholds.", Tone.GOOD)
 
 
-SHOWING = Showing(_sections, _banners)
+def _cases(result: Result) -> Iterator[JUnitCase]:
+    for threshold in result.of(ThresholdResult):
+        for judged in threshold.cells:
+            at = f" ({named_levels(judged.levels)})" if judged.levels else ""
+            yield JUnitCase(f"not {threshold.fail_if}{at}", judged.verdict, cell_sentence(threshold, judged))
+        if not threshold.cells:
+            yield JUnitCase(f"fail if {threshold.fail_if}", "error", threshold.sentence)
+
+
+SHOWING = Showing(_sections, _banners, cases=_cases)

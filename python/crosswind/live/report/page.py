@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from crosswind.findings.threshold.show import TONES
 from crosswind.live.expectations import Expectation
 from crosswind.live.lines import (
     goodput_line,
@@ -29,7 +28,7 @@ from crosswind.live.report.tables import (
     thresholds_table,
     windows_table,
 )
-from crosswind.report.page import Page, Panels, Section, Sentence, Term, Tone
+from crosswind.report.page import VERDICT_TONES, Page, Panels, Section, Sentence, Term, Tone
 from crosswind.report.text.format import count, count_of
 from crosswind.store.provenance import command_line, surroundings
 from crosswind.units import format_duration
@@ -47,7 +46,7 @@ def page_of(account: Account) -> Page:
         title=f"{subject.target.name}: loss and round-trip time",
         about=f"Crosswind live, {subject.probe}, {account.time_ns / 1e9:.1f} s",
         verdict=_verdict(account),
-        banners=[Sentence(judged.sentence, TONES[judged.verdict]) for judged in account.judged],
+        banners=[Sentence(judged.sentence, VERDICT_TONES[judged.verdict]) for judged in account.judged],
         lines=[*map(Sentence, _lines(account))],
         terms=[Term(name, text) for name, text in condition_terms(account)],
         sections=list(_sections(account)),

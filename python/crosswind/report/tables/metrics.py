@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Result
-from crosswind.findings.registry import showings
 from crosswind.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
+from crosswind.report.showing import showings
 from crosswind.report.tables.reasons import merged_by_cells, merged_reasons
 from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
@@ -45,7 +45,12 @@ def metric_tables(result: Result) -> dict[str, Table]:
 
 def asked_metrics(result: Result) -> list[str]:
     """The metrics that the study asks about, in its order."""
-    return list(dict.fromkeys(metric for showing in showings() for metric in showing.metrics(result)))
+    return list(dict.fromkeys(metric for metric, _ in asked_statistics(result)))
+
+
+def asked_statistics(result: Result) -> list[tuple[str, str | None]]:
+    """The same, each with the statistic that is asked for, if it is one."""
+    return [asked for showing in showings() for asked in showing.metrics(result)]
 
 
 def metric_table(name: str, result: Result) -> Table:

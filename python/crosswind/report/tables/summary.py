@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
-from crosswind.findings.question.result import Answer
 from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
 from crosswind.report.tables.cut import worst_and_best
-from crosswind.report.tables.metrics import asked_metrics, statistic_text
+from crosswind.report.tables.metrics import asked_metrics, asked_statistics, statistic_text
 from crosswind.report.tables.table import (
     OF_INTERVAL,
     CellNames,
@@ -49,9 +48,7 @@ def summary_tables(result: Result) -> list[Table]:
     if measured:
         metric, cells = measured[0]
         measured[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
-    kept = {
-        answer.metric: answer.statistic for answer in reversed(result.of(Answer)) if answer.statistic in _STATISTICS
-    }
+    kept = {name: statistic for name, statistic in reversed(asked_statistics(result)) if statistic in _STATISTICS}
     return [_table(metric, cells, kept=kept.get(metric.name, "median")) for metric, cells in measured]
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, ModelPrediction, Result
 from crosswind.damage import left_out
-from crosswind.findings.question.sentence import answered
 from crosswind.report.page import Sentence, Tone
+from crosswind.report.showing import showings
 from crosswind.report.tables.table import grouped_by_wording
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, failures_text, levels, listed, percent, quantity
@@ -103,7 +103,7 @@ def headline_sentences(result: Result) -> list[str]:
     Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
     """
     return [
-        *([] if answered(result) else exploration(result)),
+        *([] if any(showing.answers(result) for showing in showings()) else exploration(result)),
         *spent_sentence(result),
         _extent(result),
         *_clock(result),

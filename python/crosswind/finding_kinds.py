@@ -1,0 +1,22 @@
+"""The kinds of finding, in the order in which a report shows them: a folder of `crosswind.findings` and a line each.
+
+Its modules are imported by name: a study, a report and what judges know none of them.
+"""
+
+from importlib import import_module
+from typing import Any
+
+FINDING_KINDS = (
+    "threshold",
+    "question",
+    "ladder",
+    "published",
+    "check",
+    "figure",
+    "fit",
+)
+
+
+def of_each_kind(module: str, name: str) -> dict[str, Any]:
+    """What a module of each kind has under a name, by kind."""
+    return {kind: getattr(import_module(f"crosswind.findings.{kind}.{module}"), name) for kind in FINDING_KINDS}

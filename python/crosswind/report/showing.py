@@ -1,0 +1,54 @@
+"""What a page has of the findings of a kind."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from crosswind.analysis.result import Result
+from crosswind.finding_kinds import of_each_kind
+from crosswind.report.page import Section, Sentence
+
+
+@dataclass(frozen=True)
+class JUnitCase:
+    """A test case of JUnit XML. said: what decided it; empty of what is as it should be."""
+
+    name: str
+    verdict: str
+    said: str = ""
+
+
+def nothing(result: Result) -> Sequence[Any]:
+    """That a kind has nothing of a sort."""
+    del result
+    return ()
+
+
+@dataclass(frozen=True)
+class Showing:
+    """How findings of a kind are shown.
+
+    Attributes:
+        sections: of the page. With charts where its second argument asks for them: what draws takes a while to import.
+        banners: what a run was made for and no section answers. They stand first, and are never left out.
+        remarks: further sentences of the first screen.
+        answers: what answers for the run, which then needs no sentences about what it shows by itself.
+        conclusion: the last lines of a terminal.
+        metrics: names of the metrics that it asks about, whose tables come first, each with its statistic.
+        cases: test cases of JUnit XML.
+    """
+
+    sections: Callable[[Result, bool], Iterable[Section]]
+    banners: Callable[[Result], Iterable[Sentence]] = nothing
+    remarks: Callable[[Result], Iterable[Sentence]] = nothing
+    answers: Callable[[Result], Sequence[object]] = nothing
+    conclusion: Callable[[Result], Sequence[str]] = nothing
+    metrics: Callable[[Result], Iterable[tuple[str, str | None]]] = nothing
+    cases: Callable[[Result], Iterable[JUnitCase]] = nothing
+
+
+@cache
+def showings() -> tuple[Showing, ...]:
+    """How findings of each kind are shown."""
+    return tuple(of_each_kind("show", "SHOWING").values())
