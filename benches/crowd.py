@@ -22,8 +22,8 @@ from common import CROSSWIND, HERE, Json, main, show, spread, stolen
 from numpy.typing import NDArray
 from scipy.stats import linregress, rankdata, spearmanr
 
-from crosswind.findings.judge import OfEffect
-from crosswind.findings.statement import Range
+from crosswind.decisions.judge import OfEffect
+from crosswind.decisions.statement import Range
 from crosswind.stats import Estimate, Repetitions, Side, difference, estimate_of
 from crosswind.stats.beyond import size_of
 

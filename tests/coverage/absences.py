@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from crosswind.findings.judge import OfEffect
-from crosswind.findings.statement import Range
+from crosswind.decisions.judge import OfEffect
+from crosswind.decisions.statement import Range
 from crosswind.stats import Design, Repetitions, Side, Tail, ratio
 from crosswind.stats.chance import Chance
 from crosswind.stats.estimate import Array

@@ -7,8 +7,8 @@ import numpy as np
 
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
-from crosswind.findings.judge import OfEffect
-from crosswind.findings.statement import range_of
+from crosswind.decisions.judge import OfEffect
+from crosswind.decisions.statement import range_of
 from crosswind.stats import (
     Estimate,
     Repetitions,

@@ -12,9 +12,9 @@ import numpy as np
 
 from coverage.worlds import MIX, SHARED, WORLDS, Size, World, scores_of_cell
 from crosswind.analysis.result import Interval
-from crosswind.findings.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
-from crosswind.findings.judge import Number, OfEffect, OfInterval, Ruling, judge
-from crosswind.findings.statement import Range, range_of
+from crosswind.decisions.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
+from crosswind.decisions.judge import Number, OfEffect, OfInterval, Ruling, judge
+from crosswind.decisions.statement import Range, range_of
 from crosswind.stats import Repetitions, Side, ratio
 from crosswind.stats.effect import claim_estimate, of_one
 from crosswind.stats.estimate import Array

@@ -11,7 +11,7 @@ from scipy import stats
 
 from conftest import ROOT
 from crosswind.analysis.result import Interval
-from crosswind.findings.families import (
+from crosswind.decisions.families import (
     CHANGES,
     CONDITIONS,
     DOCUMENT,
@@ -22,8 +22,8 @@ from crosswind.findings.families import (
     THRESHOLDS,
     Family,
 )
-from crosswind.findings.judge import Number, OfEffect, OfInterval, explored, judge
-from crosswind.findings.statement import Range, range_of
+from crosswind.decisions.judge import Number, OfEffect, OfInterval, explored, judge
+from crosswind.decisions.statement import Range, range_of
 from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.beyond import agreeing_at
 from crosswind.stats.chance import Chance

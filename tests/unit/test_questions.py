@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosswind.decisions.statement import range_of
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.chart import answer_chart
@@ -20,7 +21,6 @@ from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import answer_table
 from crosswind.findings.question.statement import OF_QUESTION, rounded
 from crosswind.findings.question.words import what_of
-from crosswind.findings.statement import range_of
 from crosswind.report.run_page import render as render_html
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, finished, path, record, runs, transfers

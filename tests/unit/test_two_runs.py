@@ -17,8 +17,8 @@ from crosswind.analysis.two_runs.compare import compare_runs
 from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
-from crosswind.findings.families import CONDITIONS
-from crosswind.findings.judge import judge
+from crosswind.decisions.families import CONDITIONS
+from crosswind.decisions.judge import judge
 from crosswind.metrics import METRICS, Metric
 from crosswind.path_effect import DirectionEffect, PathEffect
 from crosswind.quantities import RATE, RPM

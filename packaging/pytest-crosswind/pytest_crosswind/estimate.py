@@ -121,7 +121,7 @@ class Estimate:
 
     def _judged(self, operator: str, bound: float) -> "ThresholdResult":
         # Statistics take a second to import, for which tests that use none should not wait.
-        from crosswind.findings.statement import Statement
+        from crosswind.decisions.statement import Statement
         from crosswind.findings.threshold.judge import judged
 
         is_at_most = operator.startswith("<")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.findings.families import ALPHA, LEVELS
-from crosswind.findings.judge import explored
+from crosswind.decisions.families import ALPHA, LEVELS
+from crosswind.decisions.judge import explored
 from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
 from crosswind.stats import Side, TooFewSamples, difference

@@ -7,8 +7,8 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.flow_counts import INTERVAL_NS, IS_BACKGROUND, Flows
-from crosswind.analysis.result.estimates import Interval
 from crosswind.analysis.result.flows import FlowOverTime, FlowResult
+from crosswind.decisions.interval import Interval
 from crosswind.quantities import RATE, SHARE, TIME
 from crosswind.record import CellRun
 from crosswind.stats import Repetitions, TooFewSamples, exactly, mean_interval, refused

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Diagnostics
-from crosswind.findings.families import ALPHA, LIKENESS
-from crosswind.findings.judge import explored
+from crosswind.decisions.families import ALPHA, LIKENESS
+from crosswind.decisions.judge import explored
 from crosswind.metrics import METRICS, MetricPlace
 from crosswind.warning import ResultWarning, WarningKind
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswind.analysis.result import Interval
+from crosswind.decisions.families import THRESHOLDS
+from crosswind.decisions.grammar import GrammarError, read_bound
+from crosswind.decisions.judge import OfInterval, judge
+from crosswind.decisions.statement import Range
 from crosswind.errors import UsageError
-from crosswind.findings.families import THRESHOLDS
-from crosswind.findings.grammar import GrammarError, read_bound
-from crosswind.findings.judge import OfInterval, judge
-from crosswind.findings.statement import Range
 from crosswind.findings.threshold.judge import VERDICTS
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text, undecided_text

@@ -22,7 +22,7 @@ from coverage.tally import Tally, shown
 from coverage.verdicts import Wrong, verdicts_text, wrong_verdicts
 from coverage.verdicts import all_cases as all_families
 from coverage.worlds import LN1, LN2, MIX, NORMAL, WORLDS, Size, World
-from crosswind.findings.families import FAMILIES, Correction, Family
+from crosswind.decisions.families import FAMILIES, Correction, Family
 
 TRIALS = 200
 FEWER = 100

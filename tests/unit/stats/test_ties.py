@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.findings.judge import OfEffect
-from crosswind.findings.statement import Range
+from crosswind.decisions.judge import OfEffect
+from crosswind.decisions.statement import Range
 from crosswind.stats import Repetitions, Side, benjamini_hochberg, difference, holm
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, sign_flip_p
 

@@ -31,12 +31,13 @@ from crosswind.analysis.result.conditions import (
     SettingValues,
 )
 from crosswind.analysis.result.ends import End, Ends
-from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates, ResultModel
+from crosswind.analysis.result.estimates import Diagnostics, MetricEstimates
 from crosswind.analysis.result.flows import FlowResult
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Found, Result
+from crosswind.decisions.interval import Interval, ResultModel
 
 __all__ = [
     "SCHEMA",

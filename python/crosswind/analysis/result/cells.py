@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from crosswind.analysis.result.ends import Ends
-from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
+from crosswind.analysis.result.estimates import MetricEstimates
 from crosswind.analysis.result.network import Retransmitted
+from crosswind.decisions.interval import Interval, ResultModel
 from crosswind.warning import ResultWarning
 
 Clock = Literal["real", "virtual"]

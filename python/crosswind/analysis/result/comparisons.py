@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 MEAN = "mean"
 """The statistic that cells always are compared by."""

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.network import NetworkConditions
+from crosswind.decisions.interval import ResultModel
 
 
 class SettingValues(ResultModel):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.decisions.interval import ResultModel
 
 
 class End(ResultModel):

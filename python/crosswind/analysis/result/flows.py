@@ -1,6 +1,6 @@
 """What flows that run at once got of their path, as a result has it."""
 
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 
 class FlowOverTime(ResultModel):

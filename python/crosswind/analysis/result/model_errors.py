@@ -1,6 +1,6 @@
 """How far models were from what was measured, over all cells of a run."""
 
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.decisions.interval import ResultModel
 
 
 class ModelErrors(ResultModel):

@@ -1,6 +1,6 @@
 """What `crosswind fit` prints, as a result."""
 
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.decisions.interval import ResultModel
 
 
 class FittedCoefficient(ResultModel):

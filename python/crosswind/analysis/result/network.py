@@ -1,6 +1,6 @@
 """What a run says of a network that is really there: who the server was, the two clocks, and what TCP retransmitted."""
 
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 
 class ServerClock(ResultModel):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.decisions.interval import ResultModel
 
 
 class ProgramFunction(ResultModel):

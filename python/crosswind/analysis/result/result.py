@@ -11,13 +11,13 @@ from pydantic import Field
 from crosswind.analysis.result.cells import CellResult
 from crosswind.analysis.result.comparisons import LevelComparison
 from crosswind.analysis.result.conditions import Conditions
-from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.flows import FlowResult
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
 from crosswind.analysis.result.round_trips import RoundTrips
 from crosswind.analysis.result.spent import SpentDifference
 from crosswind.damage import Damage
+from crosswind.decisions.interval import ResultModel
 from crosswind.precision import PrecisionReached
 from crosswind.warning import ResultWarning
 

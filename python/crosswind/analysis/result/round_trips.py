@@ -1,6 +1,6 @@
 """How many round trips an exchange takes."""
 
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 
 class RoundTrips(ResultModel):

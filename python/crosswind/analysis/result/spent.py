@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from crosswind.analysis.result.comparisons import LevelPair
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 
 class PartOfDifference(ResultModel):

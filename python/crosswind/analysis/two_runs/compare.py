@@ -33,9 +33,9 @@ from crosswind.analysis.two_runs.result import (
 )
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
 from crosswind.damage import damage_sentences
-from crosswind.findings.families import ALPHA, CHANGES, CONDITIONS
-from crosswind.findings.judge import Judged, OfEffect, explored, judge
-from crosswind.findings.statement import Range, Verdict, more_than
+from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
+from crosswind.decisions.judge import Judged, OfEffect, explored, judge
+from crosswind.decisions.statement import Range, Verdict, more_than
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT

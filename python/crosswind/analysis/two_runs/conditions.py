@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import log
 
 from crosswind.analysis.two_runs.effects import MeasuredPair
+from crosswind.decisions.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
+from crosswind.decisions.judge import OfEffect
+from crosswind.decisions.statement import Range
 from crosswind.errors import did_you_mean
-from crosswind.findings.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
-from crosswind.findings.judge import OfEffect
-from crosswind.findings.statement import Range
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.quantities import SHARE
 from crosswind.stats.effect import Effect
@@ -32,7 +32,7 @@ class ConditionError(ValueError):
 class Condition:
     """A condition. amount: of a ratio what is above or below 1, else in the metric's unit. text: as written.
 
-    direction: of crosswind.findings.grammar.DIRECTIONS.
+    direction: of crosswind.decisions.grammar.DIRECTIONS.
     """
 
     text: str

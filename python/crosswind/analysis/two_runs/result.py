@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.decisions.interval import ResultModel
 
 SCHEMA = "crosswind.comparison/2"
 

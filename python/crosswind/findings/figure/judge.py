@@ -9,9 +9,9 @@ from crosswind.analysis.axes import Axis, axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, ResultModel
+from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.judge import PublishedComparison
-from crosswind.findings.statement import Note, Stored
 from crosswind.metrics import METRICS, are_far_apart
 
 _FAR_APART = 100

@@ -1,6 +1,6 @@
 """Curves that a study asks to be fitted, with their coefficients."""
 
-from crosswind.analysis.result.estimates import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 
 class PublishedFit(ResultModel):

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import Field
 
 from crosswind.analysis.result import CellResult, Interval, ResultModel
+from crosswind.decisions.statement import LevelText, Stored
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.statement import LevelText, Stored
 from crosswind.metrics import METRICS
 from crosswind.quantities import UNITS, Unit
 

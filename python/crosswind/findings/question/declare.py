@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from crosswind.decisions.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.errors import did_you_mean
 from crosswind.factors import factor_scale
 from crosswind.findings.declared import (
@@ -23,7 +24,6 @@ from crosswind.findings.declared import (
     metric_of,
     quantity_of,
 )
-from crosswind.findings.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import MOST_CHARACTERS, Declaration, Reading
@@ -119,7 +119,7 @@ class QuestionDeclaration:
         return self.table.asks or f"“{self.table.says}” ({self.table.source})"
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As `crosswind.findings.statement.Statement`, with `bound`, the number of its margin."""
+        """As `crosswind.decisions.statement.Statement`, with `bound`, the number of its margin."""
         own, table = self.where.among(cells), self.table
         return {
             "asks": table.asks or table.says,

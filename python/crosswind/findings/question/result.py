@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from crosswind.analysis.result import Interval, ResultModel
-from crosswind.findings.statement import Scale, Verdict, Yes
+from crosswind.decisions.statement import Scale, Verdict, Yes
 
 AnswerVerdict = Verdict | Literal["mixed"]
 """`mixed`: not the same in all cases."""

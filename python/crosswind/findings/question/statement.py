@@ -4,10 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from crosswind.decisions.statement import PLAIN, more_than
 from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
-from crosswind.findings.statement import PLAIN, more_than
 from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded
 from crosswind.report.text.format import (
     EXACT,

@@ -1,4 +1,4 @@
-"""`[[threshold]]`: when a run fails, as `crosswind.findings.grammar` reads it."""
+"""`[[threshold]]`: when a run fails, as `crosswind.decisions.grammar` reads it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
+from crosswind.decisions.grammar import EXAMPLE, GrammarError, Written, read_bound
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import FindingError, indices_of, metric_of
-from crosswind.findings.grammar import EXAMPLE, GrammarError, Written, read_bound
 from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
@@ -58,7 +58,7 @@ class Threshold:
         return self.text
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """The statement that the bound is kept (crosswind.findings.statement)."""
+        """The statement that the bound is kept (crosswind.decisions.statement)."""
         return {
             "asks": self.text,
             "metric": self.metric.name,

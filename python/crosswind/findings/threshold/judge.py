@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.estimates import BoundedNumber
-from crosswind.findings.families import THRESHOLDS
-from crosswind.findings.judge import OfInterval, Ruling, judge
+from crosswind.decisions.families import THRESHOLDS
+from crosswind.decisions.judge import OfInterval, Ruling, judge
+from crosswind.decisions.statement import Statement, Verdict, more_than
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.statement import Statement, Verdict, more_than
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.findings.threshold.sentence import threshold_sentence
 from crosswind.metrics import metric_named

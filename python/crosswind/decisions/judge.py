@@ -2,7 +2,7 @@
 
 Yes and no are two claims about one number, that it lies in its range and that it lies outside, and each has to be
 shown. A number is an effect of two cells, which has p-values at every place (crosswind.stats.beyond), or anything that
-has an interval at every level. Families (crosswind.findings.families) say what is corrected for.
+has an interval at every level. Families (crosswind.decisions.families) say what is corrected for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
-from crosswind.analysis.result.estimates import Interval
-from crosswind.findings.families import ALPHA, Correction, Exploration, Family
-from crosswind.findings.statement import Range, Verdict
+from crosswind.decisions.families import ALPHA, Correction, Exploration, Family
+from crosswind.decisions.interval import Interval
+from crosswind.decisions.statement import Range, Verdict
 from crosswind.stats import EXACT, benjamini_hochberg, holm
 from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
 from crosswind.stats.design import MIN_UNITS, Tail
