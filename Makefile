@@ -192,7 +192,7 @@ CATALOG := python/crosswind/catalog.json
 catalog: $(DEV)/.locked $(CELL)
 	$(CELL) --describe | $(DEV)/bin/python packaging/catalog.py > $(CATALOG).new
 	@mv $(CATALOG).new $(CATALOG)
-	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.reference docs/study.md
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.study_reference docs/study.md
 
 $(CELL): $(RUST_SOURCES)
 	$(CARGO) build --release --locked --quiet -p crosswind-cell

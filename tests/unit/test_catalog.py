@@ -10,8 +10,8 @@ import pytest
 
 from conftest import ROOT, requires_binary
 from crosswind.catalog import Key, KeyType, catalog, catalog_text
+from crosswind.cli.study_reference import TABLES, with_tables, written
 from crosswind.study.keys import VALUE_TYPES
-from crosswind.study.reference import TABLES, with_tables, written
 from crosswind.study.value_types import type_of
 from scripts import script_module
 
@@ -78,7 +78,7 @@ crosswind.catalog.catalog_text = lambda: text
 from crosswind.cell.spec import cell_json
 from crosswind.cli.settings import options
 from crosswind.study.design import Study
-from crosswind.study.reference import TABLES
+from crosswind.cli.study_reference import TABLES
 from crosswind.study.schema import schema_text
 
 study = Study.adhoc("flood", {"workload.burst": "2kB,4kB", "path.forward.jitter": "1ms"})

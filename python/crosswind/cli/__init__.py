@@ -57,6 +57,8 @@ _COMMANDS = {
     "schema": "Print the JSON Schema of study files.",
 }
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
+_ELSEWHERE = {"ui": "crosswind.ui.command"}
+"""Modules of commands in rooms of their own."""
 
 _LONGEST_WORD = 300
 _LEAST_ADDRESSES = 2 << 30
@@ -97,7 +99,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"crosswind.cli.{cmd_name}").command
+        module = _ELSEWHERE.get(cmd_name, f"crosswind.cli.{cmd_name}")
+        command = importlib.import_module(module).command
         assert isinstance(command, click.Command)
         return command
 

@@ -1,6 +1,6 @@
 """The tables of docs/study.md that the catalogue gives: keys with ranges and defaults, workloads, transports.
 
-    python -m crosswind.study.reference docs/study.md
+    python -m crosswind.cli.study_reference docs/study.md
 
 writes them anew between their markers, `<!-- catalogue: NAME -->` and `<!-- end -->`. The rest of the page is written
 by hand.
