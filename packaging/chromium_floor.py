@@ -1,6 +1,6 @@
 """Measures how fast a round trip in Chromium is at best, and how long the browser takes to start, on this machine.
 
-    python -m crosswind.peers.chromium.floor [docs/peers-chromium.md] [--repetitions 6] [--messages 1000]
+    python packaging/chromium_floor.py [docs/peers-chromium.md] [--repetitions 6] [--messages 1000]
 
 Each repetition starts a browser, which sends messages of one byte over loopback to Crosswind's own server, one in
 flight. The table is printed, or written into the page between `<!-- table: floor -->` and `<!-- end -->`.
