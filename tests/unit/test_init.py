@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from cells import checked
-from crosswind.errors import StudyError
 from crosswind.study.design import Study
 from crosswind.study.networks import NETWORKS
-from crosswind.study.starter import starter, sureness_of
-from crosswind.study.starter_answers import STARTERS, Answers, Factor, read_factor, read_networks, read_workload
+from crosswind.study.starter import STARTERS, starter
 from fixture_types import Crosswind
 
 PAGE = """\
@@ -21,7 +19,7 @@ PAGE = """\
 #     crosswind run mine.toml            the run, and its report
 # Every value may be changed. A list is a factor: each of its levels is measured, and they are compared.
 
-title = "Page loads over 4g and wifi: http2 or http3"
+title = "Page load time over {path.network}: {workload.transport}"
 
 [path]
 # A network with a name; `crosswind networks` lists them, with their numbers. A key beside it overrides it:
@@ -29,12 +27,14 @@ title = "Page loads over 4g and wifi: http2 or http3"
 network = ["4g", "wifi"]
 
 [workload]
-# Pages, one after another, each on new connections.
+# A kind of workload: what is asked of the transport.
 kind = "page"
+# How messages are carried; a list compares them.
+transport = ["http2", "http3"]
 # How many in one repetition.
 count = 3
-# What is compared.
-transport = ["http2", "http3"]
+# How long one may take: long enough for a slow network.
+timeout = "10m"
 
 [host]
 # Virtual time takes no privileges and repeats exactly; processor time is measured on the real clock alone.
@@ -54,7 +54,7 @@ compare = ["http2", "http3"]
 # A smaller difference is a no.
 margin = "1%"
 
-# How sure: the 95 % interval of the mean reaches at most so much of itself to either side.
+# How sure: the 95 % interval of the mean reaches at most so far to either side.
 [[precision]]
 target = "5%"
 """
@@ -71,6 +71,11 @@ def test_the_study_is_commented_and_complete(crosswind: Crosswind) -> None:
     assert crosswind("plan", "mine.toml", "--quick")[0] == 0
 
 
+def made(**answers: str) -> Study:
+    """The study of some answers, as its text has it."""
+    return Study.from_toml(starter(answers)[1], name="study")
+
+
 @pytest.mark.parametrize(
     ("what", "compare", "asks", "yes"),
     [
@@ -85,110 +90,86 @@ def test_the_study_is_commented_and_complete(crosswind: Crosswind) -> None:
     ],
 )  # fmt: skip
 def test_what_is_compared_is_a_question(what: str, compare: str, asks: str, yes: str) -> None:
-    text = starter(Answers(what, ("4g",), read_factor(compare), repetitions=20))
-    (question,) = Study.from_toml(text, name="study").findings["question"]
+    (question,) = made(what=what, compare=compare, sure="20").findings["question"]
     assert (question.as_dict([])["asks"], question.yes) == (f"{asks}, by 1 % or more?", yes)
-
-
-def test_where_nothing_is_compared_there_is_no_question() -> None:
-    text = starter(Answers("echo", ("4g",), read_factor("nothing"), repetitions=20))
-    assert Study.from_toml(text, name="study").findings["question"] == ()
 
 
 @pytest.mark.parametrize("what", STARTERS)
 def test_every_kind_over_every_network_can_be_run(what: str) -> None:
-    for sure in ("5%", "20"):
-        answers = Answers(what, tuple(NETWORKS), read_factor(STARTERS[what].compare), *sureness_of(sure, what))
-        made = Study.from_toml(starter(answers), name="s")
-        assert len(made) == 2 * len(NETWORKS)
-        # A repetition on the slowest of them ends before its exchanges time out.
-        for cell in checked(made):
-            workload = cell.parameters["workload"]
-            exchanges = workload.get("count") or workload["messages"]
-            assert cell.forecast.duration_ns / exchanges < workload["timeout_ns"] / 2, cell.cell.levels
-            assert cell.forecast.duration_ns < 600 * 10**9, cell.cell.levels
+    study = made(what=what, network=",".join(NETWORKS))
+    assert (len(study), [text.text for text in study.precisions]) == (2 * len(NETWORKS), ["5%"])
+    # A repetition on the slowest of them ends before its exchanges time out.
+    for cell in checked(study):
+        workload = cell.parameters["workload"]
+        exchanges = workload.get("count") or workload["messages"]
+        assert cell.forecast.duration_ns / exchanges < workload["timeout_ns"] / 2, cell.cell.levels
+        assert cell.forecast.duration_ns < 600 * 10**9, cell.cell.levels
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "levels"),
+    ("compare", "key", "levels"),
     [
-        ("tcp,quic", "workload.transport", ("tcp", "quic")),
-        (" http2 , http3 ", "workload.transport", ("http2", "http3")),
-        ("wifi,4g", "path.network", ("wifi", "4g")),
-        ("wifi", "path.network", ("wifi",)),
+        (" tcp , quic ", "workload.transport", ("tcp", "quic")),
+        ("wifi,lan", "path.network", ("4g", "wifi", "lan")),
+        ("4g,wifi", "path.network", ("4g", "wifi")),
+        ("wifi", "path.network", ("4g", "wifi")),
         ("cubic,bbr", "host.congestion_control", ("cubic", "bbr")),
         ("0%,2%,5%", "path.loss", ("0%", "2%", "5%")),
         ("10ms,0.1s", "path.delay", ("10ms", "0.1s")),
-        ("1kB,64KiB", "workload.size", ("1kB", "64KiB")),
+        ("1kB,2KiB", "workload.size", ("1kB", "2KiB")),
         ("path.rate=5mbit,20mbit", "path.rate", ("5mbit", "20mbit")),
         ("loss = 0%,1%", "path.loss", ("0%", "1%")),
         ("connection=new,kept", "workload.connection", ("new", "kept")),
-        ("nothing", "", ()),
-        ("", "", ()),
+        ("messages=10,100", "workload.messages", ("10", "100")),
+        ("path.hop.wifi.loss=0%,1%", "path.hop.wifi.loss", ("0%", "1%")),
     ],
 )
-def test_levels_say_by_themselves_what_is_compared(text: str, key: str, levels: tuple[str, ...]) -> None:
-    assert read_factor(text) == Factor(key, levels)
+def test_levels_say_by_themselves_what_is_compared(compare: str, key: str, levels: tuple[str, ...]) -> None:
+    network = "wifi-fibre" if "hop" in key else "4g"
+    study = made(what="echo", network=network, compare=compare, sure="20")
+    assert study.factors == {key: levels}
+    checked(study)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("--compare", "wifi"), 'network = ["4g", "wifi"]'),
-        (("--compare", "4g,wifi"), 'network = ["4g", "wifi"]'),
-        (("--compare", "cubic,bbr"), 'congestion_control = ["cubic", "bbr"]'),
-        (("--compare", "0%,2%"), 'loss = ["0%", "2%"]'),
-        (("--compare", "messages=10,100"), "messages = [10, 100]"),
-        (("--compare", "nothing"), 'transport = "tcp"'),
-        (("--sure", "2ms"), 'target = "2ms"'),
-        (("--precision", "2 %"), 'target = "2 %"'),
-        (("--sure", "30"), "repetitions = 30"),
-        (("--network", "wpt-2g,lan"), 'network = ["wpt-2g", "lan"]'),
-    ],
-)
-def test_an_answer_is_a_line_of_the_study(crosswind: Crosswind, arguments: tuple[str, str], line: str) -> None:
-    given = {"--what": "echo", "--network": "4g", "--compare": "tcp,quic", "--sure": "5%"}
-    given["--sure" if arguments[0] == "--precision" else arguments[0]] = arguments[1]
-    words = [word for option, value in given.items() for word in (option, value)]
-    status, out, err = crosswind("init", "-", *words)
-    assert (status, err) == (0, "")
-    assert line in out.splitlines()
-    checked(Study.from_toml(out, name="s"))
+def test_nothing_compared_is_one_cell_without_a_question() -> None:
+    for compare in ("nothing", ""):
+        study = made(what="echo", compare=compare, sure="2 ms")
+        assert (len(study), study.findings["question"], study.precisions[0].text) == (1, (), "2 ms")
 
 
-def test_a_transfer_over_a_slow_network_is_smaller_and_may_take_longer() -> None:
-    fast = starter(Answers("transfer", ("lan",), Factor(), repetitions=1))
-    assert 'size = "1MB"\n' in fast
-    assert "timeout" not in fast
-    slow = starter(Answers("transfer", ("lan", "firefox-gprs"), Factor(), repetitions=1))
-    assert 'size = "10kB"\n' in slow
-    page = starter(Answers("page", ("firefox-gprs",), Factor(), repetitions=1))
-    assert 'timeout = "30m"\n' in page
-    assert "count = 1\n" in page
+def test_a_network_of_a_file_is_named_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my study.toml").write_text('[network.office]\nwhat = "office"\npath.delay = "5ms"\n', encoding="utf-8")
+    (tmp_path / "studies").mkdir()
+    study, text = starter({"network": "lan, file='my study.toml'", "compare": "lan"}, file="studies/mine.toml")
+    assert study.factors["path.network"] == ("lan", "office")
+    assert """network = ["lan", "file='../my study.toml'"]""" in text
+    assert Study.from_toml(text, name="mine", file="studies/mine.toml").factors == study.factors
 
 
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"--what": "echoo"}, '"echoo" is not a kind of workload', 'did you mean "echo"?'),
-        ({"--what": "program"}, "program: docs/study.md describes studies of your own programs", "one of echo"),
-        ({"--network": "5gg"}, 'there is no network "5gg"', 'did you mean "5g"? `crosswind networks` lists them'),
-        ({"--network": "4g,"}, '"4g,": a name is empty', "one comma between"),
-        ({"--compare": "tcp,wifi"}, 'it is not clear what "tcp,wifi" is', "KEY=LEVELS"),
-        ({"--compare": "tcp"}, "workload.transport = tcp: one level compares nothing", "name two or more"),
+        ({"--what": "echoo"}, "--what echoo: no kind of workload to begin with", 'did you mean "echo"?'),
+        ({"--what": "program"}, "--what program: no kind of workload to begin with", "known: echo, "),
+        ({"--network": "5gg"}, '--network 5gg: path.network: "5gg" is no network', "`crosswind networks` lists them"),
+        ({"--network": "4g,"}, '--network 4g,: path.network: "" is no network', "`crosswind networks` lists them"),
+        ({"--network": "file=no.toml"}, "--network file=no.toml: path.network: no.toml: cannot be read", "a file with"),
+        ({"--network": "file=\udcff.toml"}, "--network: has the hidden character", "remove it"),
+        ({"--compare": "tcp,wifi"}, "--compare tcp,wifi: it is not clear what that is", "KEY=LEVELS"),
+        ({"--compare": "tcp"}, "--compare tcp: one level compares nothing", "name two or more"),
+        ({"--compare": "4g"}, "--compare 4g: one level compares nothing", "name two or more"),
+        ({"--compare": "tcp,tcp"}, '--compare tcp,tcp: workload.transport: the list has "tcp" twice', "must differ"),
         ({"--compare": "rate=1,2"}, '"rate" may be path.rate or workload.rate', "in full"),
-        ({"--compare": "los=0%,1%"}, 'there is no key "los"', 'did you mean "loss"?'),
-        ({"--compare": "loss=0%,101%"}, 'path.loss: "101%" is more than 100%', "from 0% to 100%"),
-        (
-            {"--compare": "udp,tcp", "--what": "page"},
-            "workload page does not run over udp",
-            "transports that it runs over",
-        ),
-        ({"--compare": "streams=1,2"}, "error: workload.streams: workload echo does not take streams", "echo takes"),
-        ({"--sure": "very"}, '"very" is not a precision', "a number of repetitions"),
-        ({"--compare": "8B,100kB", "--what": "multiplex"}, "workload.size", "at most 1kB"),
-        ({"--sure": "0"}, "0 is not a number of repetitions", "from 1"),
-        ({"--sure": "5 parsec"}, '"5 parsec"', "a number of repetitions"),
+        ({"--compare": "los=0%,1%"}, '--compare los=0%,1%: there is no key "los"', 'did you mean "loss"?'),
+        ({"--compare": "loss=0%,101%"}, '--compare 0%,101%: path.loss: "101%" is more than 100%', "from 0% to 100%"),
+        ({"--compare": "udp,tcp", "--what": "page"}, "--compare udp,tcp: ", "transports that it runs over"),
+        ({"--compare": "streams=1,2"}, "--compare 1,2: workload.streams: workload echo does not take", "echo takes"),
+        ({"--compare": "8B,100kB", "--what": "multiplex"}, "--compare 8B,100kB: workload.size", "at most 1kB"),
+        ({"--sure": "very"}, '--sure very: precision[1].target: "very" is not a precision', "half the width"),
+        ({"--sure": "0"}, "--sure 0: study.repetitions: 0 is wrong", "greater than"),
+        ({"--loss": "1%,x"}, '--loss 1%,x: path.loss: "x"', "%"),
+        ({"--loss": "0%", "--compare": "0%,1%"}, "--loss 0%: loss is compared already", "leave --loss away"),
     ],
 )
 def test_a_wrong_answer_writes_nothing(
@@ -244,7 +225,7 @@ def test_on_a_terminal_it_asks_again_until_it_understands(
     assert status == 0
     assert Path("mine.toml").read_text(encoding="utf-8") == PAGE
     assert err.count("What is measured?") == 2
-    assert '"pages" is not a kind of workload (did you mean "page"?)' in err
+    assert '--what pages: no kind of workload to begin with (did you mean "page"?)' in err
     assert "one level compares nothing (name two or more)" in err
     assert out == ""
 
@@ -262,14 +243,6 @@ def test_an_empty_answer_is_the_usual_one_and_options_are_not_asked_for(
     assert not Path("b.toml").exists()
 
 
-def test_the_parts_of_an_answer() -> None:
-    assert read_workload("echo") == "echo"
-    assert read_networks("4g, wifi,4g") == ("4g", "wifi")
-    assert sureness_of(" 12 ", "echo") == ("", 12)
-    with pytest.raises(StudyError, match="is not a precision"):
-        sureness_of("5kbit/s", "echo")
-
-
 def test_loss_stands_beside_what_is_compared(crosswind: Crosswind) -> None:
     words = ("init", "-", "--what", "echo", "--network", "lan", "--compare", "tcp,quic", "--sure", "10")
     status, out, _ = crosswind(*words, "--loss", "0%,2%")
@@ -278,12 +251,12 @@ def test_loss_stands_beside_what_is_compared(crosswind: Crosswind) -> None:
     study = Study.from_toml(out, name="study", file="-")
     cells = {(cell.levels["workload.transport"], cell.levels["path.loss"]) for cell in study.cells()}
     assert cells == {(transport, loss) for transport in ("tcp", "quic") for loss in ("0%", "2%")}
-    assert crosswind(*words[:-3], "0%,1%", *words[-2:], "--loss", "0%,2%")[2] == (
-        "error: loss is compared already: 0%, 1%\nhint: leave --loss away\n"
-    )
 
 
 def test_a_study_on_standard_output_names_a_file_in_its_comments(crosswind: Crosswind) -> None:
-    _, out, _ = crosswind("init", "-", "--what", "echo", "--network", "lan", "--compare", "tcp,quic", "--sure", "10")
+    words = ("--what", "echo", "--network", "lan", "--compare", "nothing", "--precision", "10")
+    status, out, err = crosswind("init", "-", *words)
+    assert (status, err) == (0, "")
+    assert {'transport = "tcp"', "repetitions = 10"} <= set(out.splitlines())
     assert "\n#     crosswind plan study.toml " in out
     assert " - " not in out

@@ -84,18 +84,12 @@ def _in_words(key: str) -> str:
 
 def raw_levels(key: str, levels: Sequence[str]) -> list[object]:
     """Levels of a key as a question names them: numbers without quotes, but for series, where one is a text too."""
-    return list(levels) if _is_series(key) else _numbers(levels)
+    return list(levels) if key in VALUE_TYPES and VALUE_TYPES[key].is_series else _numbers(levels)
 
 
-def levels_to_set(key: str, levels: Sequence[str]) -> list[object]:
-    """Levels of a key as a study sets it to them: a series is a list, unless it is a file's."""
-    if not _is_series(key):
-        return _numbers(levels)
+def series(levels: Sequence[str]) -> list[object]:
+    """Levels of a key that takes series as a study sets it to them: lists, unless they are of files."""
     return [level if level.startswith("@") else _numbers(level.split()) for level in levels]
-
-
-def _is_series(key: str) -> bool:
-    return key in VALUE_TYPES and VALUE_TYPES[key].is_series
 
 
 def _numbers(words: Sequence[str]) -> list[object]:

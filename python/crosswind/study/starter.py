@@ -1,183 +1,182 @@
-"""A study to begin with, commented and complete, from the template starter.toml. `crosswind init` writes it."""
+"""A study to begin with, commented and complete, from a few answers: `crosswind init` asks for them, and a form."""
 
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from math import sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from string import Template
+from typing import Any
 
 from crosswind.catalog import catalog
-from crosswind.errors import StudyError
+from crosswind.errors import StudyError, did_you_mean
+from crosswind.metrics import METRICS
 from crosswind.study.design import Study
+from crosswind.study.errors import Origin
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.keys import VALUE_TYPES
-from crosswind.study.network_columns import values_of
+from crosswind.study.levels import NetworkFiles
 from crosswind.study.network_files import assignments
-from crosswind.study.networks import Network
+from crosswind.study.networks import NETWORKS
 from crosswind.study.own_networks import names_file
-from crosswind.study.own_question import levels_to_set, question_about
+from crosswind.study.own_question import question_about, series
 from crosswind.study.precision import main_metric
-from crosswind.study.resolve import network_named
-from crosswind.study.starter_answers import STARTERS, Answers, Factor
-from crosswind.study.toml_text import write_value
-from crosswind.units import format_size
+from crosswind.study.toml_text import Location, write_value
+from crosswind.units import shown
+from crosswind.visible import hidden_in
 
-_PLACE = re.compile(r"^[^\n]*?:[0-9]+: ")
+NO_COMPARISON = "nothing"
 _USUAL_FILE = "study.toml"
-_PATIENCE_S = 15
-"""An exchange that takes longer than this gets a longer timeout; the usual one is a minute."""
-_LEAST_TRANSFER = 10_000
-_SEGMENT = 1460
 
 
-def starter(answers: Answers, *, file: str = _USUAL_FILE) -> str:
-    """The study as a text.
+@dataclass(frozen=True)
+class Starter:
+    """A workload that a study can begin with.
 
-    Args: file: what it will be called; `-` says nothing of that. Raises: StudyError when answers do not fit together.
+    Attributes: asked: what is measured, for somebody who chooses. compare: levels to compare unless something else is
+        asked, transports of which the first is the usual one. settings: of the workload, so that a repetition ends on
+        the slowest network with a name, too.
     """
-    template = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    text = "\n\n".join(_filled(template, _values(answers, file))) + "\n"
-    with in_words_of_answers():
-        Study.from_toml(text, name="study", file=file)
-    return text
+
+    asked: str
+    compare: str
+    settings: Mapping[str, object]
 
 
-@contextmanager
-def in_words_of_answers() -> Iterator[None]:
-    """Lets errors name the key alone: whoever answered has not seen the file and its lines yet."""
-    try:
-        yield
-    except StudyError as error:
-        raise StudyError(_PLACE.sub("", error.message), hint=error.hint) from None
+STARTERS: Mapping[str, Starter] = {
+    "echo": Starter("messages that are answered, as of a game or an API", "tcp,quic", {"size": "1kB"}),
+    "transfer": Starter("files that are sent, each on a connection of its own", "tcp,quic",
+                        {"size": "250kB", "count": 3, "timeout": "10m"}),
+    "page": Starter("web pages with scripts and images", "http2,http3", {"count": 3, "timeout": "10m"}),
+    "connect": Starter("connections that are set up", "https1,http3", {}),
+    "multiplex": Starter("messages on streams side by side", "http2,http3", {"size": "200B"}),
+}  # fmt: skip
+"""What can be measured without a program of one's own, by the kind of workload."""
 
 
-def sureness_of(text: str, what: str) -> tuple[str, int]:
-    """A precision's target and 0, or an empty text and a number of repetitions. Raises: StudyError.
+def usual_answers(what: str | None) -> dict[str, str]:
+    """The answers of somebody who has none. Args: what: is measured; the first of STARTERS unless it is one of them."""
+    kind = what if what is not None and what in STARTERS else next(iter(STARTERS))
+    return {"what": kind, "network": "4g", "compare": STARTERS[kind].compare, "sure": "5%", "loss": ""}
 
-    Args: what: is measured, which decides the unit of a target.
+
+def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study, str]:
+    """The study of some answers, and its text.
+
+    Args:   given: to what, network, compare, sure and loss, as their options have them; usual ones for those missing.
+            file: what it will be called; `-` says nothing of that.
+    Raises: StudyError, naming the option.
     """
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        if not 1 <= int(text[:7]) <= 100_000:
-            raise StudyError(f"{text} is not a number of repetitions", hint="from 1 to 100000")
-        return "", int(text)
-    try:
-        starter(Answers(what, ("lan",), Factor(), target=text))
-    except StudyError as error:
-        message = error.message.partition("precision[1].target: ")[2] or error.message
-        raise StudyError(message, hint=f"{error.hint}; or a number of repetitions, as 20") from None
-    return text, 0
-
-
-def _values(answers: Answers, file: str) -> dict[str, str | None]:
-    """What stands in the template, as TOML; None leaves a line out."""
-    kind, compare, networks = STARTERS[answers.what], answers.compare, _networks(answers)
-    title = f"{kind.title} over {' and '.join(_network(name).name for name in networks)}"
-    commented: dict[str, str | None] = {"path": None, "workload": None, "host": None}
-    # Networks that are compared have a line already.
-    if compare.levels and compare.key != "path.network":
-        title += f": {' or '.join(compare.levels)}"
-        section, _, key = compare.key.partition(".")
-        commented[section] = f"{key} = {write_value(levels_to_set(compare.key, compare.levels))}"
-    levels, metric = networks if compare.key == "path.network" else compare.levels, main_metric({"kind": answers.what})
-    asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
-    usual = kind.compare.split(",", maxsplit=1)[0]
-    size = _size(answers)
-    seconds = max(_seconds(size, _network(name)) for name in networks)
-    values: dict[str, object] = {
-        "title": title,
-        "network": _one_or_all([_beside(file, name) for name in networks]),
-        "loss": _one_or_all(levels_to_set("path.loss", answers.loss)) if answers.loss else None,
-        "kind": answers.what,
-        "transport": usual if compare.key != "workload.transport" else None,
-        "size": format_size(size) if "size" in _settings_of(answers.what) and compare.key != "workload.size" else None,
-        "count": (10 if seconds < 1 else 3 if seconds < 10 else 1) if answers.what in {"transfer", "page"} else None,
-        "timeout": "30m" if seconds > _PATIENCE_S else None,
-        "repetitions": answers.repetitions or None,
-        "repetitions_max": None if answers.repetitions else 100,
-        **{name: asked.get(name) for name in ("asks", "metric", "factor", "compare", "yes", "margin")},
-        "target": answers.target or None,
+    answers = usual_answers(given.get("what")) | dict(given)
+    for option, text in answers.items():
+        if hidden := hidden_in(text):
+            raise StudyError(f"--{option}: has the hidden character {hidden}", hint="remove it: readers cannot see it")
+    what, network, compare, sure, loss = (answers[name].strip() for name in usual_answers(None))
+    if what not in STARTERS:
+        raise StudyError(f"--what {what}: no kind of workload to begin with", hint=did_you_mean(what, STARTERS))
+    kind, (factor, levels) = STARTERS[what], _compared(compare)
+    metric = str(main_metric({"kind": what}))  # Each of these kinds has one.
+    edits: dict[str, object] = {"path.loss": loss} if loss else {}
+    if factor in edits:
+        raise StudyError(f"--loss {loss}: loss is compared already", hint="leave --loss away")
+    # Networks that are compared are some more of those that the study has.
+    among_networks = f",{levels}" if factor == "path.network" else ""
+    networks = list(dict.fromkeys(map(str.strip, f"{network}{among_networks}".split(","))))
+    if factor and not among_networks:
+        edits[factor] = series(levels.split(",")) if VALUE_TYPES[factor].is_series else levels
+    document: dict[str, Any] = {
+        "title": f"{METRICS[metric].title} over {{path.network}}" + (f": {{{factor}}}" if factor in edits else ""),
+        "path": {"network": networks if len(networks) > 1 else networks[0]},
+        "workload": {"kind": what, "transport": kind.compare.partition(",")[0], **kind.settings},
+        "host": {},
+        "study": {"seed": 1},
     }
-    words = {
-        "file": shlex.quote(_USUAL_FILE if file == STANDARD_INPUT else file),
-        "help": catalog().workloads[answers.what].help,
-        "what": answers.what,
-        "of": " of itself" if answers.target.endswith("%") else "",
-    }
-    return {
-        **words,
-        **commented,
-        **{name: None if value is None else write_value(value) for name, value in values.items()},
-    }
+    if sure.isdigit():
+        edits["study.repetitions"] = sure
+    else:
+        document |= {"study": {"repetitions_max": 100, "seed": 1}, "precision": [{"target": sure}]}
+    named_by = f"--network {network} --compare {compare}" if among_networks else f"--network {network}"
+    places: dict[Location, str] = {("path", "network"): named_by, ("precision",): f"--sure {sure}"}
+    study = Study.from_document(document, name="study", origin=Origin(_USUAL_FILE, options=places))
+    flags = {"path.loss": "--loss", "study.repetitions": "--sure", factor: "--compare"}
+    study = study.with_overrides(edits, flags=flags)
+    compared = networks if among_networks else study.factors.get(factor, ())
+    if factor:
+        if len(compared) < 2:
+            raise StudyError(f"--compare {compare}: one level compares nothing", hint="name two or more")
+        document = {**study.document, "question": [question_about(metric, factor, compared)]}
+        study = Study.from_document(document, name=study.name, origin=study.origin)
+    return study, _commented(study.document, networks, file)
 
 
-def _filled(template: str, values: Mapping[str, str | None]) -> Iterator[str]:
-    """The paragraphs of a template. A line without its value goes with the comment above it, and so does a table of an
-    array that has no key left.
+def _compared(text: str) -> tuple[str, str]:
+    """The key that is compared, and its levels; no key where nothing is. Raises: StudyError."""
+    if text in {"", NO_COMPARISON}:
+        return "", ""
+    word, equals, levels = map(str.strip, text.partition("="))
+    if equals:
+        short = {key: key.partition(".")[2] for key in VALUE_TYPES}
+        keys = [key for key in short if word in (key, short[key])]
+        if len(keys) == 1 or word in VALUE_TYPES:
+            return (keys or [word])[0], levels
+        message = f"{shown(word)} may be {' or '.join(keys)}" if keys else f"there is no key {shown(word)}"
+        hint = "name it in full" if keys else did_you_mean(word, [*short.values(), *short])
+        raise StudyError(f"--compare {text}: {message}", hint=hint)
+    told_by = {
+        "workload.transport": "|".join(catalog().transports),
+        "path.network": "|".join(map(re.escape, NETWORKS)),
+        "host.congestion_control": "reno|cubic|bbr",
+        "path.loss": r"[\d.]+ ?%",
+        "path.delay": r"[\d.]+ ?[mnuµ]?s",
+        "workload.size": r"[\d.]+ ?\w*B",
+    }
+    for key, pattern in told_by.items():
+        if all(re.fullmatch(pattern, level.strip()) for level in text.split(",")):
+            return key, text
+    raise StudyError(
+        f"--compare {text}: it is not clear what that is",
+        hint="name transports, networks, congestion controls, loss as 0%,2%, delays or sizes; or KEY=LEVELS, as "
+        "path.rate=5mbit,20mbit",
+    )
+
+
+def _commented(study: Mapping[str, Any], networks: Sequence[str], file: str) -> str:
+    """The template with what a study sets, each key below its comment, without what it does not set.
+
+    Args: networks: as they were named. file: what the study will be called.
     """
+    named = [_beside(network, file) for network in networks]
+    study = {**study, "path": {**study["path"], "network": named if len(named) > 1 else named[0]}}
+    called = shlex.quote(_USUAL_FILE if file == STANDARD_INPUT else file)
+    template = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8").replace(_USUAL_FILE, called)
+    paragraphs = []
     for paragraph in template.strip().split("\n\n"):
-        lines: list[str] = []
-        comments: list[str] = []
-        for line in paragraph.splitlines():
-            comments.append(line)
-            if not line.startswith("#"):
-                is_known = all(values[name] is not None for name in re.findall(r"\$(\w+)", line))
-                lines += comments if is_known else []
+        header = re.search(r"^\[+(\w+)", paragraph, re.MULTILINE)
+        tables = study.get(header[1], []) if header else study
+        for table in map(dict, tables if isinstance(tables, list) else [tables]):
+            lines: list[str] = []
+            comments: list[str] = []
+            for line in paragraph.splitlines():
+                key = line.partition(" = ")[0]
+                if line.startswith("#"):
+                    comments.append(line)
+                    continue
+                if line.startswith("["):
+                    lines += [*comments, line]
+                elif key in table:
+                    lines += [*comments, f"{key} = {write_value(table.pop(key))}"]
                 comments = []
-        if "\n[[" not in paragraph or any(" = " in line for line in lines if not line.startswith("#")):
-            yield Template("\n".join([*lines, *comments])).substitute(values)
+            if header and table:
+                lines += ["# What is compared.", *(f"{key} = {write_value(value)}" for key, value in table.items())]
+            paragraphs.append("\n".join([*lines, *comments]))
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _one_or_all(levels: Sequence[object]) -> object:
-    return list(levels) if len(levels) > 1 else levels[0]
-
-
-def _network(text: str) -> Network:
-    return network_named(VALUE_TYPES["path.network"].level(text).value)
-
-
-def _beside(file: str, network: str) -> str:
+def _beside(network: str, file: str) -> str:
     """A network as a study in a file names it: the path of a file is relative to the study's folder."""
     if not names_file(network):
         return network
     words = assignments(network)
-    folder = Path() if file == STANDARD_INPUT else Path(file).parent
-    words["file"] = words["file"] if Path(words["file"]).is_absolute() else os.path.relpath(words["file"], folder)
-    return " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items())
-
-
-def _networks(answers: Answers) -> tuple[str, ...]:
-    more = answers.compare.levels if answers.compare.key == "path.network" else ()
-    return tuple(dict.fromkeys([*answers.networks, *more]))
-
-
-def _size(answers: Answers) -> int:
-    """What one exchange carries, in bytes: less where that would take very long."""
-    size = STARTERS[answers.what].bytes
-    while (
-        answers.what == "transfer"
-        and size > _LEAST_TRANSFER
-        and any(_seconds(size, _network(name)) > _PATIENCE_S for name in _networks(answers))
-    ):
-        size //= 10
-    return size
-
-
-def _seconds(size: int, network: Network) -> float:
-    """Roughly how long so many bytes take in the slower direction, with some round trips.
-
-    Source: for losses, Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 1997.
-    """
-    round_trip_s = sum(values_of(network, "round trip")) / 1e9
-    rate = min(values_of(network, "rate"), default=1e9)
-    loss = max(values_of(network, "loss"), default=0.0)
-    if loss and round_trip_s:
-        rate = min(rate, 8 * _SEGMENT * sqrt(1.5 / loss) / round_trip_s)
-    return 8 * size / rate + 5 * round_trip_s
-
-
-def _settings_of(kind: str) -> set[str]:
-    return {key.study for key in catalog().workloads[kind].keys}
+    if not Path(words["file"]).is_absolute():
+        words["file"] = os.path.relpath(words["file"], Path(file).parent)
+    return NetworkFiles(tuple(words.items())).text

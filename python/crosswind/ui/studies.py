@@ -20,16 +20,7 @@ from crosswind.study.files import builtin_studies
 from crosswind.study.networks import NETWORKS
 from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
-from crosswind.study.starter import starter, sureness_of
-from crosswind.study.starter_answers import (
-    NO_COMPARISON,
-    STARTERS,
-    Answers,
-    read_factor,
-    read_losses,
-    read_networks,
-    read_workload,
-)
+from crosswind.study.starter import NO_COMPARISON, STARTERS, starter
 
 _BUILTIN = Path(__file__).parents[1] / "studies"
 FILE = "study.toml"
@@ -62,12 +53,9 @@ def builtin_text(name: str) -> str | None:
 
 def text_of(form: Mapping[str, Any]) -> str:
     """The TOML of a form: the study that `crosswind init` writes. Raises: StudyError."""
-    answers = {key: str(form.get(key, "")) for key in ("what", "network", "compare", "sure", "loss")}
-    kind = read_workload(answers["what"])
-    factor = read_factor(answers["compare"])
-    target, repetitions = sureness_of(answers["sure"], kind)
-    losses = read_losses(answers["loss"], factor) if answers["loss"].strip() else ()
-    return starter(Answers(kind, read_networks(answers["network"]), factor, target, repetitions, losses), file=FILE)
+    return starter({key: str(form.get(key, "")) for key in ("what", "network", "compare", "sure", "loss")}, file=FILE)[
+        1
+    ]
 
 
 def form_of(text: str) -> dict[str, str] | None:
