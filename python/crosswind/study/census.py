@@ -16,79 +16,6 @@ MAX_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Census:
-    """What came of it.
-
-    Attributes: cells: how many are left. excluded: how many combinations each `[[exclude]]` fits, by its place.
-        idle: tables that fit nothing.
-    """
-
-    cells: int
-    excluded: Mapping[int, int]
-    idle: tuple[Location, ...]
-
-    def refuse_idle(self, document: DesignDocument) -> None:
-        """Raises: CellError for the first table that fits nothing."""
-        for name, number in self.idle:
-            table = getattr(document, str(name))[number]
-            levels = ", ".join(f"{key} = {text}" for key, text in table.where.items())
-            what = "combination" if name == "exclude" else "cell"
-            hint = "write levels of this study, or leave out the table"
-            raise CellError((name, number, "where"), f"no {what} has {levels}", hint)
-
-
-def census_of(
-    document: DesignDocument,
-    parts: tuple[Part, ...],
-    excluded: Sequence[Where],
-    limits: Sequence[RepetitionLimit],
-    precisions: Sequence[Precision],
-) -> Census:
-    """Makes every combination once. Raises: CellError."""
-    most = most_repetitions(document) if precisions else document.study.repetitions
-    cells = runs = 0
-    matched: Counter[int] = Counter()
-    used: set[int] = set()
-    for cell in combinations_of(parts):
-        fitting = [number for number, where in enumerate(excluded) if where.matches(cell)]
-        matched.update(fitting)
-        if fitting:
-            continue
-        cells += 1
-        runs += repetitions_of(cell, most, limits)
-        used |= {number for number, limit in enumerate(limits) if number not in used and limit.where.matches(cell)}
-    if not cells:
-        hint = "a cell is excluded when all keys of one where fit it; leave out a table, or add a key to it"
-        combinations = sum(map(len, parts))
-        all_of_them = f"all {combinations} combinations are" if combinations > 1 else "the one combination is"
-        raise CellError(("exclude", 0), f"{all_of_them} excluded", hint)
-    if runs > MAX_RUNS:
-        raise CellError(
-            ("study", "repetitions"),
-            f"study.repetitions: the study has {runs:,} runs",
-            f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
-        )
-    idle: list[Location] = [("exclude", number) for number in range(len(excluded)) if not matched[number]]
-    idle += [("repetitions", number) for number in range(len(limits)) if number not in used]
-    return Census(cells, matched, tuple(idle))
-
-
-def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:
-    """How often a cell is run: so often, or as the least of its limits says."""
-    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
-
-
-def without_idle(document: Mapping[str, Any], idle: Sequence[Location]) -> dict[str, Any]:
-    """A document without the tables that fit nothing."""
-    names = {name for name, _ in idle}
-    kept: dict[str, Any] = {key: value for key, value in document.items() if key not in names}
-    for name in sorted(map(str, names)):
-        tables = [table for number, table in enumerate(document[name]) if (name, number) not in idle]
-        kept |= {name: tables} if tables else {}
-    return kept
-
-
-@dataclass(frozen=True)
 class Exclusion:
     """Some of the combinations that a study's levels make, which are no cells of it.
 
@@ -112,17 +39,77 @@ class Exclusion:
         return {"where": dict(self.where.texts), "reason": self.reason, "combinations": self.matched}
 
 
-def wheres_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[Where, ...]:
-    """The combinations that each table leaves out. Raises: CellError."""
-    return tuple(
-        where_of(table.where, ("exclude", number, "where"), parts) for number, table in enumerate(document.exclude)
-    )
+@dataclass(frozen=True)
+class Census:
+    """What came of it.
+
+    Attributes: cells: how many are left. exclusions: what each `[[exclude]]` leaves out. idle: tables that fit nothing.
+    """
+
+    cells: int
+    exclusions: tuple[Exclusion, ...]
+    idle: tuple[Location, ...]
+
+    def refuse_idle(self, document: DesignDocument) -> None:
+        """Raises: CellError for the first table that fits nothing."""
+        for name, number in self.idle:
+            table = getattr(document, str(name))[number]
+            levels = ", ".join(f"{key} = {text}" for key, text in table.where.items())
+            what = "combination" if name == "exclude" else "cell"
+            hint = "write levels of this study, or leave out the table"
+            raise CellError((name, number, "where"), f"no {what} has {levels}", hint)
 
 
-def exclusions_of(document: DesignDocument, parts: Sequence[Part], matched: Mapping[int, int]) -> tuple[Exclusion, ...]:
-    """What a study leaves out. Args: matched: how many combinations each table fits, by its place."""
+def census_of(
+    document: DesignDocument,
+    parts: tuple[Part, ...],
+    limits: Sequence[RepetitionLimit],
+    precisions: Sequence[Precision],
+) -> Census:
+    """Makes every combination once. Raises: CellError."""
+    most = most_repetitions(document) if precisions else document.study.repetitions
+    excluded = [where_of(table.where, ("exclude", at, "where"), parts) for at, table in enumerate(document.exclude)]
+    cells = runs = 0
+    matched: Counter[int] = Counter()
+    used: set[int] = set()
+    for cell in combinations_of(parts):
+        fitting = [number for number, where in enumerate(excluded) if where.matches(cell)]
+        matched.update(fitting)
+        if fitting:
+            continue
+        cells += 1
+        runs += repetitions_of(cell, most, limits)
+        used |= {number for number, limit in enumerate(limits) if number not in used and limit.where.matches(cell)}
     combinations = sum(map(len, parts))
-    return tuple(
-        Exclusion(where, document.exclude[number].reason, matched[number], combinations)
-        for number, where in enumerate(wheres_of(document, parts))
+    if not cells:
+        hint = "a cell is excluded when all keys of one where fit it; leave out a table, or add a key to it"
+        all_of_them = f"all {combinations} combinations are" if combinations > 1 else "the one combination is"
+        raise CellError(("exclude", 0), f"{all_of_them} excluded", hint)
+    if runs > MAX_RUNS:
+        raise CellError(
+            ("study", "repetitions"),
+            f"study.repetitions: the study has {runs:,} runs",
+            f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
+        )
+    idle: list[Location] = [("exclude", number) for number in range(len(excluded)) if not matched[number]]
+    idle += [("repetitions", number) for number in range(len(limits)) if number not in used]
+    exclusions = (
+        Exclusion(where, table.reason, matched[number], combinations)
+        for number, (where, table) in enumerate(zip(excluded, document.exclude, strict=True))
     )
+    return Census(cells, tuple(exclusions), tuple(idle))
+
+
+def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:
+    """How often a cell is run: so often, or as the least of its limits says."""
+    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+
+
+def without_idle(document: Mapping[str, Any], idle: Sequence[Location]) -> dict[str, Any]:
+    """A document without the tables that fit nothing."""
+    names = {name for name, _ in idle}
+    kept: dict[str, Any] = {key: value for key, value in document.items() if key not in names}
+    for name in sorted(map(str, names)):
+        tables = [table for number, table in enumerate(document[name]) if (name, number) not in idle]
+        kept |= {name: tables} if tables else {}
+    return kept

@@ -13,7 +13,7 @@ from typing import Any
 
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
-from crosswind.study.census import Exclusion, census_of, exclusions_of, repetitions_of, wheres_of, without_idle
+from crosswind.study.census import Exclusion, census_of, repetitions_of, without_idle
 from crosswind.study.declared import Declared, Reading, declarations
 from crosswind.study.document import read_document
 from crosswind.study.errors import DesignError, Origin, read_toml
@@ -59,12 +59,11 @@ class Study:
             check_title(table.title, ("title",))
             parts = parts_of(table)
             limits, precisions = limits_of(table, parts), precisions_of(table, parts)
-            census = census_of(table, parts, wheres_of(table, parts), limits, precisions)
+            census = census_of(table, parts, limits, precisions)
             if census.idle and origin.options:
                 # Levels were set anew: a table for what is not there any more is no mistake, and no part of the design.
                 return cls.from_document(without_idle(document, census.idle), name=name, origin=origin)
             census.refuse_idle(table)
-            exclusions = exclusions_of(table, parts, census.excluded)
             findings = _findings(table, parts, origin)
             check_peers(table)
             chosen = chosen_parts(table, parts)
@@ -77,7 +76,7 @@ class Study:
             # A document's numbers are what they are, whichever parts are run.
             kept = {kind: findings[kind] for kind, declared in declarations().items() if not declared.is_about_cells}
             return replace(some, document=document, origin=origin, findings={**some.findings, **kept})
-        return cls(name, document, table, parts, exclusions, limits, precisions, findings, origin, census.cells)
+        return cls(name, document, table, parts, census.exclusions, limits, precisions, findings, origin, census.cells)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
