@@ -6,11 +6,12 @@ start. What a cell took on this machine before replaces it (`execution/durations
 """
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from crosswind.catalog import Carrier, Transport, catalog
+from crosswind.ends import NETWORK, all_peers_of
 from crosswind.path_effect import DirectionEffect
 
 # Measured on a quiet virtual machine with two processors.
@@ -97,32 +98,6 @@ UNKNOWN_NETWORK = DirectionEffect(delay_ns=25_000_000, rate_bps=10_000_000)
 """What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
 
 
-def over_unknown_network(demand: Demand) -> Demand:
-    """The demand of a cell on a network of which nobody can say how long it delays packets."""
-    return replace(demand, forward=UNKNOWN_NETWORK, reverse=UNKNOWN_NETWORK)
-
-
-@dataclass(frozen=True)
-class HostSettings:
-    """What of both hosts' TCP bears on its speed; None is left to the kernel."""
-
-    congestion_control: str | None = None
-    window_scaling: bool | None = None
-    send_buffer_bytes: int | None = None
-    receive_buffer_bytes: int | None = None
-    min_rto_ns: int | None = None
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """Where traffic takes place. transport: None for a program. peers: names of ends that are not Crosswind's own."""
-
-    transport: Transport | None
-    host: HostSettings
-    mtu_bytes: int
-    peers: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class Forecast:
     """One run of one cell.
@@ -141,6 +116,11 @@ class Forecast:
     virtual_ns: int
     undelayed: bool = False
     alone: bool = False
+
+    @property
+    def packets_per_s(self) -> float:
+        """Both ways together."""
+        return self.packets * 1e9 / max(1, self.duration_ns)
 
     @property
     def runs_alone(self) -> bool:
@@ -199,7 +179,7 @@ def _needs(traffic: Traffic, transport: Transport, mtu_bytes: int, segment_ns: f
     )
 
 
-def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
+def forecast(demand: Demand, cell: Mapping[str, Any]) -> Forecast:
     """What one run of a cell will cost. With R the round trip plus 0.1 ms, an unlimited link taken as 2 Gbit/s:
 
     the messages of a connection x (R + what losing their first packet costs)
@@ -208,18 +188,22 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     + the links' time for all bytes; or what the workload's own clock takes, where that is longer;
     + what an outage holds up. Transfers beside the workload fill their direction of the link for as long as it takes,
     and messages at a rate go on for as long.
+
+    Args: cell: as crosswind-cell takes it, every default filled in.
     """
-    traffic, transport = demand.traffic, surroundings.transport
+    traffic, transport = demand.traffic, catalog().transports.get(cell["workload"].get("transport"))
     if transport is None or traffic.pattern == "unknown":
-        return _forecast(surroundings, PROGRAM_NS, 0, 0, cpu_ns=0, flat_out=True)
+        return _forecast(cell, PROGRAM_NS, 0, 0, cpu_ns=0, flat_out=True)
     there, back, quic = demand.forward, demand.reverse, transport.carrier is Carrier.QUIC
-    mtu_bytes, timeout_ns = surroundings.mtu_bytes, demand.timeout_ns or HOUR_NS
+    if cell["path"]["backend"] == NETWORK:
+        there = back = UNKNOWN_NETWORK
+    mtu_bytes, timeout_ns = cell["path"]["mtu_bytes"], demand.timeout_ns or HOUR_NS
+    host: Mapping[str, Any] = {} if quic else cell["host"]
     rtt_ns = there.delay_ns + back.delay_ns + EXCHANGE_NS
-    rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else surroundings.host.min_rto_ns or catalog().kernel["min_rto_ns"])
-    host = HostSettings() if quic else surroundings.host
+    rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else host.get("min_rto_ns") or catalog().kernel["min_rto_ns"])
     ways = [(way, _link_ns(way, mtu_bytes, 1)) for way in (there, back)]
     window_ns = rtt_ns / _window(host, mtu_bytes)
-    ignores_loss = (host.congestion_control or "").startswith("bbr")
+    ignores_loss = (host.get("congestion_control") or "").startswith("bbr")
     slow = [
         max(window_ns, link_ns / (1 - min(way.loss, MOST_LOSS)) if ignores_loss else _loss_ns(way.loss, rtt_ns, rto_ns))
         for way, link_ns in ways
@@ -266,7 +250,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     )
     background = wall_ns / 1e9 * (there.background_packets_per_s + back.background_packets_per_s)
     return _forecast(
-        surroundings,
+        cell,
         wall_ns,
         on_the_way,
         sum(sizes) + HEADER_BYTES * on_the_way,
@@ -274,14 +258,13 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
         cpu_ns=(QUIC_PACKET_CPU_NS * on_the_way if quic else 0)
         + (HANDSHAKE_CPU_NS * needs.opened if transport.secure else 0),
         flat_out=processors_ns > HEAVY * wall_ns,
-        virtual_packet_ns=virtual_packet_ns(transport.name, transfers=traffic.pattern == "transfers"),
         undelayed=traffic.pattern != "transfers"
         and there.delay_ns + back.delay_ns + sum(link_ns for _, link_ns in ways) < UNDELAYED_NS,
     )
 
 
 def _forecast(
-    surroundings: Surroundings,
+    cell: Mapping[str, Any],
     wall_ns: float,
     packets: float,
     size_bytes: float,
@@ -290,9 +273,8 @@ def _forecast(
     cpu_ns: float,
     flat_out: bool,
     undelayed: bool = False,
-    virtual_packet_ns: int = VIRTUAL_PACKET_NS,
 ) -> Forecast:
-    peers = surroundings.peers
+    peers = all_peers_of(cell)
     duration_ns = round(SETUP_NS + wall_ns + len(peers) * PEER_START_NS)
     awake_ns = packets * AWAKE_NS
     cpu_ns += SETUP_CPU_NS + (packets + BACKGROUND_SHARE * background) * CPU_PER_PACKET_NS + len(peers) * PEER_CPU_NS
@@ -303,8 +285,9 @@ def _forecast(
         packets=round(packets),
         bytes=round(size_bytes),
         load=max(1.0, load) if flat_out else load,
-        virtual_ns=virtual_wall_ns(round(packets + BACKGROUND_SHARE * background), peers, packet_ns=virtual_packet_ns),
+        virtual_ns=virtual_wall_ns(cell, round(packets + BACKGROUND_SHARE * background)),
         undelayed=undelayed or bool(peers),
+        alone=cell["path"]["backend"] == NETWORK,
     )
 
 
@@ -339,22 +322,25 @@ def _loss_ns(loss: float, rtt_ns: float, rto_ns: float) -> float:
     return rtt_ns * math.sqrt(2 * loss / 3) + timeouts_ns
 
 
-def _window(host: HostSettings, mtu_bytes: int) -> float:
-    limits = [size for size in (host.send_buffer_bytes, host.receive_buffer_bytes) if size is not None]
-    limits += [65_535] if host.window_scaling is False else []
+def _window(host: Mapping[str, Any], mtu_bytes: int) -> float:
+    limits = [size for key in ("send_buffer_bytes", "receive_buffer_bytes") if (size := host.get(key)) is not None]
+    limits += [65_535] if host.get("window_scaling") is False else []
     return max(1.0, min(limits) / mtu_bytes) if limits else math.inf
 
 
-def virtual_packet_ns(transport: str | None, *, transfers: bool) -> int:
-    """The machine's time that a packet takes in virtual time: most of it goes to programs that wake up for it."""
-    if transfers and transport in IN_BLOCKS:
-        return VIRTUAL_BLOCK_PACKET_NS
-    known = catalog().transports.get(transport or "")
-    return VIRTUAL_QUIC_PACKET_NS if known is not None and known.carrier is Carrier.QUIC else VIRTUAL_PACKET_NS
+def virtual_wall_ns(cell: Mapping[str, Any], packets: int) -> int:
+    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for.
 
-
-def virtual_wall_ns(packets: int, peers: Collection[str], *, packet_ns: int = VIRTUAL_PACKET_NS) -> int:
-    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for."""
+    Most of a packet's goes to programs that wake up for it.
+    """
+    workload = cell.get("workload", {})
+    transport = catalog().transports.get(workload.get("transport"))
+    packet_ns = VIRTUAL_PACKET_NS
+    if workload.get("kind") == "transfer" and workload.get("transport") in IN_BLOCKS:
+        packet_ns = VIRTUAL_BLOCK_PACKET_NS
+    elif transport is not None and transport.carrier is Carrier.QUIC:
+        packet_ns = VIRTUAL_QUIC_PACKET_NS
+    peers = all_peers_of(cell).values()
     starts_ns = sum(VIRTUAL_BROWSER_NS if name == "chromium" else VIRTUAL_PEER_NS for name in peers)
     return VIRTUAL_START_NS + packet_ns * packets + starts_ns
 

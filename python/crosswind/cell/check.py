@@ -7,7 +7,7 @@ the levels that it takes, and the hint of crosswind-cell.
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,18 +21,9 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
-from crosswind.ends import EMULATOR, NETWORK, all_peers_of
+from crosswind.ends import EMULATOR, NETWORK, all_peers_of, is_virtual
 from crosswind.errors import EngineError
-from crosswind.forecast import (
-    Demand,
-    Forecast,
-    HostSettings,
-    Surroundings,
-    deadline_ns,
-    disk_bytes,
-    forecast,
-    over_unknown_network,
-)
+from crosswind.forecast import Demand, Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.path_effect import NO_EFFECT, PathEffect
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
@@ -45,34 +36,6 @@ KEPT_STDERR_BYTES = 1000
 
 MOST_PACKETS = 1_000_000
 """Packets of a cell whose packets tell what time was spent on: it keeps them in memory until it ends."""
-
-
-@dataclass(frozen=True)
-class _Path:
-    """What bears on forecasts of the `path` of a checked cell."""
-
-    mtu_bytes: int
-    backend: str = EMULATOR
-
-
-@dataclass(frozen=True)
-class _Workload:
-    kind: str
-    transport: str | None = None
-
-
-@dataclass(frozen=True)
-class _Host(HostSettings):
-    clock: str = "auto"
-
-
-@dataclass(frozen=True)
-class _CellView:
-    """The parts of a checked cell that bear on forecasts; its other keys are not looked at."""
-
-    path: _Path
-    host: _Host
-    workload: _Workload
 
 
 @dataclass(frozen=True)
@@ -106,19 +69,22 @@ _Answer = _Checked | _Refused
 class CheckedCell:
     """A cell that crosswind-cell accepts.
 
-    Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in; nobody here looks
-        into it. demand, surroundings: what forecasts are made from. is_virtual: whether it runs in virtual time.
-        exact: whether it does and nothing in it is left to chance, so that every repetition comes out the same.
-        warnings: what a reader of its results should know, as far as that can be told before it runs.
+    Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in. demand: what it
+        sends over which path, of which forecasts are made. exact: whether it runs in virtual time and nothing in it is
+        left to chance, so that every repetition comes out the same. warnings: what a reader of its results should know,
+        as far as that can be told before it runs.
     """
 
     cell: Cell
     parameters: Mapping[str, Any] = field(repr=False)
     demand: Demand
-    surroundings: Surroundings
-    is_virtual: bool = False
-    exact: bool = False
-    warnings: tuple[ResultWarning, ...] = ()
+    exact: bool
+    warnings: tuple[ResultWarning, ...]
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it runs in virtual time."""
+        return is_virtual(self.parameters)
 
     @property
     def effect(self) -> PathEffect:
@@ -128,7 +94,7 @@ class CheckedCell:
     @cached_property
     def forecast(self) -> Forecast:
         """What one run of it will cost."""
-        return replace(forecast(self.demand, self.surroundings), alone=self.is_over_network)
+        return forecast(self.demand, self.parameters)
 
     @property
     def is_over_network(self) -> bool:
@@ -152,7 +118,7 @@ class CheckedCell:
     @property
     def deadline_ns(self) -> int:
         """When a run of it is given up."""
-        return deadline_ns(self.demand, self.forecast, peers=len(self.surroundings.peers))
+        return deadline_ns(self.demand, self.forecast, peers=len(all_peers_of(self.parameters)))
 
     def disk_bytes(self, *, packets: bool, capture: bool) -> int:
         """What one run of it leaves on the disk, roughly."""
@@ -174,7 +140,7 @@ class CheckedCell:
         `qlog` is asked of QUIC transports, which alone have one; `spent`, what time was spent on, where packets tell it
         and are not too many to be kept in memory.
         """
-        transport = self.surroundings.transport
+        transport = catalog().transports.get(self.parameters["workload"].get("transport"))
         is_quic = transport is not None and transport.carrier is Carrier.QUIC
         return {
             **self.parameters,
@@ -234,7 +200,10 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     if refused:
         raise refusal_error(study, cells, refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
-    return tuple(_checked_cell(cell, answer, binary) for cell, answer in zip(cells, checked, strict=True))
+    return tuple(
+        CheckedCell(cell, said.cell, said.demand, said.exact and is_virtual(said.cell), said.warnings)
+        for cell, said in zip(cells, checked, strict=True)
+    )
 
 
 def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None], Kernel]) -> Refusal | None:
@@ -263,25 +232,6 @@ def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Cl
         # It takes no namespace, and so nothing for which a machine could need another clock than its own.
         return cell
     return {**cell, "host": {**host, "clock": clock_of(host.get("clock", "auto"), host.get("kernel"))}}
-
-
-def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
-    try:
-        view = _view_reader().validate_python(answer.cell)
-    except ValidationError as error:
-        raise _unexpected(binary, str(error)) from None
-    name = view.workload.transport
-    surroundings = Surroundings(
-        transport=None if name is None else catalog().transports[name],
-        host=view.host,
-        mtu_bytes=view.path.mtu_bytes,
-        peers=tuple(all_peers_of(answer.cell).values()),
-    )
-    is_virtual = view.host.clock == "virtual"
-    demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand
-    return CheckedCell(
-        cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact, answer.warnings
-    )
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
@@ -318,11 +268,6 @@ def _answers(output: bytes) -> Iterator[_Answer]:
 @cache
 def _answer_reader() -> TypeAdapter[_Answer]:
     return TypeAdapter(Annotated[_Answer, Field(discriminator="event")])
-
-
-@cache
-def _view_reader() -> TypeAdapter[_CellView]:
-    return TypeAdapter(_CellView)
 
 
 def _unexpected(binary: Path, what: str) -> EngineError:

@@ -17,7 +17,7 @@ from crosswind.cache import cache_directory, read_cached, replace_file, say_dama
 from crosswind.cell.process import CellEnd
 from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.execution.observer import Observer
-from crosswind.forecast import virtual_packet_ns, virtual_wall_ns
+from crosswind.forecast import virtual_wall_ns
 from crosswind.store.plan import PlannedCell
 
 VARIABLE, OFF, SCHEMA = "CROSSWIND_DURATIONS", "off", "crosswind.durations/5"
@@ -60,11 +60,9 @@ def expected_s(planned: PlannedCell, durations: Durations) -> float:
     taken = durations.of(planned.parameters)
     if taken is not None:
         return taken[0]
-    if not planned.is_virtual:
-        return planned.expected_ns / 1e9
-    workload = planned.parameters.get("workload", {})
-    packet_ns = virtual_packet_ns(workload.get("transport"), transfers=workload.get("kind") == "transfer")
-    return virtual_wall_ns(planned.expected_packets, planned.peers, packet_ns=packet_ns) / 1e9
+    if planned.is_virtual:
+        return virtual_wall_ns(planned.parameters, planned.expected_packets) / 1e9
+    return planned.expected_ns / 1e9
 
 
 def durations_file() -> Path | None:
