@@ -62,19 +62,6 @@ def test_the_shortest_of_the_last_sessions_counts(place: Path) -> None:
     assert read_durations().of(A) == (4.0, 4.0)
 
 
-def test_a_cell_in_virtual_time_takes_the_machines_time() -> None:
-    def expected(**workload: str) -> float:
-        parameters = {"host": {"clock": "virtual"}, "workload": workload}
-        return expected_s(
-            planned_cell(0, parameters=parameters, expected_ns=60 * 10**9, expected_packets=1000), Durations()
-        )
-
-    # Where a program wakes up for each packet, that is what a packet costs.
-    assert expected(kind="echo", transport="tcp") == pytest.approx(0.11)
-    assert expected(kind="transfer", transport="tcp") == pytest.approx(0.075)
-    assert expected(kind="transfer", transport="http3") == pytest.approx(0.125)
-
-
 def test_the_oldest_cells_are_forgotten_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosswind.execution.durations.MOST_CELLS", 2)
     for parameters in (A, B, A, {}):
@@ -150,15 +137,15 @@ def test_learning_can_be_switched_off_and_is_in_the_cache_otherwise(
     assert durations_file() == tmp_path / "crosswind" / "durations.json"
 
 
-def test_a_plan_takes_what_was_measured_and_computes_the_rest() -> None:
+def test_a_plan_takes_what_was_measured_and_computes_the_rest(place: Path) -> None:
     made = study(TWO_CELLS)
     plan, cells = Plan.of(made), checked(made)
     first, second = (cell.forecast.duration_ns for cell in cells)
-    computed = plan_costs(plan, cells, packets=False, capture=False)
+    computed = plan_costs(plan, cells)
     # All six run side by side on two processors, so long as the longest takes.
     assert (computed.measured_runs, computed.runs, computed.serial_ns) == (0, 6, 3 * (first + second))
-    durations = Durations(1, {cell_key(cells[0].parameters): [(4.0, 2.5)]})
-    learned = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
+    learn(taken((planned_cell(0, parameters=cells[0].parameters), ended(4.0))), 2.5)
+    learned = plan_costs(plan, cells)
     assert (learned.learned_from, learned.measured_runs, learned.runs) == (1, 3, 6)
     assert learned.serial_ns == 3 * 4 * 10**9 + 3 * second
     assert learned.wall_ns == pytest.approx(learned.parallel_ns + AROUND_S * 1e9)

@@ -131,7 +131,7 @@ def test_on_the_real_clock_no_cell_is_exact() -> None:
 def test_costs_count_an_exact_cell_once() -> None:
     wanted = adhoc("echo", transport="tcp", host__clock="virtual", study__repetitions="3")
     cells = checked(wanted)
-    costs = plan_costs(Plan.of(wanted), cells, packets=False, capture=False)
+    costs = plan_costs(Plan.of(wanted), cells)
     assert costs.packets == cells[0].forecast.packets
     assert len(runs_of(Plan.of(wanted), ())) == 3
 

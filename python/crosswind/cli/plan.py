@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.check import CheckedCell, check_study, foreseen, foreseen_sentences
+from crosswind.cell.check import CheckedCell, check_study, foreseen
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.plan_precision import as_json as precision_as_json
@@ -19,9 +19,7 @@ from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
 from crosswind.console import plain_console
 from crosswind.errors import EngineError, UsageError
-from crosswind.execution.carried import read_carried, too_fast
-from crosswind.execution.durations import read_durations
-from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models
+from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models, warnings_of
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.store.directory import check_place
 from crosswind.study.design import Study
@@ -73,11 +71,10 @@ def command(
     if output is not None:
         check_place(output)
     planned = PlannedRuns.of(plan, checked)
-    learned = read_durations()
-    costs = plan_costs(plan, checked, packets=packets, capture=capture, learned=learned) if checked else None
+    costs = plan_costs(plan, checked, packets=packets, capture=capture) if checked else None
     needed = needed_for(wanted, checked, pilot) if pilot is not None else []
     seconds = seconds_of_a_repetition(pilot) if pilot is not None else {}
-    for text in (*foreseen_sentences(checked), *too_fast(checked, read_carried())):
+    for text in warnings_of(checked):
         click.echo(f"warning: {text}", err=True)
     if as_json:
         document = as_dict(planned, costs, checked=remark, order=order)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from crosswind.cell.check import CheckedCell
 from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
@@ -61,11 +62,12 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     if costs is None:
         return
     console.print()
-    _print_longest(console, cells, planned.each)
+    _print_longest(console, cells, planned.checked)
     console.print()
-    _print_facts(console, _totals(costs, network=planned.network))
+    network = any(cell.is_over_network for cell in planned.checked.values())
+    _print_facts(console, _totals(costs, network=network))
     console.print()
-    if planned.network:
+    if network:
         console.print(Text(_OF_NETWORK, style="dim"))
         return
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
@@ -84,10 +86,11 @@ def _repetitions(planned: PlannedRuns) -> str:
 
 def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
     """Which clock the cells have, and which of them run once."""
-    if not planned.each:
+    checked = planned.checked.values()
+    if not checked:
         return
     cells = len(planned.cells)
-    virtual, exact = len(planned.virtual), len(planned.exact)
+    virtual, exact = sum(cell.is_virtual for cell in checked), sum(cell.exact for cell in checked)
     some = "" if virtual in (0, cells) else f" in {virtual} of {cells} cells, real in the others"
     yield "clock", f"virtual{some}" if virtual else "real"
     if exact:
@@ -133,10 +136,10 @@ def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     print_table(console, [TextColumn(), TextColumn()], [[Text(name, style="dim"), text] for name, text in facts])
 
 
-def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
-    longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
+def _print_longest(console: Console, cells: Sequence[Cell], checked: Mapping[int, CheckedCell]) -> None:
+    longest = sorted(cells, key=lambda cell: -checked[cell.index].forecast.duration_ns)[:_LONGEST]
     head = "a repetition of the longest cells" if len(cells) > _LONGEST else "a repetition of a cell"
-    rows = [[str(cell.index), _levels(cell), *_numbers(each[cell.index])] for cell in longest]
+    rows = [[str(cell.index), _levels(cell), *_numbers(checked[cell.index].forecast)] for cell in longest]
     print_table(console, [*number_columns("cell"), TextColumn(head), *number_columns("takes", "packets", "load")], rows)
     if len(cells) > len(longest):
         console.print(Text(f"and {len(cells) - len(longest)} cells that take less", style="dim"))
@@ -145,17 +148,17 @@ def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, F
 def print_order(console: Console, planned: PlannedRuns) -> None:
     """Every repetition, in its order."""
     console.print()
-    each = planned.each
+    checked = planned.checked
     columns = [
         *number_columns("order"),
         TextColumn("key"),
         *number_columns("block"),
         TextColumn("repetition"),
-        *number_columns(*["takes"] * bool(each)),
+        *number_columns(*["takes"] * bool(checked)),
     ]
     rows = [
         [str(item.order), item.key, str(item.block), _levels(item.cell)]
-        + ([_numbers(each[item.cell.index])[0]] if each else [])
+        + ([_numbers(checked[item.cell.index].forecast)[0]] if checked else [])
         for item in planned.runs
     ]
     print_table(console, columns, rows)

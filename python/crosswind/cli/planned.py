@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import PlanCosts, runs_of
-from crosswind.forecast import Forecast
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
@@ -19,40 +18,22 @@ SCHEMA = "crosswind.plan/1"
 class PlannedRuns:
     """A study's plan as it will be run.
 
-    Attributes: runs: in order. each: the forecast of a run of each cell, by its index; empty without crosswind-cell.
-        virtual: cells in virtual time. exact: those of them that come out the same every time, and run once.
-        network: whether they run over a network that is really there.
+    Attributes: runs: in order. checked: the cells by their index; empty without crosswind-cell.
     """
 
     study: Study
     runs: tuple[PlanItem, ...]
-    each: Mapping[int, Forecast]
-    virtual: frozenset[int]
-    exact: frozenset[int]
-    network: bool = False
+    checked: Mapping[int, CheckedCell]
 
     @classmethod
     def of(cls, plan: Plan, checked: Sequence[CheckedCell]) -> Self:
         """The plan, and what crosswind-cell says of its cells."""
-        return cls(
-            plan.study,
-            runs_of(plan, checked),
-            {cell.cell.index: cell.forecast for cell in checked},
-            frozenset(cell.cell.index for cell in checked if cell.is_virtual),
-            frozenset(cell.cell.index for cell in checked if cell.exact),
-            any(cell.is_over_network for cell in checked),
-        )
+        return cls(plan.study, runs_of(plan, checked), {cell.cell.index: cell for cell in checked})
 
     @property
     def cells(self) -> list[Cell]:
         """The cells, in the order of their first runs."""
         return [item.cell for item in self.runs if item.repetition == 0]
-
-    def clock(self, cell: int) -> str | None:
-        """The clock of a cell; None where nobody could say what this machine allows."""
-        if not self.each:
-            return None
-        return "virtual" if cell in self.virtual else "real"
 
 
 def as_dict(planned: PlannedRuns, costs: PlanCosts | None, *, checked: str, order: bool) -> dict[str, Any]:
@@ -76,9 +57,8 @@ def as_dict(planned: PlannedRuns, costs: PlanCosts | None, *, checked: str, orde
                 "cell": cell.index,
                 "levels": dict(cell.levels),
                 "runs": times[cell.index],
-                "clock": planned.clock(cell.index),
-                "exact": cell.index in planned.exact,
-                **_expected(planned.each.get(cell.index)),
+                "clock": _clock(planned.checked.get(cell.index)),
+                **_expected(planned.checked.get(cell.index)),
             }
             for cell in sorted(planned.cells, key=lambda cell: cell.index)
         ],
@@ -93,18 +73,23 @@ def as_dict(planned: PlannedRuns, costs: PlanCosts | None, *, checked: str, orde
                 "block": item.block,
                 "seed": item.seed,
                 "levels": dict(item.cell.levels),
-                "exact": item.cell.index in planned.exact,
-                **_expected(planned.each.get(item.cell.index)),
+                **_expected(planned.checked.get(item.cell.index)),
             }
             for item in planned.runs
         ]
     return document
 
 
-def _expected(costs: Forecast | None) -> dict[str, Any]:
-    if costs is None:
-        return {}
+def _clock(checked: CheckedCell | None) -> str | None:
+    return None if checked is None else "virtual" if checked.is_virtual else "real"
+
+
+def _expected(checked: CheckedCell | None) -> dict[str, Any]:
+    if checked is None:
+        return {"exact": False}
+    costs = checked.forecast
     return {
+        "exact": checked.exact,
         "expected_ns": costs.duration_ns,
         "expected_packets": costs.packets,
         "expected_bytes": costs.bytes,

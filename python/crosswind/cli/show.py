@@ -9,7 +9,6 @@ from crosswind.cli.study_options import as_run_here
 from crosswind.cli.text import seconds_text
 from crosswind.console import plain_console
 from crosswind.errors import EngineError
-from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, runs_of
 from crosswind.first_look import first_look
 from crosswind.study.design import Study
@@ -89,7 +88,7 @@ def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
     if checked is None:
         return size
     # As `crosswind plan` says it of the same study.
-    costs = plan_costs(Plan.of(study), checked, packets=False, capture=False, learned=read_durations())
+    costs = plan_costs(Plan.of(study), checked)
     return f"{size}, in all about {seconds_text(costs.wall_ns / 1e9)}"
 
 

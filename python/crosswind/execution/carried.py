@@ -16,7 +16,6 @@ from crosswind.cache import replace_file
 from crosswind.catalog import catalog
 from crosswind.cell.check import CheckedCell
 from crosswind.cell.process import CellEnd
-from crosswind.cell.result import Finished
 from crosswind.execution.durations import counted, durations_file, read_learned
 from crosswind.execution.observer import Observer
 from crosswind.store.plan import PlannedCell
@@ -37,9 +36,12 @@ class MostCarried(Observer):
     packets_per_s: int = 0
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Another one."""
-        if end.finished is not None:
-            self.packets_per_s = max(self.packets_per_s, carried_by(planned, end.finished) or 0)
+        """Another one, which counts if it sent faster than its emulator forwards."""
+        fidelity = None if end.finished is None or planned.is_virtual else end.finished.fidelity
+        if end.finished is not None and fidelity is not None:
+            elapsed_ns = end.finished.elapsed_ns
+            if fidelity.held_ns > HELD_SHARE * elapsed_ns:
+                self.packets_per_s = max(self.packets_per_s, round(fidelity.delay_error_ns.n / elapsed_ns * 1e9))
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,6 @@ class Carried:
 
     packets_per_s: int
     day: str
-
-
-def carried_by(planned: PlannedCell, finished: Finished) -> int | None:
-    """Packets a second that a cell showed to be all that the machine carries; None where it was not that many."""
-    fidelity = finished.fidelity
-    if fidelity is None or planned.is_virtual or fidelity.held_ns <= HELD_SHARE * finished.elapsed_ns:
-        return None
-    return round(fidelity.delay_error_ns.n / finished.elapsed_ns * 1e9)
 
 
 def read_carried() -> Carried | None:
@@ -83,13 +77,13 @@ def learn_carried(most: MostCarried) -> None:
         return
 
 
-def too_fast(cells: Iterable[CheckedCell | PlannedCell], carried: Carried | None) -> Iterator[str]:
+def too_fast(cells: Iterable[CheckedCell], carried: Carried | None) -> Iterator[str]:
     """A sentence for each rate at which a cell on the machine's clock would send more than the machine carries."""
     if carried is None:
         return
     here = [cell for cell in cells if not cell.is_virtual and not cell.is_over_network]
     # A cell that sends little does not need all of its path's rate.
-    busy = [cell for cell in here if _packets_per_s(cell) * 2 > carried.packets_per_s]
+    busy = [cell for cell in here if cell.forecast.packets_per_s * 2 > carried.packets_per_s]
     rates = {effect.rate_bps or 0 for cell in busy for effect in (cell.effect.forward, cell.effect.reverse)}
     for rate in sorted(rates):
         needed = round(rate / FULL_PACKET_BITS * PACKETS_PER_FULL_ONE)
@@ -99,13 +93,6 @@ def too_fast(cells: Iterable[CheckedCell | PlannedCell], carried: Carried | None
                 f"{carried.packets_per_s:,} packets/s at most (seen on {carried.day}). Packets beyond that wait in the "
                 "hosts' devices, and throughput is the machine's: virtual time (--clock virtual) has no such limit"
             )
-
-
-def _packets_per_s(cell: CheckedCell | PlannedCell) -> float:
-    """What a cell is forecast to send, both ways."""
-    if isinstance(cell, PlannedCell):
-        return cell.expected_packets * 1e9 / max(1, cell.expected_ns)
-    return cell.forecast.packets * 1e9 / max(1, cell.forecast.duration_ns)
 
 
 def _file() -> Path | None:

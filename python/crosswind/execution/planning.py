@@ -5,14 +5,15 @@ And what running that plan is forecast to take.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crosswind.cell.check import CheckedCell, check_study, foreseen_sentences
 from crosswind.errors import StudyError
-from crosswind.execution.durations import Durations
+from crosswind.execution.carried import read_carried, too_fast
+from crosswind.execution.durations import read_durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
 from crosswind.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.models import MODELS, unknown_models
@@ -64,12 +65,19 @@ def refuse_unknown_models(study: Study) -> None:
             raise StudyError(f'{place}: "{unknown[0]}" is not a model', hint=f"known: {', '.join(MODELS)}")
 
 
+def warnings_of(checked: Sequence[CheckedCell], *, here: bool = True) -> Iterator[str]:
+    """What can be told of cells before they run, in sentences. Args: here: whether they run on this machine."""
+    yield from foreseen_sentences(checked)
+    if here:
+        yield from too_fast(checked, read_carried())
+
+
 def planned_cells(
-    study: Study, options: Options, *, binary: Path, remark: Callable[[str], None] = lambda _: None
+    study: Study, options: Options, *, binary: Path, here: bool = False, remark: Callable[[str], None] = lambda _: None
 ) -> tuple[PlannedCell, ...]:
     """The plan of a study: each repetition with its cell as crosswind-cell takes it and what it is forecast to take.
 
-    Args: remark: is told what can be foreseen of the cells.
+    Args: here: whether it runs on this machine. remark: is told what can be foreseen of the cells.
 
     Raises: StudyError when a cell is impossible, or cannot measure what is asked. EngineError when crosswind-cell
         cannot say.
@@ -77,7 +85,7 @@ def planned_cells(
     asked = asdict(options) | {"profile": options.profile or study.profile}
     checked = check_study(study, binary=binary)
     refuse_unmeasured(study, checked, profile=options.profile)
-    for text in foreseen_sentences(checked):
+    for text in warnings_of(checked, here=here):
         remark(text)
     return tuple(_planned(item, checked[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
 
@@ -114,49 +122,41 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
 
 
 def plan_costs(
-    plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool, learned: Durations | None = None
+    plan: Plan, checked: Sequence[CheckedCell], *, packets: bool = False, capture: bool = False
 ) -> PlanCosts:
-    """What a plan is forecast to take on this machine.
-
-    Args: packets, capture: whether such files are kept. learned: what cells really took here; None for nothing.
-    """
-    learned = learned or Durations()
+    """What a plan is forecast to take on this machine. Args: packets, capture: whether such files are kept."""
+    learned = read_durations()
     processors = len(os.sched_getaffinity(0))
-    before = [learned.of(cell.parameters) for cell in checked]
     runs = Counter(item.cell.index for item in runs_of(plan, checked))
-    cells = [(checked[index], times) for index, times in runs.items()]
-    real = [(cell, times) for cell, times in cells if not cell.is_virtual]
-    virtual = [(cell, times) for cell, times in cells if cell.is_virtual]
+    cells = [(checked[index], times, learned.of(checked[index].parameters)) for index, times in runs.items()]
+    real = [(cell, times, took) for cell, times, took in cells if not cell.is_virtual]
+    virtual = [(cell, times, took) for cell, times, took in cells if cell.is_virtual]
 
-    def together_s(own: Sequence[tuple[CheckedCell, int]], *, virtual: bool) -> float:
+    def together_s(some: Sequence[tuple[CheckedCell, int, tuple[float, float] | None]], *, virtual: bool) -> float:
         """The shares of sessions that known cells took, and new cells side by side."""
-        shares_s = sum(times * taken[1] for cell, times in own if (taken := before[cell.cell.index]) is not None)
-        new = [(cell.forecast, times) for cell, times in own if before[cell.cell.index] is None]
+        new = [(cell.forecast, times) for cell, times, took in some if took is None]
+        shares_s = sum(times * took[1] for _, times, took in some if took is not None)
         return shares_s + packed_s(new, processors, virtual=virtual)
 
-    def alone_s(cell: CheckedCell) -> float:
-        taken = before[cell.cell.index]
-        return cell.forecast.duration_ns / 1e9 if taken is None else taken[0]
-
     real_s, virtual_s = together_s(real, virtual=False), together_s(virtual, virtual=True)
+    serial_s = sum((took[0] if took else cell.forecast.duration_ns / 1e9) * times for cell, times, took in real)
+    if_virtual_s = packed_s([(cell.forecast, times) for cell, times, _ in cells], processors, virtual=True)
     return PlanCosts(
-        serial_ns=round(sum(alone_s(cell) * times for cell, times in real) * 1e9),
+        serial_ns=round(serial_s * 1e9),
         parallel_ns=round(real_s * 1e9),
-        virtual_runs=sum(times for _, times in virtual),
+        virtual_runs=sum(times for _, times, _ in virtual),
         virtual_ns=round(virtual_s * 1e9),
-        alone_runs=sum(times for cell, times in real if cell.forecast.runs_alone),
-        unknown_runs=sum(times for cell, times in cells if not cell.is_known),
-        if_virtual_ns=round(
-            packed_s([(cell.forecast, times) for cell, times in cells], processors, virtual=True) * 1e9
-        ),
-        packets=sum(cell.forecast.packets * times for cell, times in cells),
-        bytes=sum(cell.forecast.bytes * times for cell, times in cells),
-        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) * times for cell, times in cells),
+        alone_runs=sum(times for cell, times, _ in real if cell.forecast.runs_alone),
+        unknown_runs=sum(times for cell, times, _ in cells if not cell.is_known),
+        if_virtual_ns=round(if_virtual_s * 1e9),
+        packets=sum(cell.forecast.packets * times for cell, times, _ in cells),
+        bytes=sum(cell.forecast.bytes * times for cell, times, _ in cells),
+        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) * times for cell, times, _ in cells),
         processors=processors,
         capacity=CAPACITY * processors,
         most=AT_A_TIME * processors,
         learned_from=learned.runs,
-        measured_runs=sum(times for cell, times in cells if before[cell.cell.index] is not None),
+        measured_runs=sum(times for _, times, took in cells if took is not None),
         runs=runs.total(),
         wall_ns=round((real_s + virtual_s + AROUND_S) * 1e9),
     )

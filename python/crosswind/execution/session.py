@@ -16,7 +16,7 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.damage import Repeated, damage_sentences
 from crosswind.errors import CrosswindError
-from crosswind.execution.carried import MostCarried, learn_carried, read_carried, too_fast
+from crosswind.execution.carried import MostCarried, learn_carried
 from crosswind.execution.durations import Taken, learn
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.options import RunOptions
@@ -87,10 +87,7 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = planned_cells(study, options.files, binary=binary, remark=options.remark)
-    if options.on is None:
-        for text in too_fast(plan, read_carried()):
-            options.remark(text)
+    plan = planned_cells(study, options.files, binary=binary, here=options.on is None, remark=options.remark)
     asked = precision(study)
     if rules is not None and asked is not None:
         rules.check(asked, {planned.cell: (planned.parameters, planned.effect) for planned in plan})

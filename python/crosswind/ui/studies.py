@@ -11,7 +11,6 @@ from crosswind.cell.check import check_study, foreseen_sentences
 from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import CrosswindError
-from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.first_look import first_look
@@ -104,7 +103,7 @@ def checked(text: str, *, quick: bool) -> dict[str, Any]:
     plan = Plan.of(study)
     cells = check_study(study, binary=find_binary())
     refuse_unmeasured(study, cells, profile=False)
-    costs = plan_costs(plan, cells, packets=False, capture=False, learned=read_durations())
+    costs = plan_costs(plan, cells)
     document = as_dict(PlannedRuns.of(plan, cells), costs, checked="each cell", order=False)
     document["forecast"] = {
         "cells": len(document["cells"]),
