@@ -1,14 +1,15 @@
 //! Exchanges of which no more is known than when they began and ended, as those of programs of others: what the wire shows between the
 //! two.
 
+use crate::Hosts;
 use crate::flows::by_ports;
 use crate::links::Links;
 use crate::quic::{Known, connections_of_programs};
 use crate::quic_walk::QuicConversation;
+use crate::tcp::by_opening;
 use crate::trail::{Piece, Trail};
 use crate::udp::Datagrams;
 use crate::walk::{Conversation, of_sealed};
-use crate::{Hosts, by_opening};
 use crosswind_ledger::{PacketRecord, QuicLog, TCP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};

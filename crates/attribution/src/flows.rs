@@ -1,127 +1,19 @@
-//! The connections of programs: which there are, and what the time of each was spent on.
+//! The connections of programs: which there are.
 
+use crate::flow::{Beginning, Ending, Flow, Quic, Sent, Waits};
 use crate::links::Links;
 use crate::quic::{Known, connections_of_programs};
 use crate::quic_walk::QuicConversation;
-use crate::trail::Piece;
+use crate::tcp::by_opening;
 use crate::udp::Datagrams;
-use crate::unanswered::{self, Waits};
-use crate::walk::{Conversation, Walked, Window, of_sealed, span};
-use crate::{Hosts, Part, by_opening};
+use crate::unanswered;
+use crate::walk::{Conversation, Walked, of_sealed, span};
+use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, QuicLog, TCP, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, UDP, Verdict};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A connection, or the datagrams between two ports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flow {
-    /// IP protocol number: TCP or UDP.
-    pub protocol: u8,
-    /// What is known of QUIC.
-    pub quic: Quic,
-    /// Port at the client's host.
-    pub client_port: u16,
-    /// Port at the server's host.
-    pub server_port: u16,
-    /// The direction of the first packet.
-    pub opened: Side,
-    /// When the first packet entered the path.
-    pub from: Instant,
-    /// When the last one ended; or, where nothing answered, when that was waited for no more, as far as it is known.
-    pub to: Instant,
-    /// How it began.
-    pub beginning: Beginning,
-    /// How it ended.
-    pub ending: Ending,
-    /// What each host sent: the client's first.
-    pub sent: [Sent; 2],
-    /// How often a host waited for what the other was to send.
-    pub turns: u32,
-    /// What its time was spent on, by the direction of the data that waited and by part. All of it is its time.
-    pub spent: [[Duration; Part::ALL.len()]; 2],
-    /// The same in the order of time: each begins where the one before it ended. Of many flows the longest have them, of very long
-    /// ones the first.
-    pub pieces: Vec<Piece>,
-    /// Windows that were waited for.
-    pub windows: Vec<Window>,
-    pub(crate) waits: Option<Waits>,
-}
-
-/// What one host sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
-    /// Packets.
-    pub packets: u64,
-    /// Payload in them.
-    pub bytes: u64,
-    /// Packets that did not arrive, or not as they were sent.
-    pub lost: u64,
-    /// TCP segments whose bytes, SYN or FIN had all been sent before; datagrams of QUIC with bytes that had been.
-    pub again: u64,
-}
-
-/// What is known of the packets of QUIC of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quic {
-    /// It is another protocol, as far as that is known.
-    None,
-    /// It is QUIC, and keys are missing.
-    Sealed,
-    /// What its packets have in them.
-    Opened,
-}
-
-/// How a flow began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
-    /// With TCP's handshake.
-    Handshake,
-    /// With a SYN that was answered with RST.
-    Refused,
-    /// With SYNs that nothing answered.
-    Unanswered,
-    /// Before its first packet that is known.
-    Before,
-    /// With a datagram.
-    Datagram,
-}
-
-impl Beginning {
-    /// As it is stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Refused => "refused",
-            Self::Unanswered => "unanswered",
-            Self::Before => "before",
-            Self::Datagram => "datagram",
-        }
-    }
-}
-
-/// How a flow ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With FIN.
-    Closed,
-    /// With RST.
-    Reset,
-    /// It did not, as far as packets tell.
-    Open,
-}
-
-impl Ending {
-    /// As it is stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Reset => "reset",
-            Self::Open => "open",
-        }
-    }
-}
 
 /// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order;
 /// `quic` is what client and server have sent over QUIC, as far as that is known; `end` is when the programs had ended, after which they

@@ -7,9 +7,11 @@
 mod bytes;
 mod datagrams;
 mod exchanges;
+mod flow;
 mod flows;
 mod handshake;
 mod http;
+mod leg;
 mod links;
 mod part;
 mod quic;
@@ -23,12 +25,14 @@ mod udp;
 mod unanswered;
 mod walk;
 
-pub use flows::{Beginning, Ending, Flow, Quic, Sent, flows};
+pub use flow::{Beginning, Ending, Flow, Quic, Sent};
+pub use flows::flows;
+pub use leg::{Hosts, Leg};
 pub use part::Part;
 pub use trail::{PacketId, Piece, Place};
 pub use walk::Window;
 
-use crosswind_ledger::{HttpEnd, PacketRecord, Position, QuicLog, TCP, TCP_ACK, TCP_SYN, UDP};
+use crosswind_ledger::{HttpEnd, PacketRecord, QuicLog, TCP, UDP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use datagrams::Datagrams;
@@ -36,59 +40,8 @@ use exchanges::Exchanges;
 use links::Links;
 use quic::{Known, QuicConnection};
 use std::collections::HashMap;
-use tcp::Connection;
+use tcp::{Connection, by_opening};
 use trail::Trail;
-
-/// What has to be known of hosts to read the wire.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
-pub struct Hosts {
-    /// How long a host takes at most to answer a packet at once.
-    pub promptness: Duration,
-    /// Whether packets are known in the order in which hosts sent and took them: by the kernel that carries them.
-    pub in_order: bool,
-    /// Whether TCP sends tail loss probes.
-    pub tail_loss_probes: bool,
-    /// Whether TCP's congestion window shrinks while it is idle.
-    pub slow_start_after_idle: bool,
-    /// Whether small segments wait until what was sent before is acknowledged.
-    pub nagle: bool,
-    /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
-    pub pacing: bool,
-    /// TCP's initial window in segments, where it is set.
-    pub initial_window: Option<u64>,
-    /// The size of TCP's send buffers, where it is set: `SO_SNDBUF`. Else the kernel lets them grow with the window.
-    pub send_buffer: Option<u64>,
-    /// How many later packets have to arrive before QUIC takes one for lost.
-    pub quic_packet_threshold: u32,
-    /// For how many round trips a packet may be unacknowledged while later ones are, before QUIC takes it for lost.
-    pub quic_time_threshold: f64,
-    /// How many bytes QUIC takes on a stream before it says more.
-    pub quic_stream_window: u64,
-    /// The same of all streams together.
-    pub quic_connection_window: u64,
-}
-
-/// A message on its way from one host to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leg {
-    /// Its direction.
-    pub side: Side,
-    /// Port of the client's end of its connection.
-    pub client_port: u16,
-    /// When it was handed over.
-    pub written: Instant,
-    /// When it was received whole.
-    pub received: Instant,
-    /// Its size, without what transports add.
-    pub bytes: u64,
-    /// Which bytes of its connection it has, with what transports add; none where they are to be found by time.
-    pub position: Option<Position>,
-    /// Whether it is the only one in flight on its connection.
-    pub alone: bool,
-    /// Whether of it counts what had been received in time.
-    pub timed: bool,
-}
 
 /// The connections of a packet table.
 pub struct Attribution<'a> {
@@ -212,25 +165,4 @@ fn add_http<'a>(tcp: &mut HashMap<u16, Vec<Connection<'a>>>, http: &'a [Vec<Http
 
 fn connections(packets: Vec<&PacketRecord>, hosts: Hosts) -> Vec<Connection<'_>> {
     by_opening(packets).iter().map(|packets| Connection::new(packets, hosts)).collect()
-}
-
-/// The packets of each connection between two ports, in the order of entering: each SYN with another sequence number begins one.
-fn by_opening(mut packets: Vec<&PacketRecord>) -> Vec<Vec<&PacketRecord>> {
-    // A copy may have left before its original.
-    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index, packet.copy));
-    let mut connections: Vec<Vec<&PacketRecord>> = Vec::new();
-    let mut opened_with = None;
-    for packet in packets {
-        let headers = &packet.headers;
-        let opens = headers.protocol == TCP && headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN;
-        let begins = opens && opened_with != Some((packet.side, headers.sequence));
-        if begins {
-            opened_with = Some((packet.side, headers.sequence));
-        }
-        match connections.last_mut() {
-            Some(last) if !begins => last.push(packet),
-            _ => connections.push(vec![packet]),
-        }
-    }
-    connections
 }

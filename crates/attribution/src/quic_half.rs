@@ -1,7 +1,7 @@
 //! What one host of a QUIC connection sent to the other: datagrams, acknowledgements and limits, as both hosts' logs have them.
 
 use crate::bytes::{Advance, ByteStream};
-use crate::round_trips::RoundTrips;
+use crate::round_trips::{RoundTrips, Sent};
 use crate::{Hosts, Part};
 use crosswind_ledger::{PacketRecord, QuicFrame, QuicLog, QuicPacket, QuicSpace};
 use crosswind_units::{Duration, Instant};
@@ -171,7 +171,7 @@ impl<'a> Half<'a> {
 
     /// Notes what the other host has said of what it received.
     pub fn hear(&mut self, other: &Self, hosts: Hosts) {
-        let mut round_trips = RoundTrips::new(self);
+        let mut round_trips = RoundTrips::new(self.arrived_packets());
         for &(at, send) in &other.arrivals {
             let sent = other.sends[send as usize].packet.entered;
             for packet in other.packets(send as usize).iter().filter(|it| it.space != QuicSpace::Data) {
@@ -202,6 +202,18 @@ impl<'a> Half<'a> {
                 }
             }
         }
+    }
+
+    fn arrived_packets(&self) -> impl Iterator<Item = (QuicSpace, Sent)> {
+        let arrived = self.sends.iter().enumerate().filter_map(|(send, sent)| Some((send, sent, sent.arrived?)));
+        arrived.flat_map(move |(send, sent, arrived)| {
+            self.packets(send).iter().map(move |packet| {
+                let is_silent = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { .. } | QuicFrame::Close);
+                let asks_for_ack = !self.log.frames(packet).iter().all(is_silent);
+                let sent = Sent { number: packet.number, at: sent.packet.entered, arrived, asks_for_ack };
+                (packet.space, sent)
+            })
+        })
     }
 
     pub fn packets(&self, send: usize) -> &'a [QuicPacket] {

@@ -1,6 +1,5 @@
 //! Round trips as a QUIC sender measures them (RFC 9002, section 5), which say how long it waits before a packet is lost.
 
-use crate::quic_half::Half;
 use crosswind_ledger::{QuicFrame, QuicSpace};
 use crosswind_units::{Duration, Instant};
 
@@ -19,12 +18,13 @@ struct Space {
     open: Vec<usize>,
 }
 
+/// A packet that arrived.
 #[derive(Clone, Copy)]
-struct Sent {
-    number: u64,
-    at: Instant,
-    arrived: Instant,
-    asks_for_ack: bool,
+pub struct Sent {
+    pub number: u64,
+    pub at: Instant,
+    pub arrived: Instant,
+    pub asks_for_ack: bool,
 }
 
 /// Measured so far.
@@ -36,16 +36,11 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    pub fn new(half: &Half<'_>) -> Self {
+    /// Of the packets that arrived.
+    pub fn new(arrived: impl Iterator<Item = (QuicSpace, Sent)>) -> Self {
         let mut spaces: [Space; 3] = Default::default();
-        for (send, sent) in half.sends.iter().enumerate() {
-            let Some(arrived) = sent.arrived else { continue };
-            for packet in half.packets(send) {
-                let is_silent = |frame: &QuicFrame| matches!(frame, QuicFrame::Ack { .. } | QuicFrame::Close);
-                let asks_for_ack = !half.log.frames(packet).iter().all(is_silent);
-                let sent = Sent { number: packet.number, at: sent.packet.entered, arrived, asks_for_ack };
-                spaces[packet.space as usize].sent.push(sent);
-            }
+        for (space, sent) in arrived {
+            spaces[space as usize].sent.push(sent);
         }
         for space in &mut spaces {
             space.sent.sort_by_key(|it| it.number);

@@ -7,7 +7,7 @@ use crate::links::Links;
 use crate::tcp_half::{Half, Segment};
 use crate::trail::Place;
 use crate::{Hosts, Leg, Part, Trail};
-use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP_SYN};
+use crosswind_ledger::{HttpEnd, PacketRecord, Position, TCP, TCP_ACK, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::ops::Range;
@@ -510,4 +510,25 @@ impl<'a> Connection<'a> {
         trail.name(at, part, Place::receiver(side), Some(packet), 0);
         (!trail.is_done()).then_some(answered)
     }
+}
+
+/// The packets of each connection between two ports, in the order of entering: each SYN with another sequence number begins one.
+pub fn by_opening(mut packets: Vec<&PacketRecord>) -> Vec<Vec<&PacketRecord>> {
+    // A copy may have left before its original.
+    packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index, packet.copy));
+    let mut connections: Vec<Vec<&PacketRecord>> = Vec::new();
+    let mut opened_with = None;
+    for packet in packets {
+        let headers = &packet.headers;
+        let opens = headers.protocol == TCP && headers.flags & (TCP_SYN | TCP_ACK) == TCP_SYN;
+        let begins = opens && opened_with != Some((packet.side, headers.sequence));
+        if begins {
+            opened_with = Some((packet.side, headers.sequence));
+        }
+        match connections.last_mut() {
+            Some(last) if !begins => last.push(packet),
+            _ => connections.push(vec![packet]),
+        }
+    }
+    connections
 }

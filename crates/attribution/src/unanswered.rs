@@ -1,7 +1,7 @@
 //! Flows that nothing answered. They last longer than their packets: something waited for the answer.
 
 use crate::Part;
-use crate::flows::{Beginning, Flow};
+use crate::flow::{Beginning, Flow, Waits};
 use crate::trail::{PacketId, Piece, Place};
 use crate::udp::is_lost;
 use crosswind_ledger::{PacketRecord, TCP_SYN, UDP};
@@ -11,15 +11,6 @@ use std::collections::HashMap;
 
 /// How long the first SYN waits for its answer (RFC 6298, section 2.1).
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// What a flow that nothing answered waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// Its last SYN's answer, which its kernel gives up at that time at the latest.
-    Syn { until: Instant, last: PacketId },
-    /// Its last datagram's answer: some datagram was lost.
-    Datagram { last: PacketId },
-}
 
 impl Waits {
     /// What a flow of `packets`, in the order of entering, waits for at its end.

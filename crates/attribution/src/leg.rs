@@ -1,0 +1,56 @@
+//! A message, and the hosts between which it goes.
+
+use crosswind_ledger::Position;
+use crosswind_path::Side;
+use crosswind_units::{Duration, Instant};
+
+/// What has to be known of hosts to read the wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
+pub struct Hosts {
+    /// How long a host takes at most to answer a packet at once.
+    pub promptness: Duration,
+    /// Whether packets are known in the order in which hosts sent and took them: by the kernel that carries them.
+    pub in_order: bool,
+    /// Whether TCP sends tail loss probes.
+    pub tail_loss_probes: bool,
+    /// Whether TCP's congestion window shrinks while it is idle.
+    pub slow_start_after_idle: bool,
+    /// Whether small segments wait until what was sent before is acknowledged.
+    pub nagle: bool,
+    /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
+    pub pacing: bool,
+    /// TCP's initial window in segments, where it is set.
+    pub initial_window: Option<u64>,
+    /// The size of TCP's send buffers, where it is set: `SO_SNDBUF`. Else the kernel lets them grow with the window.
+    pub send_buffer: Option<u64>,
+    /// How many later packets have to arrive before QUIC takes one for lost.
+    pub quic_packet_threshold: u32,
+    /// For how many round trips a packet may be unacknowledged while later ones are, before QUIC takes it for lost.
+    pub quic_time_threshold: f64,
+    /// How many bytes QUIC takes on a stream before it says more.
+    pub quic_stream_window: u64,
+    /// The same of all streams together.
+    pub quic_connection_window: u64,
+}
+
+/// A message on its way from one host to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// Its direction.
+    pub side: Side,
+    /// Port of the client's end of its connection.
+    pub client_port: u16,
+    /// When it was handed over.
+    pub written: Instant,
+    /// When it was received whole.
+    pub received: Instant,
+    /// Its size, without what transports add.
+    pub bytes: u64,
+    /// Which bytes of its connection it has, with what transports add; none where they are to be found by time.
+    pub position: Option<Position>,
+    /// Whether it is the only one in flight on its connection.
+    pub alone: bool,
+    /// Whether of it counts what had been received in time.
+    pub timed: bool,
+}
