@@ -39,9 +39,6 @@ pub use http::{HttpEnd, HttpFrame, HttpRecorder, HttpWrite};
 pub use payload::PayloadClock;
 pub use position::Position;
 pub use quic::{Frames, QuicFrame, QuicLog, QuicPacket, QuicSpace};
-pub use record::{DropCause, PacketRecord, Verdict};
+pub use record::{DropCause, PacketRecord, PacketTable, Verdict};
 pub use stream::{HearSent, Recorder, Sink, SinkReport, Wanted};
 pub use table::{Column, Row, Table, Values, ns_between};
-
-/// `packets.arrow`.
-pub type PacketTable<W> = Table<PacketRecord, W>;

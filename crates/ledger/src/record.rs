@@ -1,7 +1,7 @@
 //! A packet's record: what it was, when it entered, when it was due, when it left, and what became of it.
 
 use crate::table::Values::{Length, Text, Time, U8, U16, U32, U64};
-use crate::{Column, Headers, Row};
+use crate::{Column, Headers, Row, Table};
 use crosswind_path::{Cause, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
@@ -35,6 +35,9 @@ pub struct PacketRecord {
     /// What became of it.
     pub verdict: Verdict,
 }
+
+/// `packets.arrow`.
+pub type PacketTable<W> = Table<PacketRecord, W>;
 
 /// A row is written when the packet's end is known, so that rows stand in the order of leaving; `direction` and `index` give the
 /// order of entering.

@@ -119,3 +119,8 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 }
+
+/// Whether a datagram may be the first of a connection over QUIC: an Initial packet of a version that can be opened.
+pub fn may_begin(payload: &[u8]) -> bool {
+    Long::read(payload).is_some_and(|it| it.kind == PacketKind::Initial)
+}

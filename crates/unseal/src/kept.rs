@@ -1,12 +1,25 @@
 //! The datagrams of QUIC that hosts have sent, kept until the keys are known.
 
-use crate::{Datagram, may_begin};
+use crate::header::may_begin;
 use crosswind_ledger::{Headers, UDP};
 use crosswind_path::Side;
 use std::collections::HashSet;
 
 /// Memory is taken in pieces of so many bytes, so that none is ever copied.
 const PIECE: usize = 1 << 20;
+
+/// A datagram that a host sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Its direction.
+    pub side: Side,
+    /// Port at the client's host.
+    pub client_port: u16,
+    /// Port at the server's host.
+    pub server_port: u16,
+    /// Its payload.
+    pub payload: &'a [u8],
+}
 
 /// Datagrams between ports at which a connection over QUIC began, or of a server at one of whose ports one did. Others cost nothing.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ mod kept;
 mod key_log;
 mod keys;
 
-pub use kept::KeptDatagrams;
+pub use header::may_begin;
+pub use kept::{Datagram, KeptDatagrams};
 pub use key_log::KeyLog;
 
 use connection::Connection;
@@ -22,19 +23,6 @@ use std::collections::HashMap;
 
 /// Datagrams of unknown connections for which it is tried whether a known one has moved to their ports.
 const MOST_TRIALS: u32 = 8;
-
-/// A datagram that a host sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Datagram<'a> {
-    /// Its direction.
-    pub side: Side,
-    /// Port at the client's host.
-    pub client_port: u16,
-    /// Port at the server's host.
-    pub server_port: u16,
-    /// Its payload.
-    pub payload: &'a [u8],
-}
 
 /// What is known of connections' packets.
 #[derive(Debug, Default)]
@@ -112,9 +100,4 @@ impl<'k> Opener<'k> {
         self.by_ports.insert(ports, found);
         Some(found)
     }
-}
-
-/// Whether a datagram may be the first of a connection over QUIC: an Initial packet of a version that can be opened.
-pub fn may_begin(payload: &[u8]) -> bool {
-    header::Long::read(payload).is_some_and(|it| it.kind == header::PacketKind::Initial)
 }
