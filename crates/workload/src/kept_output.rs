@@ -1,6 +1,5 @@
 //! How much is kept of what a program writes: its beginning and its end, so that one that writes without end fills no disk.
 
-use crate::warning::Warning;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -14,11 +13,6 @@ pub const LAST_BYTES: u64 = 16 << 20;
 /// What stands in the file where `left_out` bytes are missing.
 pub fn gap(left_out: u64) -> String {
     format!("\n[{left_out} bytes are left out here]\n")
-}
-
-/// What a reader of the result should know of a file from which bytes are missing.
-pub fn warning(end: &'static str, file: String, left_out_bytes: u64) -> Option<Warning> {
-    (left_out_bytes > 0).then_some(Warning::OutputShortened { end, file, left_out_bytes })
 }
 
 /// A file for what a program writes.
@@ -104,16 +98,5 @@ mod tests {
         }
         assert_eq!(std::fs::read(&elsewhere).expect("read"), b"elsewhere", "a link is not followed");
         std::fs::remove_dir_all(&directory).expect("removed");
-    }
-
-    #[test]
-    fn a_warning_says_how_much_is_missing_and_where() {
-        assert_eq!(warning("client", "client.out".into(), 0), None);
-        assert_eq!(
-            warning("client", "client.out".into(), 7).map(|warning| warning.report().text).as_deref(),
-            Some(
-                "client.out has the first 16 MiB and the last 16 MiB of what the client wrote: 7 bytes between them are left out"
-            )
-        );
     }
 }

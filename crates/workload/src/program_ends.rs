@@ -124,7 +124,7 @@ impl<'a> ProgramEnds<'a> {
                 }
             };
             match left_out {
-                Ok(bytes) => kept_output::warning(end, name, bytes),
+                Ok(bytes) => Warning::of_output(end, name, bytes),
                 Err(error) => Some(Warning::OutputUnreadable { end, file: name, error: error.to_string() }),
             }
         });

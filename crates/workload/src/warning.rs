@@ -110,6 +110,11 @@ pub struct WarningReport {
 }
 
 impl Warning {
+    /// Of a file from which bytes are missing.
+    pub(crate) fn of_output(end: &'static str, file: String, left_out_bytes: u64) -> Option<Self> {
+        (left_out_bytes > 0).then_some(Self::OutputShortened { end, file, left_out_bytes })
+    }
+
     /// Its name, text and hint.
     #[expect(clippy::too_many_lines, reason = "a row for each")]
     pub fn report(&self) -> WarningReport {
@@ -274,4 +279,20 @@ impl Warning {
 /// A direction in words.
 fn from_to(side: &str) -> &'static str {
     if side == "forward" { "client to server" } else { "server to client" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_says_how_much_is_missing_and_where() {
+        assert_eq!(Warning::of_output("client", "client.out".into(), 0), None);
+        assert_eq!(
+            Warning::of_output("client", "client.out".into(), 7).map(|warning| warning.report().text).as_deref(),
+            Some(
+                "client.out has the first 16 MiB and the last 16 MiB of what the client wrote: 7 bytes between them are left out"
+            )
+        );
+    }
 }

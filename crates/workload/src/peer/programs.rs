@@ -4,7 +4,6 @@ use super::config::Peer;
 use super::job::{Job, Role};
 use crate::context::Context;
 use crate::error::WorkloadError;
-use crate::kept_output;
 use crate::log::Log;
 use crate::returned_files::{OUTPUT_WORD, clean_directory};
 use crate::warning::Warning;
@@ -196,7 +195,7 @@ impl<'a> PeerPrograms<'a> {
         self.programs = None;
         let warnings = self.logs.drain(..).filter_map(|(role, log)| {
             let name = log.file_name()?.to_owned();
-            kept_output::warning(role.name(), name, log.end().left_out)
+            Warning::of_output(role.name(), name, log.end().left_out)
         });
         let mut warnings: Vec<Warning> = warnings.collect();
         for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.file(role, "")) {
