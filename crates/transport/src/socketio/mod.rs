@@ -3,6 +3,7 @@
 
 mod end;
 mod frames;
+mod opening;
 mod pipe;
 mod polling_client;
 mod polling_session;
@@ -12,21 +13,19 @@ use crate::error::Outcome;
 use crate::quic::endpoint::{self, Endpoint};
 use crate::runtime::single_stream::{self, SingleStream};
 use crate::security::Resumption;
-use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::websocket::{Socket, max_message_bytes};
 use crate::webtransport::session::{OpenSession, accept_session, opening_error, session_error};
 use crate::{
     Call, Connecting, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver,
 };
-use crosswind_socketio::{Carrier, Handshake, Joined, Session};
+use crosswind_socketio::{Carrier, Joined, Session};
 use end::End;
 use frames::Frames;
+use opening::{Accepting, PATH, new_handshake, new_sid, protocol_error};
 use pipe::Pipe;
 use polling_client::PollingClient;
 use polling_session::PollingSessions;
-use ring::rand::{SecureRandom, SystemRandom};
-use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,12 +33,6 @@ use tokio::net::TcpStream;
 use url::Url;
 use web_transport_quinn::ALPN;
 use web_transport_quinn::proto::ConnectRequest;
-
-/// Where Socket.IO's servers are by default.
-const PATH: &str = "/socket.io/";
-/// As of engine.io 6.
-const PING_INTERVAL_MS: u64 = 25_000;
-const PING_TIMEOUT_MS: u64 = 20_000;
 
 const FEATURES: Features = Features { driver: Driver::Reactor, text: true, shares_connection: true, ..Features::PLAIN };
 
@@ -190,48 +183,6 @@ fn without_early_data(settings: &Settings) -> Settings {
         resumption => resumption,
     };
     Settings { resumption, ..settings.clone() }
-}
-
-/// For `map_err`: the other end does not keep to the protocol.
-fn protocol_error<E: Display>(what: &'static str) -> impl Fn(E) -> TransportError {
-    move |error| TransportError::with(what, Outcome::Protocol, error.to_string())
-}
-
-fn new_handshake(upgrades: Vec<String>, max_message_bytes: usize) -> Result<Handshake, TransportError> {
-    Ok(Handshake {
-        sid: new_sid()?,
-        upgrades,
-        ping_interval_ms: PING_INTERVAL_MS,
-        ping_timeout_ms: PING_TIMEOUT_MS,
-        max_payload_bytes: max_message_bytes as u64,
-    })
-}
-
-/// An id that nobody can guess.
-fn new_sid() -> Result<String, TransportError> {
-    let mut bytes = [0; 16];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| TransportError::with("cannot open a session", Outcome::Error, "no randomness"))?;
-    Ok(bytes.iter().fold(String::new(), |mut sid, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(sid, "{byte:02x}");
-        sid
-    }))
-}
-
-/// What a server does with every connection that it accepts.
-#[derive(Clone, Copy)]
-struct Accepting {
-    /// What messages are sent as, until one was received.
-    kind: Payload,
-    max_message_bytes: usize,
-}
-
-impl Accepting {
-    fn new(settings: &Settings) -> Self {
-        Self { kind: settings.payload, max_message_bytes: max_message_bytes(settings) }
-    }
 }
 
 struct WebSocketListener {

@@ -1,6 +1,6 @@
 //! The client's part of HTTP long polling: opens a session and joins the namespace, before it moves to WebSocket.
 
-use super::{PATH, protocol_error};
+use super::opening::{PATH, protocol_error};
 use crate::TransportError;
 use crate::error::Outcome;
 use crate::runtime::tasks::Tasks;

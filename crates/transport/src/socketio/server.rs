@@ -4,9 +4,9 @@
 //! its first message came, whichever bring the others. A connection to which no session belongs ends without a stream.
 
 use super::end::End;
+use super::opening::{Accepting, PATH, new_handshake, new_sid};
 use super::pipe::Pipe;
 use super::polling_session::{PollingPipe, PollingSession, PollingSessions, Posted, Unclaimed};
-use super::{Accepting, PATH, new_handshake, new_sid};
 use crate::TransportError;
 use crate::error::Outcome;
 use crate::runtime::tasks::Tasks;

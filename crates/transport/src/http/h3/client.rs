@@ -2,8 +2,8 @@
 
 use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
-use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::{Received, Unsent};
+use crate::http::features::MAX_HEADER_BYTES;
 use crate::http::request::{Length, Requests};
 use crate::quic::endpoint::{self, Connected};
 use crate::runtime::tasks::Tasks;

@@ -7,7 +7,7 @@ mod client;
 mod errors;
 mod server;
 
-use super::FEATURES;
+use super::features::FEATURES;
 use super::request::Requests;
 use crate::error::failed;
 use crate::quic::endpoint::{client_endpoint, connect, server_endpoint};

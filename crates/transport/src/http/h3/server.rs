@@ -3,8 +3,8 @@
 use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
 use crate::error::failed;
-use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::{Received, Unsent};
+use crate::http::features::MAX_HEADER_BYTES;
 use crate::http::file::File;
 use crate::http::request::{ALLOWED, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};

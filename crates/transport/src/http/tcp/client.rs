@@ -2,10 +2,11 @@
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
+use super::errors;
 use super::recording::Recording;
-use super::{Version, errors};
-use crate::http::MAX_HEADER_BYTES;
+use super::version::Version;
 use crate::http::body::Received;
+use crate::http::features::MAX_HEADER_BYTES;
 use crate::http::request::{Length, Requests};
 use crate::runtime::tasks::Tasks;
 use crate::settings::Http2Windows;

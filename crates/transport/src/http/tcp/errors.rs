@@ -1,7 +1,7 @@
 //! What errors of HTTP/1.1 and HTTP/2 mean for an exchange.
 
-use super::Version;
 use super::end::ConnectionEnd;
+use super::version::Version;
 use crate::tls::handshake;
 use crate::{Outcome, TransportError};
 use std::error::Error;

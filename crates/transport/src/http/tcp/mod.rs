@@ -9,8 +9,9 @@ mod end;
 mod errors;
 pub mod recording;
 mod server;
+mod version;
 
-use super::FEATURES;
+use super::features::FEATURES;
 use super::request::Requests;
 use crate::runtime::driver::within;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
@@ -21,25 +22,7 @@ use recording::{End, Recording};
 use server::Server;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-
-/// Which HTTP over TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    /// RFC 9112.
-    Http1,
-    /// RFC 9113.
-    Http2,
-}
-
-impl Version {
-    /// Its name in TLS (ALPN).
-    const fn protocol(self) -> &'static [u8] {
-        match self {
-            Self::Http1 => b"http/1.1",
-            Self::Http2 => b"h2",
-        }
-    }
-}
+use version::Version;
 
 /// The transports of HTTP over TCP.
 pub struct Http {

@@ -1,7 +1,7 @@
 //! Records what hyper and TLS write to sockets, for whoever wants to know which bytes a request has: hyper writes later than it is
 //! handed something.
 
-use super::Version;
+use super::version::Version;
 use crosswind_host::Clock;
 use crosswind_ledger::{HttpEnd, HttpRecorder, Position};
 use crosswind_units::Instant;

@@ -2,12 +2,13 @@
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
+use super::errors;
 use super::recording::{End, HttpEnds, Recording};
-use super::{Version, errors};
+use super::version::Version;
 use crate::http::body::Received;
+use crate::http::features::{MAX_HEADER_BYTES, MAX_STREAMS};
 use crate::http::file::File;
 use crate::http::request::{ALLOWED, Route, route};
-use crate::http::{MAX_HEADER_BYTES, MAX_STREAMS};
 use crate::runtime::tasks::Tasks;
 use crate::settings::Http2Windows;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
