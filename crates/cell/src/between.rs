@@ -1,6 +1,6 @@
 //! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
 
-use crate::flows::{numbered, pairs_with_peers, port};
+use crate::flow::{instances, numbered, port};
 use crate::network::{Capturing, FarEnd, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
@@ -82,7 +82,7 @@ pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => {
             let far = FarEnd::start(cell)?;
-            let flows = numbered(cell).map(|(number, flow)| far.start_flow(cell, flow, number));
+            let flows = numbered(&cell.flows).map(|(number, flow)| far.start_flow(cell, flow, number));
             let flows = flows.collect::<Result<_, _>>()?;
             Box::new(Real { cell, flows, far, tcp_totals: Arc::default(), capture: None })
         }
@@ -148,6 +148,16 @@ impl Between for Built<'_> {
         let sizes = if in_virtual_time() { Sizes::Constant } else { Sizes::AsTheyCome };
         Security::of_addresses(&addresses, sizes).map_err(|e| CellError::internal(e.to_string()))
     }
+}
+
+/// The pairs of hosts between which peers run.
+fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
+    let of_workload = cell.workload.peers().any().then_some(0);
+    let with_peers = instances(&cell.flows).filter(|(_, flow)| flow.workload.peers().any()).map(|(pair, _)| pair);
+    let mut pairs: Vec<usize> = of_workload.into_iter().chain(with_peers).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// The network that is really there, with the server on another machine.

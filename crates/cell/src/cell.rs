@@ -1,7 +1,7 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
 use crate::demand::Demand;
-use crate::flows::{MOST_FLOWS_AFAR, check_connections, numbered, ports};
+use crate::flow::{MOST_FLOWS_AFAR, check_connections, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
 use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, TickPhase, netem};
@@ -325,7 +325,7 @@ impl Cell {
         self.check_mtu()?;
         self.check_dscp()?;
         let port = self.workload.setting("port").and_then(Value::as_u64);
-        if port.is_some_and(|port| ports(self).into_iter().any(|own| u64::from(own) == port)) {
+        if port.is_some_and(|port| ports(&self.flows).into_iter().any(|own| u64::from(own) == port)) {
             let problem = "is that of a flow beside the program, whose servers listen on 7001 and the ports above it";
             return refuse("workload.port", problem, "take another port");
         }
@@ -363,7 +363,7 @@ impl Cell {
         if self.path.mtu_bytes != default_mtu() {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
         }
-        let flows = numbered(self).count();
+        let flows = numbered(&self.flows).count();
         if flows > MOST_FLOWS_AFAR {
             let problem = format!("are {flows} in all, and another machine serves {MOST_FLOWS_AFAR}");
             return refuse("flows", &problem, "take fewer; one flow may have several connections");

@@ -1,7 +1,7 @@
 //! What a forecast of a cell is made from: what its path does to traffic, and what its workload sends.
 
 use crate::Flow;
-use crate::flows::traffic;
+use crate::flow::traffic;
 use crosswind_path::{Effect, PathConfig, Side};
 use crosswind_transport::Resumption;
 use crosswind_workload::{TrafficPattern, WorkloadConfig};

@@ -1,329 +1,18 @@
-//! Flows that run beside the workload of a cell: what a cell says of them, and running them.
+//! Flows that run beside the workload of a cell: running them.
 
 use crate::between::Between;
-use crate::result::SampleCounts;
+use crate::flow::{Flow, instances};
+use crate::result::{FlowReport, SampleCounts};
 use crate::{Cell, CellError};
-use crosswind_host::{Dscp, HostConfig, HostError, KeyLogs, Pair, Testbed, Threads};
-use crosswind_path::{DirectionConfig, Hop};
-use crosswind_settings::{Group, SettingError, describe};
-use crosswind_transport::{Settings, SocketReadback};
+use crosswind_host::{HostError, KeyLogs, Pair, Testbed, Threads};
+use crosswind_transport::Settings;
 use crosswind_units::{Duration, Instant, Seed};
-use crosswind_workload::{
-    Context, Ending, Measured, PathFacts, Progress, Sample, TrafficPattern, Warning, WorkloadConfig,
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning};
 use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
-/// What the server of the first flow listens on; those of the others follow.
-const FIRST_PORT: u16 = 7001;
 /// The length of the intervals in which packets are counted by flow.
 pub const INTERVAL: Duration = Duration::from_millis(100);
-/// Each flow has threads of its own.
-const MOST_FLOWS: u64 = 256;
-/// Between two machines each has a port of its own, which a firewall has to let through.
-pub const MOST_FLOWS_AFAR: usize = 16;
-/// Of a workload and all flows beside it. Each takes files, a thread or two at each end, and 0.1 MB of a guest's memory.
-const MOST_CONNECTIONS: u64 = 2000;
-/// Each has hosts of its own. The clients' ports are divided among them.
-const MOST_ACCESS_LINKS: usize = 16;
-const MAX_ACCESS_DELAY_NS: u64 = 600_000_000_000;
-const MAX_ACCESS_RATE_BPS: u64 = 1_000_000_000_000;
-/// What takes as long as the flow does.
-const ENDLESS_TRANSFER_NS: u64 = 3_600_000_000_000;
-const ENDLESS_COUNT: u64 = 100_000_000;
-/// Messages at a rate are planned before the first is sent.
-const MOST_PLANNED_MESSAGES: u64 = 1_000_000;
-
-/// A flow beside the workload: another workload between the same hosts, or between hosts with an access link of their own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Flow {
-    /// The caller's name for it.
-    pub name: String,
-    /// How many of it run.
-    pub count: u64,
-    /// When it begins, after the path is up.
-    pub start_ns: u64,
-    /// By how much it begins later at most, at random.
-    pub spread_ns: u64,
-    /// When it stops; without it, when the workload has ended.
-    pub stop_ns: Option<u64>,
-    /// TCP congestion control at both ends; without it, the hosts'.
-    pub congestion_control: Option<String>,
-    /// Codepoint of its packets; without it, the hosts'.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dscp: Option<Dscp>,
-    /// One-way delay of its access link.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub access_delay_ns: u64,
-    /// Rate of its access link in each direction; without one it is unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_rate_bps: Option<u64>,
-    /// Probability that its access link loses a packet, in each direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access_loss: Option<f64>,
-    /// What it does, until it stops.
-    pub workload: WorkloadConfig,
-}
-
-/// A flow beside the workload. It takes the keys of a workload, too.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct FlowKeys {
-    /// What it is called.
-    name: String,
-    /// How many flows like it run; 0: none, to compare with.
-    #[serde(default = "one")]
-    #[schemars(range(min = 0, max = MOST_FLOWS))]
-    count: u64,
-    /// When it begins, after the path is up.
-    #[serde(default)]
-    start_ns: u64,
-    /// By how much it begins later at most: at random, by the seed.
-    #[serde(default)]
-    spread_ns: u64,
-    /// When it stops; without it, when the workload has ended.
-    #[serde(default)]
-    stop_ns: Option<u64>,
-    /// TCP congestion control at both ends of it; without it, that of the hosts.
-    #[serde(default)]
-    congestion_control: Option<String>,
-    /// The codepoint of differentiated services of all its packets, which CAKE sorts by; without it, that of the hosts. Flows over TCP and UDP have one.
-    #[serde(default)]
-    dscp: Option<Dscp>,
-    /// One-way delay, each way, of an access link between its client and the path. A flow with an access link has a client and a server of
-    /// its own, which all of its `count` share.
-    #[serde(default)]
-    #[schemars(range(max = MAX_ACCESS_DELAY_NS))]
-    access_delay_ns: u64,
-    /// Rate of its access link, each way.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = MAX_ACCESS_RATE_BPS), extend("default_help" = "unlimited"))]
-    access_rate_bps: Option<u64>,
-    /// Probability that its access link loses a packet, each way.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 1), extend("unit" = "probability", "default_help" = "0"))]
-    access_loss: Option<f64>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-const fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-const fn one() -> u64 {
-    1
-}
-
-impl Flow {
-    /// The keys of a flow beside those of its workload.
-    pub fn describe() -> &'static Group {
-        describe::<FlowKeys>()
-    }
-
-    /// Reads the flows of a cell. Keys of an error are those of the cell.
-    pub fn read_all(value: Option<Value>, path: &PathFacts, deadline_ns: u64) -> Result<Vec<Self>, SettingError> {
-        let flows = match value {
-            None => Vec::new(),
-            Some(Value::Array(flows)) => flows,
-            Some(_) => return Err(SettingError::new("flows", "is no list", "docs/cell-protocol.md lists every key")),
-        };
-        let read = |(number, flow)| {
-            Self::read(flow, path, deadline_ns).map_err(|error| error.within(&format!("flows.{number}")))
-        };
-        let flows: Vec<Self> = (0..).zip(flows).map(read).collect::<Result<_, _>>()?;
-        let count: u64 = flows.iter().map(|flow| flow.count).sum();
-        if count > MOST_FLOWS {
-            let hint = format!("at most {MOST_FLOWS} flows run beside a workload; one may have several connections");
-            return Err(SettingError::new("flows", format!("are {count} in all"), hint));
-        }
-        let links = flows.iter().filter(|flow| flow.access_link().is_some()).count();
-        if links > MOST_ACCESS_LINKS {
-            let hint = format!("at most {MOST_ACCESS_LINKS} flows have one; those of one count share theirs");
-            return Err(SettingError::new("flows", format!("have {links} access links"), hint));
-        }
-        Ok(flows)
-    }
-
-    fn read(value: Value, path: &PathFacts, deadline_ns: u64) -> Result<Self, SettingError> {
-        let Value::Object(mut own) = value else {
-            return Err(SettingError::new("workload", "is no JSON object", "docs/cell-protocol.md lists every key"));
-        };
-        let Some(Value::Object(mut workload)) = own.shift_remove("workload") else {
-            return Err(SettingError::new("workload", "is missing", "a flow has a workload of its own"));
-        };
-        let keys: FlowKeys = crosswind_settings::read(&own)?;
-        let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, dscp, .. } = keys;
-        let FlowKeys { access_delay_ns, access_rate_bps, access_loss, .. } = keys;
-        if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
-            let hint = "a flow stops after it has begun, with its spread at the latest";
-            return Err(SettingError::new("stop_ns", "is not after start_ns", hint));
-        }
-        let longest_ns = stop_ns.unwrap_or(deadline_ns) - start_ns.min(stop_ns.unwrap_or(deadline_ns));
-        make_endless(&mut workload, longest_ns);
-        let round_trip = path.round_trip + Duration::from_nanos(2 * access_delay_ns);
-        let path = PathFacts { round_trip, ..*path };
-        let workload = WorkloadConfig::read(&workload, &path).map_err(|error| error.within("workload"))?;
-        if workload.runs_programs() && congestion_control.is_some() {
-            let hint = "host.congestion_control is that of all programs; some have an option of their own (iperf3 -C)";
-            let problem = "is set, and a flow of programs has that of the hosts";
-            return Err(SettingError::new("congestion_control", problem, hint));
-        }
-        if workload.connections().is_none() {
-            check_programs(&workload).map_err(|error| error.within("workload"))?;
-        }
-        Ok(Self {
-            name,
-            count,
-            start_ns,
-            spread_ns,
-            stop_ns,
-            congestion_control,
-            dscp,
-            access_delay_ns,
-            access_rate_bps,
-            access_loss,
-            workload,
-        })
-    }
-
-    /// The link between hosts of its own and the path, if it has one.
-    pub fn access_link(&self) -> Option<Hop> {
-        let loss = self.access_loss.unwrap_or_default();
-        if self.count == 0 || (self.access_delay_ns, self.access_rate_bps, loss) == (0, None, 0.0) {
-            return None;
-        }
-        let keys = json!({"delay_ns": self.access_delay_ns, "rate_bps": self.access_rate_bps, "loss": loss});
-        let link = keys.as_object().and_then(|keys| DirectionConfig::from_object(keys).ok())?;
-        Some(Hop { name: self.name.clone(), forward: link.clone(), reverse: link })
-    }
-
-    /// Whether it does something else with another seed.
-    pub fn is_random(&self) -> bool {
-        let hosts = HostConfig { congestion_control: self.congestion_control.clone(), ..HostConfig::default() };
-        self.spread_ns > 0
-            || self.access_loss.is_some_and(|loss| loss > 0.0)
-            || self.workload.is_random()
-            || hosts.is_random()
-    }
-}
-
-/// Refuses programs beside a workload whose packets could not be told from those of others, and files that nobody brings back.
-fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
-    if workload.setting("port").is_some_and(Value::is_number) {
-        let hint = "leave it out: {port} in the commands is the flow's own";
-        return Err(SettingError::new("port", "is set, and each flow has one of its own", hint));
-    }
-    for end in ["client", "server"] {
-        let arguments =
-            || workload.setting(end).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        if !arguments().any(|argument| argument.contains("{port}")) {
-            let hint =
-                "both commands of a flow have {port} in them, because its packets are told apart by the server's port";
-            return Err(SettingError::new(end, "has no {port}", hint));
-        }
-        if arguments().any(|argument| argument.contains("{output}")) {
-            let hint = "only programs that are the workload of a cell have files that come back";
-            return Err(SettingError::new(end, "has {output}, and runs beside a workload", hint));
-        }
-    }
-    Ok(())
-}
-
-/// Where a workload says nothing else, it goes on for as long as its flow does.
-fn make_endless(workload: &mut Map<String, Value>, longest_ns: u64) {
-    let kind = workload.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(known) = crosswind_workload::kinds().find(|known| known.name == kind) else { return };
-    let takes = |name: &str| known.settings().keys.iter().any(|key| key.name == name);
-    if takes("count") {
-        workload.entry("count").or_insert(ENDLESS_COUNT.into());
-    }
-    if takes("messages") {
-        let rate = workload.get("rate_per_s").and_then(Value::as_f64);
-        let is_planned = rate.is_some() || !takes("mode");
-        let usual = || known.settings().keys.iter().find(|key| key.name == "rate_per_s")?.default.as_f64();
-        let rate = rate.or_else(usual);
-        let planned = (rate.unwrap_or(1.0) * longest_ns as f64 / 1e9).ceil() as u64;
-        let messages = if is_planned { planned.clamp(1, MOST_PLANNED_MESSAGES) } else { ENDLESS_COUNT };
-        workload.entry("messages").or_insert(messages.into());
-    }
-    if kind == "transfer" && !workload.contains_key("size_bytes") {
-        workload.entry("duration_ns").or_insert(ENDLESS_TRANSFER_NS.into());
-    }
-}
-
-/// The server's ports of all flows of a cell: packets are told apart by them.
-pub fn ports(cell: &Cell) -> Vec<u16> {
-    numbered(cell).map(|(number, _)| port(number)).collect()
-}
-
-/// What the server of the flow with this number listens on, on this machine.
-pub const fn port(number: u16) -> u16 {
-    FIRST_PORT + number - 1
-}
-
-/// Refuses more connections at one time than there is room for.
-pub fn check_connections(workload: &WorkloadConfig, flows: &[Flow]) -> Result<(), SettingError> {
-    let beside = flows.iter().map(|flow| flow.count * u64::from(flow.workload.traffic().connections())).sum::<u64>();
-    let all = beside + u64::from(workload.traffic().connections());
-    if beside == 0 || all <= MOST_CONNECTIONS {
-        return Ok(());
-    }
-    let problem = format!("and the workload have {all} connections at one time");
-    let hint =
-        format!("{MOST_CONNECTIONS} is what threads, open files and memory suffice for; lower count or connections");
-    Err(SettingError::new("flows", problem, hint))
-}
-
-/// Every flow as often as it runs, with its number.
-pub fn numbered(cell: &Cell) -> impl Iterator<Item = (u16, &Flow)> {
-    (1..).zip(instances(cell).map(|(_, flow)| flow))
-}
-
-/// The pairs of hosts between which peers run.
-pub fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
-    let of_workload = cell.workload.peers().any().then_some(0);
-    let with_peers = instances(cell).filter(|(_, flow)| flow.workload.peers().any()).map(|(pair, _)| pair);
-    let mut pairs: Vec<usize> = of_workload.into_iter().chain(with_peers).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
-}
-
-/// Every flow as often as it runs, with its pair of hosts.
-fn instances(cell: &Cell) -> impl Iterator<Item = (usize, &Flow)> {
-    let mut pairs = 0;
-    cell.flows.iter().flat_map(move |flow| {
-        let has_own = flow.access_link().is_some();
-        pairs += usize::from(has_own);
-        std::iter::repeat_n((if has_own { pairs } else { 0 }, flow), flow.count as usize)
-    })
-}
-
-/// What came of a flow.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct FlowReport {
-    /// Its number in the tables, from 1.
-    pub flow: u16,
-    /// Its name.
-    pub name: String,
-    /// What its server listened on.
-    pub port: u16,
-    /// When it began; null if the workload had ended before.
-    pub began_ns: Option<u64>,
-    /// When its clients were told to stop, or had done all.
-    pub ended_ns: u64,
-    /// How its exchanges ended.
-    pub samples: SampleCounts,
-    /// Exchanges that were under way when it was stopped, which are no samples.
-    pub unfinished: u64,
-    /// The client's socket, as the kernel has it.
-    pub client_socket: Option<SocketReadback>,
-    /// The server's.
-    pub server_socket: Option<SocketReadback>,
-}
 
 /// A flow that ran.
 pub struct Ran {
@@ -382,7 +71,7 @@ impl Ground<'_> {
 
     /// One for the end of each flow.
     pub fn endings(&self) -> Vec<Ending> {
-        instances(self.cell).map(|_| Ending::default()).collect()
+        instances(&self.cell.flows).map(|_| Ending::default()).collect()
     }
 
     /// Starts every flow of the cell on a thread of its own, each with its ending. `settings` are those of a flow's connections.
@@ -393,7 +82,7 @@ impl Ground<'_> {
         settings: impl Fn(u16, &Flow) -> Result<Settings, CellError>,
     ) -> Result<Running<'scope>, CellError> {
         let mut flows = Vec::new();
-        for ((number, ending), (pair, flow)) in (1..).zip(endings).zip(instances(self.cell)) {
+        for ((number, ending), (pair, flow)) in (1..).zip(endings).zip(instances(&self.cell.flows)) {
             let settings = settings(number, flow)?;
             let hosts = &self.testbed.pairs[pair];
             flows.push(scope.spawn(move || self.run(flow, hosts, number, ending, settings)));
@@ -484,9 +173,4 @@ impl Running<'_> {
         let ended: Vec<_> = self.flows.into_iter().map(ScopedJoinHandle::join).collect();
         ended.into_iter().map(|ran| ran.map_err(|_| CellError::internal("a flow panicked"))?).collect()
     }
-}
-
-/// What all flows of a cell send, for a forecast.
-pub fn traffic(flows: &[Flow]) -> Vec<TrafficPattern> {
-    flows.iter().flat_map(|flow| std::iter::repeat_n(flow.workload.traffic(), flow.count as usize)).collect()
 }

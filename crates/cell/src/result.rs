@@ -1,7 +1,6 @@
 //! The result of a cell, as its `finished` event has it.
 
 use crate::Cell;
-use crate::flows::FlowReport;
 use crate::network::NetworkReport;
 use crate::processor_time::Profile;
 use crosswind_host::netem::{self, MiddleReport, QdiscChange, QdiscReport};
@@ -98,6 +97,29 @@ pub struct SampleCounts {
     pub lost: u64,
     /// How the others ended, most frequent first.
     pub outcomes: Vec<OutcomeCount>,
+}
+
+/// What came of a flow.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FlowReport {
+    /// Its number in the tables, from 1.
+    pub flow: u16,
+    /// Its name.
+    pub name: String,
+    /// What its server listened on.
+    pub port: u16,
+    /// When it began; null if the workload had ended before.
+    pub began_ns: Option<u64>,
+    /// When its clients were told to stop, or had done all.
+    pub ended_ns: u64,
+    /// How its exchanges ended.
+    pub samples: SampleCounts,
+    /// Exchanges that were under way when it was stopped, which are no samples.
+    pub unfinished: u64,
+    /// The client's socket, as the kernel has it.
+    pub client_socket: Option<SocketReadback>,
+    /// The server's.
+    pub server_socket: Option<SocketReadback>,
 }
 
 /// Something of both hosts.

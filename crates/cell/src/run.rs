@@ -4,7 +4,8 @@ use crate::between::{Between, between};
 use crate::connections::write_connections;
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
-use crate::flows::{Ground, INTERVAL, Ran, apart, ports};
+use crate::flow::ports;
+use crate::flows::{Ground, INTERVAL, Ran, apart};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
@@ -66,7 +67,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let testbed = between.connect(recorder)?;
     let zero = testbed.clock.now();
     let records = Records::of(cell, testbed.clock);
-    let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(cell)));
+    let counter = has_flows.then(|| FlowCounter::new(zero, INTERVAL, ports(&cell.flows)));
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(keeps_packets).counting_flows(counter))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 

@@ -1,6 +1,6 @@
 //! A capture at one end of the network: the packets between the two machines that belong to the cell.
 
-use super::FarEnd;
+use super::client::FarEnd;
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError};
 use crosswind_host::PacketSocket;

@@ -1,10 +1,9 @@
 //! The client's machine: it asks another machine for the server of its cell.
 
-use super::clocks::{ClockComparison, Comparison, Reading};
-use super::control::{Control, PROTOCOL, notice_silence};
+use super::clocks::{ClockComparison, Comparison, Reading, own_clock, own_wall_clock};
+use super::control::{BUSY_LIMIT, Control, PROTOCOL, boot_id, notice_silence};
 use super::messages::{FromClient, FromServer, ServedReport};
 use super::token::{End, Token};
-use super::{BUSY_LIMIT, boot_id, own_clock, own_wall_clock};
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError, ErrorKind, Flow};
 use crosswind_host::{HostConfig, Readback};

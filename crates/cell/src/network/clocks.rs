@@ -1,6 +1,8 @@
 //! How far the clocks of two machines are apart, from readings that go both ways (RFC 5905, section 8).
 
+use crosswind_host::wall_clock_error_ns;
 use crosswind_units::Instant;
+use nix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +140,17 @@ impl Comparison {
         let fits = |reading: &Reading| reading.left <= reading.came && reading.left_again <= reading.came_back;
         self.same_kernel && fits(&self.before) && fits(&self.after)
     }
+}
+
+/// `CLOCK_MONOTONIC`, nanoseconds.
+pub fn own_clock() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+}
+
+/// What this machine knows of the wall clock.
+pub fn own_wall_clock() -> WallClock {
+    let wall = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
+    WallClock { ahead_ns: wall - own_clock() as i64, error_ns: wall_clock_error_ns() }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ const LARGEST: usize = 4 << 20;
 const LARGEST_OF_STRANGERS: usize = 4096;
 /// Bytes of one part of many.
 pub const PART: usize = 1 << 20;
+/// How long a client waits while the server measures for another one.
+pub const BUSY_LIMIT: Duration = Duration::from_secs(30);
 /// The label of the keying material (RFC 5705, section 4).
 const LABEL: &[u8] = b"EXPORTER-crosswind-token";
 /// A peer that acknowledges nothing for so long is gone.
@@ -157,4 +159,10 @@ fn shake_hands<T>(tls: &mut ConnectionCommon<T>, mut socket: &TcpStream, limit: 
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
     }
+}
+
+/// What the running kernel calls itself since it was started.
+pub fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
 }

@@ -1,12 +1,11 @@
 //! The server's machine: it listens for clients that know the token, and serves one of them at a time.
 
-use super::control::{Control, PROTOCOL, notice_silence};
+use super::control::{BUSY_LIMIT, Control, PROTOCOL, boot_id, notice_silence};
 use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer};
 use super::serve::{Limits, Session};
 use super::strangers::{LOG_WINDOW, Strangers};
 use super::token::{End, Token};
-use super::{BUSY_LIMIT, boot_id};
 use crate::{CellError, ErrorKind};
 use crosswind_host::sysctl;
 use crosswind_transport::Resumption;

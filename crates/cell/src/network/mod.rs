@@ -23,28 +23,3 @@ pub use listen::listen;
 pub use messages::{FromClient, FromServer, ServedReport};
 pub use parts::{Parts, TooLarge};
 pub use watch::watch;
-
-use clocks::WallClock;
-use crosswind_host::wall_clock_error_ns;
-use nix::time::{ClockId, clock_gettime};
-use std::time::Duration;
-
-/// How long a client waits while the server measures for another one.
-const BUSY_LIMIT: Duration = Duration::from_secs(30);
-
-/// `CLOCK_MONOTONIC`, nanoseconds.
-fn own_clock() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
-}
-
-/// What this machine knows of the wall clock.
-fn own_wall_clock() -> WallClock {
-    let wall = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
-    WallClock { ahead_ns: wall - own_clock() as i64, error_ns: wall_clock_error_ns() }
-}
-
-/// What the running kernel calls itself since it was started.
-fn boot_id() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim().to_owned()
-}

@@ -1,11 +1,11 @@
 //! The server's machine: one client is served.
 
 use super::capture::{Captured, Filter, Running};
+use super::clocks::{own_clock, own_wall_clock};
 use super::control::{Control, PART};
 use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer, ServedReport};
-use super::{own_clock, own_wall_clock};
-use crate::flows::MOST_FLOWS_AFAR;
+use crate::flow::MOST_FLOWS_AFAR;
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Backend, Testbed, Threads};
 use crosswind_transport::security::Security;

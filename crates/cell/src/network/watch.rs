@@ -5,7 +5,7 @@
 //! has received, as TWAMP's reflector does (RFC 5357), which tells what was lost on the way there from what was lost on the way back.
 
 use super::client::{FarEnd, NetworkReport};
-use super::own_clock;
+use super::clocks::own_clock;
 use crate::event::{write_last_event, write_line};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_transport::{Driver, Features, Outcome, Purpose, Receiver, Sender, Settings, Streams, TransportError};

@@ -1,6 +1,6 @@
 //! A client that sends messages and checks what comes back.
 
-use super::{CHUNK, has_boundaries, host_error, print, read, settings};
+use super::ends::{CHUNK, has_boundaries, host_error, print, read, settings};
 use crate::CellError;
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{

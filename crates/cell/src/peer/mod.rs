@@ -2,52 +2,8 @@
 //! programs that nobody here wrote, to be tried against ours.
 
 mod call;
+mod ends;
 mod serve;
 
 pub use call::call;
 pub use serve::serve;
-
-use crate::event::write_line;
-use crate::{CellError, ErrorKind};
-use crosswind_transport::security::Security;
-use crosswind_transport::{Features, Payload, Resumption, Settings, SocketSettings, TransportError};
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
-
-/// Bytes a call, where messages have no boundaries.
-const CHUNK: usize = 64 * 1024;
-
-/// What stands on the command line.
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, CellError> {
-    serde_json::from_str(text).map_err(|error| {
-        CellError::bad_cell(format!("the argument is not what it should be: {error}"))
-            .hint("docs/cell-protocol.md, Peers")
-    })
-}
-
-/// Prints one line. Where that fails there is nobody left to read it.
-fn print(line: &impl Serialize) {
-    let _ = write_line(&mut std::io::stdout(), line);
-}
-
-fn host_error(error: &TransportError) -> CellError {
-    CellError::new(ErrorKind::Host, error.to_string())
-}
-
-/// Settings of sockets as a cell's default has them.
-fn settings(security: Option<Security>, payload: Payload, path: String, polling: bool) -> Settings {
-    Settings {
-        socket: SocketSettings { nodelay: Some(true), ..SocketSettings::default() },
-        resumption: Resumption::None,
-        polling,
-        payload,
-        path,
-        security: security.map(Arc::new),
-        ..Settings::default()
-    }
-}
-
-/// Whether what is sent as one message is received as one.
-const fn has_boundaries(features: Features) -> bool {
-    features.datagram || features.text || features.http
-}

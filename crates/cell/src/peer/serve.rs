@@ -1,6 +1,6 @@
 //! A server that sends back what comes.
 
-use super::{CHUNK, has_boundaries, host_error, print, read, settings};
+use super::ends::{CHUNK, has_boundaries, host_error, print, read, settings};
 use crate::CellError;
 use crosswind_transport::security::Security;
 use crosswind_transport::{
