@@ -17,6 +17,7 @@ pub mod netem;
 mod netlink;
 pub mod open_files;
 mod packet_socket;
+mod pair;
 mod placement;
 pub mod privilege;
 mod probe;
@@ -44,16 +45,15 @@ pub use error::{ErrorKind, HostError, Result};
 pub use key_logs::KeyLogs;
 pub use namespace::Namespace;
 pub use packet_socket::{CapturedPacket, PacketSocket};
+pub use pair::Pair;
 pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
 pub use program_times::ProgramTimes;
 pub use regular_files::{open_regular, read_regular};
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
-pub use settings::{
-    Dscp, EmulatorPlace, HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription, MtuProbing, Qdisc,
-    TickPhase,
-};
+pub use settings::profiles::{HostGroup, HostProfileDescription};
+pub use settings::{Dscp, EmulatorPlace, HostClock, HostConfig, HostProfile, MtuProbing, Qdisc, TickPhase};
 pub use starvation::Threads;
 pub use tcp_info::{TcpInfo, tcp_info};
-pub use testbed::{Family, Pair, Readback, Testbed, TestbedReport, TestbedSettings};
+pub use testbed::{Family, Readback, Testbed, TestbedReport, TestbedSettings};
 pub use timer::Timer;

@@ -10,14 +10,16 @@ use crate::guest::in_virtual_time;
 use crate::namespace::Namespace;
 use crate::netem::{Middle, MiddleReport, Plan, SideReport};
 use crate::netlink::Netlink;
+use crate::pair::Pair;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
-use crate::settings::{EmulatorPlace, HostConfig, Qdisc, recorded_sysctls};
+use crate::settings::kernel::recorded_sysctls;
+use crate::settings::{EmulatorPlace, HostConfig, Qdisc};
 use crate::sockets::Counted;
 use crate::sysctl;
 use crate::tun::Tun;
 use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
-use crosswind_path::{PathConfig, Side};
+use crosswind_path::PathConfig;
 use crosswind_units::{Duration, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,35 +116,6 @@ pub struct TestbedReport {
     pub dropped_datagrams: [u64; 2],
     /// TCP segments that the host retransmitted, where its kernel says.
     pub retransmitted_segments: [Option<u64>; 2],
-}
-
-/// Two hosts, connected.
-#[derive(Clone)]
-pub struct Pair {
-    /// The client's namespace.
-    pub client: Namespace,
-    /// The server's namespace.
-    pub server: Namespace,
-    /// The client's address.
-    pub client_address: IpAddr,
-    /// The server's address.
-    pub server_address: IpAddr,
-}
-
-impl Pair {
-    /// The namespace that sends packets in the direction of `side`.
-    pub fn namespace(&self, side: Side) -> &Namespace {
-        side.pick(&self.client, &self.server)
-    }
-
-    fn namespaces(&self) -> [&Namespace; 2] {
-        [&self.client, &self.server]
-    }
-
-    /// What `read` says in each namespace: client, server.
-    fn read<T: Send>(&self, read: impl Fn() -> Result<T> + Copy + Send) -> Result<[T; 2]> {
-        Ok([self.client.run(read)?, self.server.run(read)?])
-    }
 }
 
 /// Pairs of hosts, connected by one path.

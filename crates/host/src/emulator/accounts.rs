@@ -1,6 +1,7 @@
 //! What the emulator writes down of every packet: counts, times, records and captures.
 
-use super::{Punctuality, TrafficCounters};
+use super::punctuality::Punctuality;
+use super::traffic::TrafficCounters;
 use crosswind_ledger::{
     DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, TCP_SYN, TimeHistogram, Verdict,
 };

@@ -5,9 +5,9 @@ use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Sender, Woken};
 use super::intake::Intake;
-use super::slab::Slab;
+use super::setup::{EmulatorReport, Setup};
+use super::slab::{Slab, changed};
 use super::thread_time::ThreadTime;
-use super::{EmulatorReport, RUNNING, Setup, changed};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::guest::in_virtual_time;
@@ -25,6 +25,9 @@ const LARGEST_PACKET: usize = 65_535;
 
 /// What is not out of the path by then stays for good, as before a link that stands still.
 const PATH_EMPTY: Duration = Duration::from_secs(86_400);
+
+/// The value of `drain_by` while the cell runs.
+pub const RUNNING: u64 = u64::MAX;
 
 /// Everything that the emulator's thread has.
 pub struct ForwardingLoop {

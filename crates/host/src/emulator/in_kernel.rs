@@ -2,9 +2,10 @@
 //! becomes of them; what it has written is booked here, as if a thread of this process had carried them.
 
 use super::accounts::Accounts;
-use super::{EmulatorReport, Setup, changed};
+use super::setup::{EmulatorReport, Setup};
+use super::slab::changed;
 use crate::error::{HostError, Result};
-use crate::testbed::Pair;
+use crate::pair::Pair;
 use crosswind_guest::{Event, Events, LARGEST_CHUNK, Settings};
 use crosswind_ledger::{DropCause, Headers};
 use crosswind_path::{Departure, Side};

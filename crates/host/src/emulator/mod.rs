@@ -13,22 +13,21 @@ mod forwarding;
 mod in_kernel;
 mod intake;
 mod punctuality;
+mod setup;
 mod slab;
 mod thread_time;
 mod traffic;
 
 pub use in_kernel::{KernelEmulator, KernelPath};
 pub use punctuality::{Punctual, Punctuality};
+pub use setup::{EmulatorReport, Setup};
 pub use traffic::{Amount, Traffic, TrafficCounters};
 
 use crate::clock::Clock;
 use crate::error::{HostError, Result};
 use crate::tun::Tun;
-use crosswind_ledger::{Ledger, PayloadClock, Recorder, Starvation, TimeHistogram};
-use crosswind_packet::mark;
-use crosswind_path::{Packet, PathConfig};
-use crosswind_units::{Duration, Seed};
-use forwarding::ForwardingLoop;
+use crosswind_units::Duration;
+use forwarding::{ForwardingLoop, RUNNING};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -37,59 +36,6 @@ use std::thread;
 
 /// How long the emulator waits for the devices to be set down at the end.
 const DEVICES_DOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
-/// The value of `drain_by` while the cell runs.
-const RUNNING: u64 = u64::MAX;
-
-/// What the emulator is to do, and with what.
-pub struct Setup {
-    /// The emulated network.
-    pub config: PathConfig,
-    /// Where its chance comes from.
-    pub seed: Seed,
-    /// Shared with everyone who stamps times in this cell.
-    pub clock: Clock,
-    /// The largest packet.
-    pub mtu: usize,
-    /// Processors to run on; empty for any.
-    pub cpus: Vec<usize>,
-    /// Processors on which the hosts receive; empty when it is the emulator's own.
-    pub host_cpus: Vec<usize>,
-    /// Share of the processor's time for watching the clock, where other emulators run on it too.
-    pub watch: Option<f64>,
-    /// Packet records and captures.
-    pub recorder: Recorder,
-    /// First and last payload by connection.
-    pub payload_clock: Arc<PayloadClock>,
-    /// Counts how late every packet leaves.
-    pub punctuality: Arc<Punctuality>,
-    /// Counts every packet that enters.
-    pub traffic: Arc<TrafficCounters>,
-}
-
-/// What the emulator saw.
-pub struct EmulatorReport {
-    /// Counts by direction.
-    pub ledger: Ledger,
-    /// Packets still inside at the end: forward, reverse.
-    pub queued: [u64; 2],
-    /// Actual minus nominal time of release.
-    pub delay_error: TimeHistogram,
-    /// Time spent behind other packets: forward, reverse.
-    pub queueing: [TimeHistogram; 2],
-    /// How long the thread waited for a processor.
-    pub starvation: Starvation,
-    /// Whether it had real-time priority.
-    pub realtime: bool,
-    /// Whether it was the kernel itself.
-    pub in_kernel: bool,
-    /// For how long it left packets in the hosts' devices.
-    pub held: Duration,
-    /// CPU time that it used.
-    pub cpu_ns: u64,
-    /// The devices, which are gone when this is dropped.
-    pub(crate) _devices: Vec<Tun>,
-}
-
 /// The running emulator.
 pub struct Emulator {
     thread: thread::JoinHandle<Result<EmulatorReport>>,
@@ -135,24 +81,6 @@ impl Emulator {
         down?;
         Ok(report)
     }
-}
-
-/// The bytes of a packet as the path hands them out: marked, and with its flipped bit. They are changed in `space`, for other packets may
-/// have them too.
-fn changed<'a>(packet: &Packet, bytes: &'a [u8], space: &'a mut [u8]) -> &'a [u8] {
-    let is_marked = packet.marked_in.is_some();
-    if !is_marked && packet.flipped_bit.is_none() {
-        return bytes;
-    }
-    let changed = &mut space[..bytes.len()];
-    changed.copy_from_slice(bytes);
-    if is_marked {
-        mark(changed);
-    }
-    if let Some(bit) = packet.flipped_bit {
-        changed[bit as usize / 8] ^= 0x80 >> (bit % 8);
-    }
-    changed
 }
 
 /// What the emulator's thread does, from its start to its report.

@@ -2,6 +2,8 @@
 //! than its buffers has one of its own.
 
 use crosswind_ledger::Headers;
+use crosswind_packet::mark;
+use crosswind_path::Packet;
 
 /// Buffers of one size, reused.
 pub struct Slab {
@@ -84,4 +86,22 @@ impl Slab {
     pub fn headers(&self, token: u32) -> Headers {
         self.slots[token as usize].headers
     }
+}
+
+/// The bytes of a packet as the path hands them out: marked, and with its flipped bit. They are changed in `space`, for other packets may
+/// have them too.
+pub fn changed<'a>(packet: &Packet, bytes: &'a [u8], space: &'a mut [u8]) -> &'a [u8] {
+    let is_marked = packet.marked_in.is_some();
+    if !is_marked && packet.flipped_bit.is_none() {
+        return bytes;
+    }
+    let changed = &mut space[..bytes.len()];
+    changed.copy_from_slice(bytes);
+    if is_marked {
+        mark(changed);
+    }
+    if let Some(bit) = packet.flipped_bit {
+        changed[bit as usize / 8] ^= 0x80 >> (bit % 8);
+    }
+    changed
 }

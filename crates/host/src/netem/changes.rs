@@ -1,9 +1,10 @@
 //! Changes of a path over time: the kernel is told other settings when they are due, counted from the first packet.
 
-use super::{Built, Place, SizeTable};
+use super::built::{Built, SizeTable};
+use super::plan::Stage;
 use crate::error::{HostError, Result};
 use crate::namespace::Namespace;
-use crate::netlink::Netlink;
+use crate::netlink::{Netlink, Place};
 use crate::packet_socket::PacketSocket;
 use crate::realtime::sharpen_timers;
 use crosswind_path::{Side, Timeline};
@@ -149,7 +150,7 @@ impl Built {
     }
 }
 
-impl super::Stage {
+impl Stage {
     /// Tells the kernel what differs in `after`; what does not keeps its randomness.
     fn change(&self, after: &mut Self, netlink: &Netlink, device: &str, mtu: u32) -> Result<bool> {
         let mut any = false;

@@ -1,55 +1,31 @@
 //! The path by the kernel's own queueing disciplines: client - veth - middle namespaces - veth - server. A middle namespace
 //! forwards packets, and each of its two devices does one stage of one direction to what leaves through it.
 
+mod built;
 mod changes;
 mod discipline;
 mod plan;
 
+pub use built::{ETHERNET_HEADER, QdiscReport, SideReport};
 pub use changes::QdiscChange;
 pub use discipline::Discipline;
 pub use plan::{Plan, Stage};
 
-use crate::error::{HostError, Result};
+use crate::error::Result;
 use crate::ethtool;
 use crate::namespace::Namespace;
-use crate::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
-use crate::sockets;
-use crate::sysctl;
+use crate::netlink::Netlink;
+use built::{Built, HARDWARE_ADDRESS, TO_CLIENT, TO_SERVER};
 use changes::Changing;
-use crosswind_ledger::{DropCause, HopReport, Passed};
-use crosswind_path::{Counting, Side, Timeline, link, mtu};
-use crosswind_units::Bytes;
-use discipline::attribute;
-use netlink_packet_route::route::RouteMetric;
-use nix::errno::Errno;
-use schemars::JsonSchema;
-use serde::Serialize;
+use crosswind_path::{Side, Timeline};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The devices of a middle namespace, named after the host that they lead to.
-const TO_CLIENT: &str = "client";
-const TO_SERVER: &str = "server";
-/// Of every device: none asks for another's, and all take what is sent to this.
-const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// What a device counts beside the IP packet.
-pub const ETHERNET_HEADER: u64 = 14;
-const TCA_STAB_BASE: u16 = 1;
-const TCA_STAB_DATA: u16 = 2;
+use std::sync::{Arc, Mutex};
 
 /// What lies between the hosts.
 pub struct Middle {
     built: Arc<Built>,
     changing: Option<Changing>,
-}
-
-/// The namespaces between the hosts, the client's first, and what their devices do.
-struct Built {
-    /// As the kernel has it now.
-    plan: Mutex<Plan>,
-    mtu: u32,
-    namespaces: Vec<Namespace>,
 }
 
 /// What the disciplines have done.
@@ -59,29 +35,6 @@ pub struct MiddleReport {
     pub sides: [SideReport; 2],
     /// How their settings changed.
     pub changes: Vec<QdiscChange>,
-}
-
-/// One queueing discipline of the path: what the kernel was asked, which is what it made of it, and what it counted.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct QdiscReport {
-    /// Which stage of the direction it is part of.
-    pub stage: u64,
-    /// Its kind and settings, as the kernel has them.
-    #[serde(flatten)]
-    pub discipline: Discipline,
-    /// What it has counted, with what disciplines inside have.
-    pub counters: QdiscCounters,
-    /// Packets that it has marked (ECN).
-    pub marked: u64,
-}
-
-/// What became of the packets of one direction.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SideReport {
-    /// The disciplines, in the order in which packets pass them.
-    pub qdiscs: Vec<QdiscReport>,
-    /// Packets that did not come out.
-    pub passed: Passed,
 }
 
 impl Middle {
@@ -122,224 +75,5 @@ impl Middle {
     pub fn finish(self, sides: [SideReport; 2]) -> Result<MiddleReport> {
         let changes = self.changing.map(Changing::finish).transpose()?;
         Ok(MiddleReport { sides, changes: changes.unwrap_or_default() })
-    }
-}
-
-impl Built {
-    fn plan(&self) -> MutexGuard<'_, Plan> {
-        // Who panicked while it held the plan has left one that the kernel may not have, as reading it back says.
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets up the devices with their queueing disciplines, and reads these back.
-    fn bring_up(&self, queue_length: u32) -> Result<()> {
-        for (place, namespace) in self.namespaces.iter().enumerate() {
-            let devices = [(Side::Forward, TO_SERVER), (Side::Reverse, TO_CLIENT)];
-            namespace.run(|| {
-                let netlink = Netlink::connect()?;
-                for (side, device) in devices {
-                    netlink.configure(device, self.mtu, queue_length, false)?;
-                    if let Some(stage) = self.stage(side, place) {
-                        stage.apply(&netlink, device, self.mtu)?;
-                    }
-                }
-                sysctl::set("net.ipv4.ip_forward", "1")?;
-                // A device that does multicast when this is set tells its neighbours that it is a router. A kernel without IPv6
-                // has nothing to forward.
-                let _ = sysctl::set("net.ipv6.conf.all.forwarding", "1");
-                // Each sender of a packet that is too large is told.
-                for unlimited in ["net.ipv4.icmp_ratelimit", "net.ipv6.icmp.ratelimit"] {
-                    let _ = sysctl::set(unlimited, "0");
-                }
-                devices.into_iter().try_for_each(|(_, device)| netlink.set_up(device, true))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Waits until the devices send, and makes the way from host to host.
-    fn route(&self, client: IpAddr, server: IpAddr) -> Result<()> {
-        for (place, namespace) in self.namespaces.iter().enumerate() {
-            let ways = [(Side::Reverse, TO_CLIENT, client), (Side::Forward, TO_SERVER, server)];
-            for (side, device, to) in ways {
-                let mtu = self.stage(side, place).and_then(|stage| stage.mtu);
-                namespace.run(|| {
-                    let netlink = Netlink::connect()?;
-                    netlink.wait_until_sending(device)?;
-                    netlink.add_route(device, to, None, mtu.map(RouteMetric::Mtu).into_iter().collect())
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_side(&self, side: Side) -> Result<SideReport> {
-        let mut report = SideReport::default();
-        report.passed.hops = vec![HopReport::default(); self.plan().hops()];
-        // It does not change while it is read.
-        let plan = self.plan();
-        for (number, stage) in plan.side(side).iter().enumerate() {
-            let (place, device) = self.place(side, number);
-            let namespace = &self.namespaces[place];
-            let incoming = if device == TO_SERVER { TO_CLIENT } else { TO_SERVER };
-            let (found, arrived) = namespace.run(|| {
-                let netlink = Netlink::connect()?;
-                Ok((stage.read(&netlink, device, self.mtu)?, netlink.counters(incoming)?.received))
-            })?;
-            let inner = found.iter().skip(1).map(|found| found.counters.dropped).chain([0]);
-            for ((applied, found), inner) in stage.disciplines.iter().zip(&found).zip(inner) {
-                let extra = applied.discipline.extra(&found.statistics);
-                let own = found.counters.dropped.saturating_sub(inner);
-                let full = extra.overlimit.min(own);
-                let cause = applied.cause.map_or(DropCause::Device, DropCause::Path);
-                let hop = &mut report.passed.hops[usize::from(applied.hop)];
-                hop.dropped.add(cause, own - full);
-                hop.dropped.add(DropCause::Path(link::QUEUE_FULL), full);
-                hop.marked += extra.marked;
-                report.passed.corrupts |= matches!(&applied.discipline, Discipline::Netem(netem) if netem.corrupt > 0);
-                let counters = stage.in_bytes(found.counters);
-                let discipline = applied.discipline.clone();
-                report.qdiscs.push(QdiscReport { stage: number as u64, discipline, counters, marked: extra.marked });
-            }
-            if let Some(outer) = found.first().map(|outer| outer.counters) {
-                report.passed.queued += outer.queued;
-                if stage.duplicates {
-                    report.passed.duplicated += (outer.sent + outer.dropped + outer.queued).saturating_sub(arrived);
-                }
-            }
-            if stage.mtu.is_some() {
-                let told = namespace.run(|| Ok(sockets::too_big()))?;
-                report.passed.hops[usize::from(stage.hop)].dropped.add(DropCause::Path(mtu::MTU), told.dropped);
-                report.passed.icmp += told.icmp;
-                report.passed.icmp_bytes += told.icmp_bytes;
-            }
-        }
-        Ok(report)
-    }
-
-    /// The stage that a namespace does to one direction.
-    fn stage(&self, side: Side, place: usize) -> Option<Stage> {
-        let number = side.pick(place, self.namespaces.len() - 1 - place);
-        self.plan().side(side).get(number).cloned()
-    }
-
-    /// Where a stage is: in which namespace, on which device.
-    fn place(&self, side: Side, number: usize) -> (usize, &'static str) {
-        side.pick((number, TO_SERVER), (self.namespaces.len() - 1 - number, TO_CLIENT))
-    }
-}
-
-impl Stage {
-    fn apply(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<()> {
-        for (place, applied) in (0..).map(Place).zip(&self.disciplines) {
-            let discipline = &applied.discipline;
-            let kind = discipline.kind();
-            let sizes = (place.0 == 0).then(|| SizeTable::new(self.counting, self.shift, mtu).encode());
-            netlink
-                .set_discipline(device, place, kind, discipline.encode(), sizes, false)
-                .map_err(|error| lacking(kind, error))?;
-            if let Some(class) = discipline.encode_class() {
-                netlink.set_class(device, place, kind, class, false)?;
-            }
-        }
-        self.read(netlink, device, mtu).map(|_| ())
-    }
-
-    /// What the kernel has made of its disciplines, and counted, the outer one first.
-    ///
-    /// # Errors
-    /// Where they are not what was asked.
-    fn read(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<Vec<QdiscReadback>> {
-        if self.disciplines.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut found = netlink.qdiscs(device)?;
-        // The queue inside a token bucket is one of its own to the kernel; the bucket's counts include it.
-        found.truncate(self.disciplines.len());
-        let sizes = found.first().map(|outer| outer.sizes.clone());
-        let decode = |found: &QdiscReadback| Discipline::decode(&found.kind, &found.options, found.class.as_deref());
-        let same = found.len() == self.disciplines.len()
-            && found
-                .iter()
-                .zip(&self.disciplines)
-                .all(|(found, asked)| decode(found).is_some_and(|found| found.is_as_asked(&asked.discipline)))
-            && sizes.flatten().is_some_and(|sizes| sizes == SizeTable::new(self.counting, self.shift, mtu).base());
-        if !same {
-            let found: Vec<_> = found.iter().map(|found| (&found.kind, decode(found))).collect();
-            return Err(HostError::unsupported(
-                format!("cannot set up {device} as asked: {:?}", self.disciplines),
-                format!("the kernel made it {found:?}"),
-            ));
-        }
-        Ok(found)
-    }
-
-    /// The counters, whose bytes are as much larger as the kernel takes packets to be.
-    const fn in_bytes(&self, counters: QdiscCounters) -> QdiscCounters {
-        QdiscCounters {
-            sent_bytes: counters.sent_bytes >> self.shift,
-            queued_bytes: counters.queued_bytes >> self.shift,
-            ..counters
-        }
-    }
-}
-
-/// The error of a kernel that does not know a discipline says so.
-fn lacking(kind: &str, error: HostError) -> HostError {
-    if error.cause != Errno::ENOENT.desc().to_lowercase() {
-        return error;
-    }
-    HostError::unsupported("the backend netem cannot emulate the path", format!("this kernel has no {kind}"))
-        .hint(format!("virtual time has it: --clock virtual (or modprobe sch_{kind}, where there is such a module)"))
-}
-
-/// What the kernel takes for the size of a packet, of which it sees the Ethernet header too.
-struct SizeTable {
-    /// What is occupied by IP packets of 0, 1, 2, .. bytes; empty where it is these bytes themselves.
-    occupied: Vec<u16>,
-    /// By how many bits the kernel takes it to be larger.
-    shift: u8,
-}
-
-impl SizeTable {
-    fn new(counting: Counting, shift: u8, mtu: u32) -> Self {
-        let occupied = |size| counting.occupied(Bytes(size)).0 as u16;
-        let is_itself = counting == Counting::IP && shift == 0;
-        Self { occupied: if is_itself { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() }, shift }
-    }
-
-    /// As `TCA_STAB` of a request.
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.base();
-        if !self.occupied.is_empty() {
-            let data: Vec<u8> = self.occupied.iter().flat_map(|size| size.to_ne_bytes()).collect();
-            attribute(&mut bytes, TCA_STAB_DATA, &data);
-        }
-        bytes
-    }
-
-    /// What the kernel says of it: all but the table itself.
-    fn base(&self) -> Vec<u8> {
-        // struct tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize.
-        let overhead = -(ETHERNET_HEADER as i32);
-        let spec = [u32::from_ne_bytes([0, self.shift, 0, 0]), overhead as u32, 0, 0, 0, self.occupied.len() as u32];
-        let mut bytes = Vec::new();
-        attribute(&mut bytes, TCA_STAB_BASE, &spec.into_iter().flat_map(u32::to_ne_bytes).collect::<Vec<_>>());
-        bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernel_is_told_what_a_packet_occupies() {
-        let packets = SizeTable::new(Counting::IP, 0, 1500);
-        assert_eq!((packets.encode(), packets.base().len()), (packets.base(), 28));
-        assert_eq!(SizeTable::new(Counting::IP, 3, 1500).encode()[5], 3);
-        let frames = SizeTable::new(Counting::ETHERNET, 0, 1500);
-        assert_eq!((frames.occupied[40], frames.occupied[46], frames.occupied[1500]), (84, 84, 1538));
-        assert_eq!(frames.encode().len(), 28 + 4 + 1501 * 2 + 2);
     }
 }

@@ -4,21 +4,21 @@ mod clock;
 mod dscp;
 mod emulator;
 mod host_profile;
-mod kernel;
+pub(crate) mod kernel;
 mod mtu_probing;
+pub(crate) mod profiles;
 mod qdisc;
 mod tick_phase;
 
 pub use clock::HostClock;
 pub use dscp::Dscp;
 pub use emulator::EmulatorPlace;
-pub use host_profile::{HostProfile, HostProfileDescription};
-pub(crate) use kernel::recorded_sysctls;
+pub use host_profile::HostProfile;
 pub use mtu_probing::MtuProbing;
 pub use qdisc::Qdisc;
 pub use tick_phase::TickPhase;
 
-use crosswind_settings::{Group, SettingError};
+use crosswind_settings::SettingError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -188,23 +188,6 @@ fn is_fixed(phase: &TickPhase) -> bool {
     *phase == TickPhase::Fixed
 }
 
-/// What the settings of the hosts may be, as the catalogue lists it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct HostGroup {
-    /// The help and the keys.
-    #[serde(flatten)]
-    pub group: &'static Group,
-    /// What Linux does where nothing is set, by key, as far as that is known.
-    pub kernel: Map<String, Value>,
-    /// The profiles.
-    pub profiles: Vec<HostProfileDescription>,
-}
-
-/// Congestion controls that do the same with every seed: eight of them gave the same samples. Of the others, BBR, CDG and NV
-/// draw random numbers, and LP reads the other host's timestamps, which begin at a random one.
-const STEADY_CONGESTION_CONTROLS: &str =
-    "reno cubic bic dctcp highspeed htcp hybla illinois scalable vegas veno westwood yeah";
-
 impl HostConfig {
     /// The settings in `object`, checked.
     pub fn from_object(object: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
@@ -259,23 +242,6 @@ impl HostConfig {
         Ok(host)
     }
 
-    /// Every key, and every profile with its values.
-    pub fn describe() -> HostGroup {
-        HostGroup {
-            group: crosswind_settings::describe::<Self>(),
-            kernel: HostProfile::kernel(),
-            profiles: HostProfile::ALL.into_iter().map(HostProfile::describe).collect(),
-        }
-    }
-
-    /// Whether the hosts do something else with another seed.
-    pub fn is_random(&self) -> bool {
-        let congestion_control = self.resolved().congestion_control;
-        self.tick_phase == TickPhase::Seed
-            || congestion_control
-                .is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
-    }
-
     /// The same without what is not set on sockets: what machines can do that stay as they are.
     #[must_use]
     pub fn of_sockets(&self) -> Self {
@@ -298,50 +264,6 @@ impl HostConfig {
             dscp: self.dscp,
             sample_tcp_ns: self.sample_tcp_ns,
             ..Self::default()
-        }
-    }
-
-    /// The same with every value that the profile gives filled in.
-    #[must_use]
-    pub fn resolved(&self) -> Self {
-        let profile = self.profile.values();
-        Self {
-            profile: self.profile,
-            congestion_control: self.congestion_control.clone().or(profile.congestion_control),
-            nodelay: self.nodelay.or(profile.nodelay),
-            sack: self.sack.or(profile.sack),
-            timestamps: self.timestamps.or(profile.timestamps),
-            window_scaling: self.window_scaling.or(profile.window_scaling),
-            ecn: self.ecn.or(profile.ecn),
-            tail_loss_probe: self.tail_loss_probe.or(profile.tail_loss_probe),
-            slow_start_after_idle: self.slow_start_after_idle.or(profile.slow_start_after_idle),
-            send_buffer_bytes: self.send_buffer_bytes.or(profile.send_buffer_bytes),
-            receive_buffer_bytes: self.receive_buffer_bytes.or(profile.receive_buffer_bytes),
-            tcp_rmem: self.tcp_rmem.clone().or(profile.tcp_rmem),
-            tcp_wmem: self.tcp_wmem.clone().or(profile.tcp_wmem),
-            default_qdisc: self.default_qdisc.or(profile.default_qdisc),
-            initial_window: self.initial_window.or(profile.initial_window),
-            min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
-            tcp_retries2: self.tcp_retries2.or(profile.tcp_retries2),
-            tcp_user_timeout_ns: self.tcp_user_timeout_ns.or(profile.tcp_user_timeout_ns),
-            tcp_keep_alive_ns: self.tcp_keep_alive_ns.or(profile.tcp_keep_alive_ns),
-            tcp_mtu_probing: self.tcp_mtu_probing.or(profile.tcp_mtu_probing),
-            tcp_recovery: self.tcp_recovery.or(profile.tcp_recovery),
-            quic_idle_timeout_ns: self.quic_idle_timeout_ns.or(profile.quic_idle_timeout_ns),
-            quic_keep_alive_ns: self.quic_keep_alive_ns.or(profile.quic_keep_alive_ns),
-            quic_mtu_discovery: self.quic_mtu_discovery.or(profile.quic_mtu_discovery),
-            quic_packet_threshold: self.quic_packet_threshold.or(profile.quic_packet_threshold),
-            quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
-            quic_stream_window_bytes: self.quic_stream_window_bytes.or(profile.quic_stream_window_bytes),
-            quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
-            http2_stream_window_bytes: self.http2_stream_window_bytes.or(profile.http2_stream_window_bytes),
-            http2_connection_window_bytes: self.http2_connection_window_bytes.or(profile.http2_connection_window_bytes),
-            dscp: self.dscp,
-            sample_tcp_ns: self.sample_tcp_ns,
-            clock: self.clock,
-            kernel: self.kernel.clone(),
-            emulator: self.emulator,
-            tick_phase: self.tick_phase,
         }
     }
 }
@@ -368,15 +290,6 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_gives_values_and_keys_override_them() {
-        let settings = json!({"profile": "freebsd-8", "initial_window": 10});
-        let host = HostConfig::from_object(settings.as_object().unwrap()).unwrap().resolved();
-        assert_eq!((host.initial_window, host.min_rto_ns, host.sack), (Some(10), Some(230_000_000), Some(true)));
-        assert_eq!(host.congestion_control.as_deref(), Some("reno"));
-        assert_eq!(HostConfig::default().resolved().congestion_control.as_deref(), Some("cubic"));
-    }
-
-    #[test]
     fn impossible_settings_are_refused_by_key() {
         for (settings, message) in [
             (json!({"congestion": "reno"}), "congestion is not a known key"),
@@ -398,27 +311,5 @@ mod tests {
         ] {
             assert_eq!(refused(&settings), message);
         }
-    }
-
-    #[test]
-    fn keys_and_profiles_are_described() {
-        let described = serde_json::to_value(HostConfig::describe()).unwrap();
-        for key in described["keys"].as_array().unwrap() {
-            let name = key["name"].as_str().unwrap();
-            let without_unit = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
-            assert_eq!(key["study"], without_unit);
-        }
-        assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
-        assert_eq!(
-            (&described["keys"][0]["default"], &described["keys"][0]["default_help"]),
-            (&json!("linux"), &json!(null))
-        );
-        assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
-        assert_eq!(described["keys"][14]["unit"], "segments");
-        assert_eq!(described["kernel"]["initial_window"], 10);
-        assert_eq!(described["profiles"][0]["name"], "linux");
-        assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));
-        assert_eq!(described["profiles"][1]["name"], "freebsd-8");
-        assert_eq!(described["profiles"][1]["values"]["min_rto_ns"], 230_000_000);
     }
 }
