@@ -21,6 +21,7 @@ use overtaking::Overtaking;
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::{Ordering, Reverse};
+pub use shape::Distribution;
 use shape::{Shape, ShapeSettings, Shapes};
 
 /// The longest delay that makes sense: 10 minutes one way. Beyond it, a mistake in units is likelier.
@@ -30,23 +31,6 @@ const MAX_DELAY_NS: u64 = 600_000_000_000;
 const MAX_CORRELATION: f64 = 0.999;
 
 const MAX_GAP: u64 = 1000;
-
-/// The distribution of jitter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Distribution {
-    /// All times between the two ends alike.
-    #[default]
-    Uniform,
-    /// The normal distribution, cut on both sides where the delay would be below zero, and at four standard deviations.
-    Normal,
-    /// The Pareto distribution with the exponent 3.
-    Pareto,
-    /// The lognormal distribution whose logarithms have the standard deviation 1.
-    Lognormal,
-    /// The exponential distribution.
-    Exponential,
-}
 
 /// Propagation delay: the same for every packet, or with jitter; packets keep their order unless they may overtake each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 //! Between two quantiles all values are alike. So a distribution of measured values is of the same kind as those with a formula, a value
 //! takes one multiplication, and there is a largest one, after which a path has run empty.
 
-use super::Distribution;
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -16,6 +16,23 @@ const INTERVALS: usize = 2048;
 const CUT: f64 = 1.0 / 8192.0;
 /// The normal distribution is cut at so many standard deviations.
 const NORMAL_CUT: f64 = 4.0;
+
+/// The distribution of jitter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// All times between the two ends alike.
+    #[default]
+    Uniform,
+    /// The normal distribution, cut on both sides where the delay would be below zero, and at four standard deviations.
+    Normal,
+    /// The Pareto distribution with the exponent 3.
+    Pareto,
+    /// The lognormal distribution whose logarithms have the standard deviation 1.
+    Lognormal,
+    /// The exponential distribution.
+    Exponential,
+}
 
 /// What a shape is of. Two that are equal have one shape.
 #[derive(Clone, Copy)]
