@@ -14,7 +14,7 @@
 
 #![no_std]
 // Limits that only the description of a key has.
-#![cfg_attr(not(feature = "settings"), allow(dead_code))]
+#![cfg_attr(not(feature = "settings"), allow(dead_code, unused_imports))]
 
 extern crate alloc;
 
@@ -40,6 +40,7 @@ pub mod link;
 pub mod loss;
 pub mod mtu;
 pub mod queue;
+mod rate;
 mod registry;
 mod schedule;
 mod settings;

@@ -6,7 +6,7 @@
 //! all of it, and then at the peak rate. A packet that is larger than the burst goes when the bucket is full, and leaves a debt.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::queue::{AQM, Moment, Queue, QueueLimit, QueueSettings, queue_of};
+use crate::queue::{AQM, AnyQueue, Limit, LinkFacts, Moment, QueueLimit, QueueSettings};
 use crate::{Cause, Counting, Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::boxed::Box;
 use alloc::format;
@@ -16,51 +16,13 @@ use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 use alloc::collections::VecDeque;
 
 pub use crate::queue::QUEUE_FULL;
+pub use crate::rate::LinkRate;
 
 /// 1 Tbit/s: far above what one machine forwards.
 const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 
 /// 1 GB, as a queue.
 const MAX_BURST_BYTES: u64 = 1_000_000_000;
-
-/// The rate of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "u64", into = "u64")]
-pub enum LinkRate {
-    /// It stands still: 0 bit/s.
-    Stopped,
-    /// It transmits.
-    Of(BitRate),
-}
-
-impl LinkRate {
-    /// The rate at which it transmits, if it does.
-    pub const fn moving(self) -> Option<BitRate> {
-        match self {
-            Self::Stopped => None,
-            Self::Of(rate) => Some(rate),
-        }
-    }
-
-    const fn as_bps(self) -> u64 {
-        match self {
-            Self::Stopped => 0,
-            Self::Of(rate) => rate.as_bps(),
-        }
-    }
-}
-
-impl From<u64> for LinkRate {
-    fn from(bps: u64) -> Self {
-        BitRate::new(bps).map_or(Self::Stopped, Self::Of)
-    }
-}
-
-impl From<LinkRate> for u64 {
-    fn from(rate: LinkRate) -> Self {
-        rate.as_bps()
-    }
-}
 
 /// The link, which transmits one packet at a time, and the queue before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +68,13 @@ impl LinkSettings {
         self.queueing.default_limit(rate)
     }
 
+    /// What the queue has to know of it.
+    fn facts(&self) -> LinkFacts<'_> {
+        let QueueSettings { signals, controller, .. } = &self.queueing;
+        let limit = Limit::new(self.queue, self.rate);
+        LinkFacts { rate: self.rate, limit, counting: self.counting, signals, controller }
+    }
+
     /// How fast a packet is put on the wire; none where that takes no time.
     fn wire_rate(&self) -> Option<LinkRate> {
         match self.rate {
@@ -135,10 +104,9 @@ impl LinkSettings {
 const NANOS: u128 = 1_000_000_000;
 
 impl ElementSettings for LinkSettings {
-    fn element(mut settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
+    fn element(settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>> {
         let limited = settings.ever(|settings| settings.rate.is_some());
-        let queue = queue_of(settings.at(Instant::ZERO), seed);
-        limited.then(|| Box::new(Link::new(settings, queue)) as Box<dyn Element>)
+        limited.then(|| Box::new(Link::new(settings, seed)) as Box<dyn Element>)
     }
 
     fn fixed_keys() -> &'static [&'static str] {
@@ -208,7 +176,7 @@ impl ElementSettings for LinkSettings {
 pub struct Link {
     settings: Schedule<LinkSettings>,
     now: LinkSettings,
-    queue: Box<dyn Queue>,
+    queue: Box<dyn AnyQueue>,
     sending: Option<Sending>,
     /// Fraction of a nanosecond that back-to-back transmissions carry on, in bit/s times ns.
     remainder: u64,
@@ -232,9 +200,10 @@ struct Sending {
 }
 
 impl Link {
-    /// A link that is fed by `queue`.
-    pub fn new(mut settings: Schedule<LinkSettings>, queue: Box<dyn Queue>) -> Self {
+    /// An idle link; `seed` is its queue's.
+    pub fn new(mut settings: Schedule<LinkSettings>, seed: Seed) -> Self {
         let now = *settings.at(Instant::ZERO);
+        let queue = now.queueing.queue(&now.facts(), seed);
         let has_memory = settings.ever(|settings| settings.burst.is_some() || settings.queueing.discipline.is_active());
         let bucket = Bucket { tokens: Bucket::size(&now), at: Instant::ZERO };
         Self { settings, now, queue, sending: None, remainder: 0, bucket, has_memory, out: VecDeque::new() }
@@ -312,7 +281,7 @@ impl Link {
     fn change(&mut self, time: Instant) {
         let before = core::mem::replace(&mut self.now, *self.settings.at(time));
         self.bucket.change(time, &before, &self.now);
-        self.queue.change(time, &self.now);
+        self.queue.change_all(time, &self.now.facts(), &self.now.queueing);
         let Some(mut sending) = self.sending.take() else { return };
         if sending.waits {
             sending.end = self.bucket.ready(time, &self.now, sending.packet.size);

@@ -5,7 +5,7 @@ use crosswind_path::delay::{Delay, DelaySettings};
 use crosswind_path::link::{Link, LinkRate, LinkSettings, QUEUE_FULL};
 use crosswind_path::loss::{LOSS, LossSettings, losses};
 use crosswind_path::mtu::{MTU, MtuSettings, largest_packet};
-use crosswind_path::queue::{Fifo, QueueLimit};
+use crosswind_path::queue::QueueLimit;
 use crosswind_path::world::{Fate, World};
 use crosswind_path::{Counting, Direction, DirectionConfig, Element, Schedule};
 use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
@@ -23,7 +23,7 @@ fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
     let rate = BitRate::new(mbit * 1_000_000).unwrap();
     let settings =
         LinkSettings { rate: Some(LinkRate::Of(rate)), queue: Some(limit), counting, ..LinkSettings::default() };
-    Box::new(Link::new(Schedule::constant(settings), Box::new(Fifo::new(&settings))))
+    Box::new(Link::new(Schedule::constant(settings), Seed(1)))
 }
 
 fn delay(ms: u64) -> Box<dyn Element> {

@@ -1,11 +1,19 @@
 //! Packets that wait, and how many may.
 
-use super::QueueLimit;
-use crate::link::{LinkRate, LinkSettings};
+use crate::derive::{Deserialize, JsonSchema, Serialize};
+use crate::rate::LinkRate;
 use crate::{Counting, Packet};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::format;
+use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Instant};
+
+/// Packets or bytes of a queue: more never wait on one machine.
+pub const MAX_QUEUE: u64 = 1_000_000_000;
+
+/// The longest limit in time, and the longest parameter: 100 s.
+pub const MAX_TIME_NS: u64 = 100_000_000_000;
 
 /// Packets in the order in which they arrived.
 #[derive(Default)]
@@ -63,15 +71,15 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// That of `settings`.
-    pub fn of(settings: &LinkSettings) -> Self {
-        if let (Some(QueueLimit::Time(_)), Some(LinkRate::Stopped)) = (settings.queue, settings.rate) {
+    /// That of `queue` before a link of `rate`; a limit in time is what is sent in it at the rate.
+    pub fn new(queue: Option<QueueLimit>, rate: Option<LinkRate>) -> Self {
+        if let (Some(QueueLimit::Time(_)), Some(LinkRate::Stopped)) = (queue, rate) {
             return Self { packets: u64::MAX, bytes: 0 };
         }
-        Self::at_rate(settings.queue, settings.rate.and_then(LinkRate::moving))
+        Self::at_rate(queue, rate.and_then(LinkRate::moving))
     }
 
-    /// That of `queue`; a limit in time is what is sent in it at the rate.
+    /// The same where a link that stands still has no rate.
     pub fn at_rate(queue: Option<QueueLimit>, rate: Option<BitRate>) -> Self {
         match queue.unwrap_or_default().at_rate(rate) {
             QueueLimit::Packets(packets) => Self { packets, bytes: u64::MAX },
@@ -93,5 +101,60 @@ impl Limit {
     /// Whether more waits than may.
     pub const fn is_exceeded(self, packets: usize, bytes: u64) -> bool {
         packets > 1 && (packets as u64 > self.packets || bytes > self.bytes)
+    }
+}
+
+/// The limit of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueLimit {
+    /// In packets.
+    Packets(u64),
+    /// In bytes, counted as the link counts them.
+    Bytes(u64),
+    /// In nanoseconds: what the link sends in that time at its rate.
+    #[serde(rename = "time_ns")]
+    Time(u64),
+}
+
+impl Default for QueueLimit {
+    fn default() -> Self {
+        Self::Packets(1000)
+    }
+}
+
+impl QueueLimit {
+    /// The same in packets or bytes where it is in time and there is a rate.
+    #[must_use]
+    pub fn at_rate(self, rate: Option<BitRate>) -> Self {
+        match (self, rate) {
+            (Self::Time(ns), Some(rate)) => {
+                let bytes = u128::from(rate.as_bps()) * u128::from(ns) / 8_000_000_000;
+                Self::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether it can be one.
+    pub(crate) fn check(self, key: &str) -> Result<(), SettingError> {
+        match self {
+            Self::Packets(0) | Self::Bytes(0) | Self::Time(0) => Err(SettingError::new(
+                key,
+                "of 0 would drop every packet that has to wait",
+                "give at least 1 packet or 1 byte",
+            )),
+            Self::Packets(limit) | Self::Bytes(limit) if limit > MAX_QUEUE => Err(SettingError::new(
+                key,
+                format!("of {limit} is more than {MAX_QUEUE} packets or bytes"),
+                "give a smaller limit",
+            )),
+            Self::Time(ns) if ns > MAX_TIME_NS => Err(SettingError::new(
+                key,
+                format!("of {ns} ns is longer than {} s", MAX_TIME_NS / 1_000_000_000),
+                "give a shorter time",
+            )),
+            _ => Ok(()),
+        }
     }
 }

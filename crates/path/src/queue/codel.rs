@@ -1,11 +1,12 @@
 //! Controlled delay, `CoDel` (RFC 8289): packets are dropped at the head once all that left within an interval had waited for longer than
 //! a target, ever more often until one has not. Packets whose senders take marks are marked instead, as Linux does it.
 
-use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, mark};
+use super::backlog::{Backlog, Limit};
+use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, mark};
+use super::shared::Signals;
 use crate::Packet;
-use crate::link::LinkSettings;
 use alloc::boxed::Box;
-use crosswind_units::{Bytes, Duration, Instant};
+use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 /// The largest packet of Ethernet: where no more waits, nothing is dropped.
 const MTU: Bytes = Bytes(1500);
@@ -13,24 +14,16 @@ const MTU: Bytes = Bytes(1500);
 /// After so many intervals without a drop, the next begin as the first ones did.
 const INTERVALS_REMEMBERED: u64 = 16;
 
+/// Its defaults.
+pub(super) const SIGNALS: Signals =
+    Signals { marking: Some(true), target: Some(Duration::from_millis(5)), interval: Some(Duration::from_millis(100)) };
+
 /// One queue with `CoDel`.
 pub struct Codel {
     backlog: Backlog,
     limit: Limit,
     rules: Rules,
     control: Control,
-}
-
-impl Codel {
-    /// An empty queue.
-    pub fn new(settings: &LinkSettings) -> Self {
-        Self {
-            backlog: Backlog::new(settings.counting),
-            limit: Limit::of(settings),
-            rules: Rules::of(settings),
-            control: Control::default(),
-        }
-    }
 }
 
 impl Queue for Codel {
@@ -48,13 +41,32 @@ impl Queue for Codel {
         self.control.dequeue(&self.rules, moment, || backlog.pop().map(|packet| (packet, backlog.bytes())))
     }
 
-    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
-        self.limit = Limit::of(settings);
-        self.rules = Rules::of(settings);
-    }
-
     fn len(&self) -> usize {
         self.backlog.len()
+    }
+}
+
+impl Managed for Codel {
+    type Own = ();
+
+    const IS_RANDOM: bool = false;
+
+    fn signals(_interval: Option<Duration>) -> Signals {
+        SIGNALS
+    }
+
+    fn new(link: &LinkFacts<'_>, _own: &(), _seed: Seed) -> Self {
+        Self {
+            backlog: Backlog::new(link.counting),
+            limit: link.limit,
+            rules: Rules::of(link),
+            control: Control::default(),
+        }
+    }
+
+    fn change(&mut self, _now: Instant, link: &LinkFacts<'_>, _own: &()) {
+        self.limit = link.limit;
+        self.rules = Rules::of(link);
     }
 }
 
@@ -68,13 +80,12 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(settings: &LinkSettings) -> Self {
-        let queueing = &settings.queueing;
+    pub(super) fn of(link: &LinkFacts<'_>) -> Self {
         Self {
-            target: queueing.target.unwrap_or_default(),
-            interval: queueing.interval.unwrap_or_default(),
-            mtu: settings.counting.occupied(MTU).0,
-            marking: queueing.marking.unwrap_or_default(),
+            target: link.signals.target.unwrap_or_default(),
+            interval: link.signals.interval.unwrap_or_default(),
+            mtu: link.counting.occupied(MTU).0,
+            marking: link.signals.marking.unwrap_or_default(),
         }
     }
 

@@ -3,18 +3,49 @@
 //! so that both kinds of senders get the same rate. Where the RFC leaves a choice this is as in Linux: the queues share the link by
 //! weights, the controller follows the longer delay, and the packet that leaves is dropped or marked.
 
+use super::backlog::{Backlog, Limit, MAX_TIME_NS, QueueLimit};
+use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
+use super::shared::{Controller, Signals, fill};
 use super::updates::Updates;
-use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
-use crate::link::LinkSettings;
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Ecn, Packet};
 use alloc::boxed::Box;
-use crosswind_units::{Bytes, Duration, Instant, Seed};
+use crosswind_settings::SettingError;
+use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 
 const MTU: Bytes = Bytes(1500);
 
 /// Share of the link in percent that the classic queue gets while packets wait in both.
 const CLASSIC_WEIGHT: i64 = 10;
 const L4S_WEIGHT: i64 = 100 - CLASSIC_WEIGHT;
+
+/// The keys of `DualPI2`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DualPi2Settings {
+    /// How many times as large the probability of a mark of L4S is as the square root of that of a drop.
+    #[serde(rename = "dualpi2_coupling", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100), extend(
+        "default_help" = "2",
+        "only_with" = {"key": "discipline", "value": ["dualpi2"]}
+    ))]
+    pub coupling: Option<f64>,
+    /// How long an L4S packet may wait without a mark.
+    #[serde(rename = "dualpi2_step_ns", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(max = MAX_TIME_NS), extend(
+        "default_help" = "1 ms",
+        "only_with" = {"key": "discipline", "value": ["dualpi2"]}
+    ))]
+    pub step: Option<Duration>,
+}
+
+impl DualPi2Settings {
+    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
+        fill(&mut self.coupling, is.then_some(2.0), "dualpi2_coupling", "dualpi2")?;
+        fill(&mut self.step, is.then_some(Duration::from_millis(1)), "dualpi2_step_ns", "dualpi2")
+    }
+}
 
 /// Two queues and their controller.
 pub struct DualPi2 {
@@ -49,37 +80,20 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(settings: &LinkSettings) -> Self {
-        let queueing = &settings.queueing;
+    fn of(link: &LinkFacts<'_>, own: &DualPi2Settings) -> Self {
         Self {
-            target: queueing.target.unwrap_or_default(),
-            update: queueing.update.unwrap_or_default(),
-            alpha: queueing.alpha.unwrap_or_default(),
-            beta: queueing.beta.unwrap_or_default(),
-            coupling: queueing.coupling.unwrap_or_default(),
-            step: queueing.step.unwrap_or_default(),
-            credit: settings.counting.occupied(MTU).0 as i64 * (CLASSIC_WEIGHT - L4S_WEIGHT),
+            target: link.signals.target.unwrap_or_default(),
+            update: link.controller.update.unwrap_or_default(),
+            alpha: link.controller.alpha.unwrap_or_default(),
+            beta: link.controller.beta.unwrap_or_default(),
+            coupling: own.coupling.unwrap_or_default(),
+            step: own.step.unwrap_or_default(),
+            credit: link.counting.occupied(MTU).0 as i64 * (CLASSIC_WEIGHT - L4S_WEIGHT),
         }
     }
 }
 
 impl DualPi2 {
-    /// Empty queues; `seed` decides which packets are dropped or marked.
-    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
-        let rules = Rules::of(settings);
-        Self {
-            l4s: Backlog::new(settings.counting),
-            classic: Backlog::new(settings.counting),
-            limit: Limit::of(settings),
-            draws: Draws { squared: [seed.child("first"), seed.child("second")], coupled: seed.child("coupled") },
-            updates: Updates::new(rules.update),
-            probability: 0.0,
-            old_delay: Duration::ZERO,
-            credit: rules.credit,
-            rules,
-        }
-    }
-
     /// Does what was to be done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(at) = self.updates.due(now, self.rules.update, self.is_at_rest()) {
@@ -160,13 +174,44 @@ impl Queue for DualPi2 {
         }
     }
 
-    fn change(&mut self, now: Instant, settings: &LinkSettings) {
-        self.catch_up(now);
-        self.limit = Limit::of(settings);
-        self.rules = Rules::of(settings);
-    }
-
     fn len(&self) -> usize {
         self.l4s.len() + self.classic.len()
+    }
+}
+
+impl Managed for DualPi2 {
+    type Own = DualPi2Settings;
+
+    fn signals(_interval: Option<Duration>) -> Signals {
+        Signals { target: Some(Duration::from_millis(15)), ..Signals::default() }
+    }
+
+    fn controller() -> Controller {
+        Controller { update: Some(Duration::from_millis(16)), alpha: Some(0.16), beta: Some(3.2) }
+    }
+
+    fn limit(_rate: Option<BitRate>, _interval: Duration) -> QueueLimit {
+        QueueLimit::Packets(10_000)
+    }
+
+    fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self {
+        let rules = Rules::of(link, own);
+        Self {
+            l4s: Backlog::new(link.counting),
+            classic: Backlog::new(link.counting),
+            limit: link.limit,
+            draws: Draws { squared: [seed.child("first"), seed.child("second")], coupled: seed.child("coupled") },
+            updates: Updates::new(rules.update),
+            probability: 0.0,
+            old_delay: Duration::ZERO,
+            credit: rules.credit,
+            rules,
+        }
+    }
+
+    fn change(&mut self, now: Instant, link: &LinkFacts<'_>, own: &Self::Own) {
+        self.catch_up(now);
+        self.limit = link.limit;
+        self.rules = Rules::of(link, own);
     }
 }

@@ -1,31 +1,22 @@
 //! First in, first out, with a limit. Where there is no room, the arriving packet is dropped (tail drop), or those that have waited
 //! longest (head drop), so that their sender learns of it sooner.
 
-use super::{Backlog, Discipline, Limit, Moment, QUEUE_FULL, Queue};
+use super::backlog::{Backlog, Limit};
+use super::discipline::{LinkFacts, Managed, Moment, QUEUE_FULL, Queue};
 use crate::Packet;
-use crate::link::LinkSettings;
 use alloc::boxed::Box;
-use crosswind_units::Instant;
+use crosswind_units::{Instant, Seed};
 
 /// A queue limited in packets, in bytes or in time.
-pub struct Fifo {
+pub struct Fifo<const HEAD_DROP: bool> {
     backlog: Backlog,
     limit: Limit,
-    head_drop: bool,
 }
 
-impl Fifo {
-    /// An empty queue.
-    pub fn new(settings: &LinkSettings) -> Self {
-        let head_drop = settings.queueing.discipline == Discipline::HeadDrop;
-        Self { backlog: Backlog::new(settings.counting), limit: Limit::of(settings), head_drop }
-    }
-}
-
-impl Queue for Fifo {
+impl<const HEAD_DROP: bool> Queue for Fifo<HEAD_DROP> {
     fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) {
         let size = self.backlog.size(&packet);
-        while self.head_drop && !self.limit.takes(self.backlog.len(), self.backlog.bytes(), size) {
+        while HEAD_DROP && !self.limit.takes(self.backlog.len(), self.backlog.bytes(), size) {
             let Some(first) = self.backlog.pop() else { break };
             moment.drop(first, QUEUE_FULL);
         }
@@ -44,11 +35,23 @@ impl Queue for Fifo {
         Some(packet)
     }
 
-    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
-        self.limit = Limit::of(settings);
-    }
-
     fn len(&self) -> usize {
         self.backlog.len()
+    }
+}
+
+impl<const HEAD_DROP: bool> Managed for Fifo<HEAD_DROP> {
+    type Own = ();
+
+    const IS_ACTIVE: bool = false;
+
+    const IS_RANDOM: bool = false;
+
+    fn new(link: &LinkFacts<'_>, _own: &(), _seed: Seed) -> Self {
+        Self { backlog: Backlog::new(link.counting), limit: link.limit }
+    }
+
+    fn change(&mut self, _now: Instant, link: &LinkFacts<'_>, _own: &()) {
+        self.limit = link.limit;
     }
 }

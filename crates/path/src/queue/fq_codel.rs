@@ -1,17 +1,51 @@
 //! Flow queue `CoDel` (RFC 8290): each flow waits in a queue of its own with `CoDel`, the queues take turns by bytes, and flows that have
 //! just begun go first. When too much waits, the queue with the most bytes loses packets at its head.
 
-use super::codel::{Control, Rules};
-use super::{Backlog, Limit, Moment, QUEUE_FULL, Queue};
+use super::backlog::{Backlog, Limit, QueueLimit};
+use super::codel::{Control, Rules, SIGNALS};
+use super::discipline::{LinkFacts, Managed, Moment, QUEUE_FULL, Queue};
+use super::shared::{Signals, fill};
 use crate::Packet;
-use crate::link::LinkSettings;
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use crosswind_units::{Instant, Seed};
+use crosswind_settings::SettingError;
+use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
+
+/// The most queues.
+const MAX_FLOWS: u32 = 65_536;
 
 /// Packets that are dropped at most when too much waits, as in Linux, where half of a queue goes at once.
 const DROP_BATCH: usize = 64;
+
+/// The keys of `FQ-CoDel`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FqCodelSettings {
+    /// Queues among which flows are divided.
+    #[serde(rename = "queue_flows", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_FLOWS), extend(
+        "default_help" = "1024",
+        "only_with" = {"key": "discipline", "value": ["fq_codel"]}
+    ))]
+    pub flows: Option<u32>,
+    /// What a flow sends in its turn.
+    #[serde(rename = "queue_quantum_bytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 256, max = 1_000_000_000), extend(
+        "default_help" = "1514 bytes",
+        "only_with" = {"key": "discipline", "value": ["fq_codel"]}
+    ))]
+    pub quantum: Option<Bytes>,
+}
+
+impl FqCodelSettings {
+    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
+        fill(&mut self.flows, is.then_some(1024), "queue_flows", "fq_codel")?;
+        fill(&mut self.quantum, is.then_some(Bytes(1514)), "queue_quantum_bytes", "fq_codel")
+    }
+}
 
 /// Queues with `CoDel` that take turns.
 pub struct FqCodel {
@@ -36,23 +70,6 @@ struct Flow {
 }
 
 impl FqCodel {
-    /// Empty queues; `seed` decides which flows share one.
-    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
-        let flows = settings.queueing.flows.unwrap_or(1);
-        let flow = || Flow { backlog: Backlog::new(settings.counting), ..Flow::default() };
-        Self {
-            flows: (0..flows).map(|_| flow()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            limit: Limit::of(settings),
-            rules: Rules::of(settings),
-            quantum: quantum_of(settings),
-            len: 0,
-            bytes: 0,
-            seed,
-        }
-    }
-
     fn flow_of(&self, packet: &Packet) -> usize {
         let word = u128::from(self.seed.word(packet.flow.into()));
         ((word * self.flows.len() as u128) >> 64) as usize
@@ -77,8 +94,10 @@ impl FqCodel {
     }
 }
 
-fn quantum_of(settings: &LinkSettings) -> i64 {
-    settings.queueing.quantum.map_or(1, |quantum| quantum.0 as i64)
+impl FqCodelSettings {
+    fn quantum(&self) -> i64 {
+        self.quantum.map_or(1, |quantum| quantum.0 as i64)
+    }
 }
 
 impl Queue for FqCodel {
@@ -133,13 +152,41 @@ impl Queue for FqCodel {
         }
     }
 
-    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
-        self.limit = Limit::of(settings);
-        self.rules = Rules::of(settings);
-        self.quantum = quantum_of(settings);
-    }
-
     fn len(&self) -> usize {
         self.len
+    }
+}
+
+impl Managed for FqCodel {
+    type Own = FqCodelSettings;
+
+    fn signals(_interval: Option<Duration>) -> Signals {
+        SIGNALS
+    }
+
+    fn limit(_rate: Option<BitRate>, _interval: Duration) -> QueueLimit {
+        QueueLimit::Packets(10_240)
+    }
+
+    fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self {
+        let flows = own.flows.unwrap_or(1);
+        let flow = || Flow { backlog: Backlog::new(link.counting), ..Flow::default() };
+        Self {
+            flows: (0..flows).map(|_| flow()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            limit: link.limit,
+            rules: Rules::of(link),
+            quantum: own.quantum(),
+            len: 0,
+            bytes: 0,
+            seed,
+        }
+    }
+
+    fn change(&mut self, _now: Instant, link: &LinkFacts<'_>, own: &Self::Own) {
+        self.limit = link.limit;
+        self.rules = Rules::of(link);
+        self.quantum = own.quantum();
     }
 }

@@ -1,109 +1,176 @@
-//! Queues before a link, one discipline a file.
+//! Queues before a link, one discipline a file, with its keys. Here stand those that there are.
 
 mod backlog;
 mod cake;
 mod codel;
+mod discipline;
 mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod pie;
 mod red;
-mod settings;
+mod shared;
 mod updates;
 
-pub(crate) use backlog::{Backlog, Limit};
-pub use cake::{Cake, Isolation, Tins};
-pub use codel::Codel;
-pub use dualpi2::DualPi2;
-pub use fifo::Fifo;
-pub use fq_codel::FqCodel;
-pub use pie::Pie;
-pub use red::Red;
-pub use settings::{Discipline, QueueLimit, QueueSettings};
+pub(crate) use backlog::Limit;
+pub use backlog::QueueLimit;
+pub use cake::{Isolation, Tins};
+pub use discipline::{AQM, QUEUE_FULL};
+pub(crate) use discipline::{LinkFacts, Moment};
 
-use crate::link::LinkSettings;
-use crate::{Cause, Ecn, Leaving, Packet};
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use crosswind_units::{Instant, Seed};
+use cake::{Cake, CakeSettings};
+use codel::Codel;
+use crosswind_settings::SettingError;
+use crosswind_units::{BitRate, Instant, Seed};
+use discipline::{Managed, Queue};
+use dualpi2::{DualPi2, DualPi2Settings};
+use fifo::Fifo;
+use fq_codel::{FqCodel, FqCodelSettings};
+use pie::{Pie, PieSettings};
+use red::{Red, RedSettings};
+use shared::{Controller, Signals, fill};
 
-/// The queue before the link was full.
-pub const QUEUE_FULL: Cause = Cause::new("queue");
+/// Which packets a queue drops or marks, and which goes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Discipline {
+    /// First in, first out; where the queue is full, arriving packets are dropped.
+    #[default]
+    Fifo,
+    /// First in, first out; where the queue is full, the packets that have waited longest are dropped.
+    HeadDrop,
+    /// Random early detection (Floyd and Jacobson 1993).
+    Red,
+    /// Controlled delay (RFC 8289).
+    Codel,
+    /// A queue with controlled delay for each flow (RFC 8290).
+    FqCodel,
+    /// Proportional integral controller enhanced (RFC 8033).
+    Pie,
+    /// Two queues, for senders of L4S and others (RFC 9332).
+    Dualpi2,
+    /// Common applications kept enhanced: a queue for each flow, equal shares for hosts, and tins by DSCP ("Piece of CAKE", LANMAN 2018).
+    Cake,
+}
 
-/// The queue's discipline dropped a packet before the queue was full, to slow its sender down.
-pub const AQM: Cause = Cause::new("aqm");
+/// What `$does` makes of the type `$queue` of a discipline.
+macro_rules! of_queue {
+    ($discipline:expr, $queue:ident => $does:expr) => {
+        match $discipline {
+            Discipline::Fifo => of_queue!(@ Fifo<false>, $queue, $does),
+            Discipline::HeadDrop => of_queue!(@ Fifo<true>, $queue, $does),
+            Discipline::Red => of_queue!(@ Red, $queue, $does),
+            Discipline::Codel => of_queue!(@ Codel, $queue, $does),
+            Discipline::FqCodel => of_queue!(@ FqCodel, $queue, $does),
+            Discipline::Pie => of_queue!(@ Pie, $queue, $does),
+            Discipline::Dualpi2 => of_queue!(@ DualPi2, $queue, $does),
+            Discipline::Cake => of_queue!(@ Cake, $queue, $does),
+        }
+    };
+    (@ $type:ty, $queue:ident, $does:expr) => {{
+        type $queue = $type;
+        $does
+    }};
+}
 
-/// Decides which packets wait, which of them goes next, and which are dropped or marked. Calls come in the order of nominal time, in
-/// which nothing happens to the queue between two of them.
-pub trait Queue: Send {
-    /// Takes a packet that arrives while the link is busy, and may drop it or others.
-    fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>);
-
-    /// The packet to transmit next. Others may be dropped.
-    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>>;
-
-    /// Takes a packet that arrives while the link is idle and nothing waits: what is to be transmitted at once.
-    fn pass(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) -> Option<Box<Packet>> {
-        self.enqueue(moment, packet);
-        self.dequeue(moment)
+impl Discipline {
+    /// Whether it drops or marks packets before the queue is full.
+    pub const fn is_active(self) -> bool {
+        of_queue!(self, Queue => Queue::IS_ACTIVE)
     }
 
+    /// Whether it draws random numbers.
+    pub const fn is_random(self) -> bool {
+        of_queue!(self, Queue => Queue::IS_RANDOM)
+    }
+}
+
+/// The discipline of the queue, and its parameters. Those that it does not have are not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[allow(missing_docs)] // each of the keys inside has its own
+pub struct QueueSettings {
+    /// Which packets the queue before the link drops or marks, and which goes next.
+    #[schemars(extend("only_with" = {"key": "rate_bps", "value": null}))]
+    pub discipline: Discipline,
+    #[serde(flatten)]
+    pub signals: Signals,
+    #[serde(flatten)]
+    pub fq_codel: FqCodelSettings,
+    #[serde(flatten)]
+    pub controller: Controller,
+    #[serde(flatten)]
+    pub pie: PieSettings,
+    #[serde(flatten)]
+    pub dualpi2: DualPi2Settings,
+    #[serde(flatten)]
+    pub cake: CakeSettings,
+    #[serde(flatten)]
+    pub red: RedSettings,
+}
+
+impl AsRef<()> for QueueSettings {
+    fn as_ref(&self) -> &() {
+        &()
+    }
+}
+
+/// Where each discipline finds the keys that it has alone.
+macro_rules! own_settings {
+    ($($field:ident: $settings:ty),*) => {
+        $(impl AsRef<$settings> for QueueSettings {
+            fn as_ref(&self) -> &$settings {
+                &self.$field
+            }
+        })*
+    };
+}
+own_settings!(fq_codel: FqCodelSettings, pie: PieSettings, dualpi2: DualPi2Settings, cake: CakeSettings, red: RedSettings);
+
+impl QueueSettings {
+    /// Keys that are the same at all times.
+    pub(crate) const FIXED: &'static [&'static str] = &["discipline", "queue_flows", "cake_tins", "cake_isolation"];
+
+    /// The limit that the discipline has in Linux.
+    pub(crate) fn default_limit(&self, rate: Option<BitRate>) -> QueueLimit {
+        let interval = self.signals.interval.unwrap_or_default();
+        of_queue!(self.discipline, Queue => Queue::limit(rate, interval))
+    }
+
+    /// Fills in the parameters of the discipline, and refuses those that it does not have.
+    pub(crate) fn complete(&mut self) -> Result<(), SettingError> {
+        let is = |discipline| self.discipline == discipline;
+        let signals = of_queue!(self.discipline, Queue => Queue::signals(self.signals.interval));
+        let controller = of_queue!(self.discipline, Queue => Queue::controller());
+        fill(&mut self.signals.marking, signals.marking, "queue_marks", "red, codel, fq_codel or pie")?;
+        self.cake.complete(is(Discipline::Cake))?;
+        self.signals.complete_times(&signals)?;
+        self.fq_codel.complete(is(Discipline::FqCodel))?;
+        self.controller.complete(&controller)?;
+        self.pie.complete(is(Discipline::Pie))?;
+        self.dualpi2.complete(is(Discipline::Dualpi2))?;
+        self.red.complete(is(Discipline::Red))
+    }
+
+    /// The queue that they ask for at first.
+    pub(crate) fn queue(&self, link: &LinkFacts<'_>, seed: Seed) -> Box<dyn AnyQueue> {
+        of_queue!(self.discipline, Queue => Box::new(Queue::new(link, self.as_ref(), seed)))
+    }
+}
+
+/// A queue whose discipline finds its keys among those of all.
+pub(crate) trait AnyQueue: Queue {
     /// Sets other settings from `now` on. What waits beyond a limit stays.
-    fn change(&mut self, now: Instant, settings: &LinkSettings);
-
-    /// Packets waiting.
-    fn len(&self) -> usize;
-
-    /// Whether no packet waits.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn change_all(&mut self, now: Instant, link: &LinkFacts<'_>, settings: &QueueSettings);
 }
 
-/// When something happens to a queue, and where dropped packets go.
-pub struct Moment<'a> {
-    /// The nominal time.
-    pub now: Instant,
-    out: &'a mut VecDeque<Leaving>,
-}
-
-impl<'a> Moment<'a> {
-    /// What is dropped at `now` is appended to `out`.
-    pub const fn new(now: Instant, out: &'a mut VecDeque<Leaving>) -> Self {
-        Self { now, out }
+impl<Q: Managed> AnyQueue for Q
+where
+    QueueSettings: AsRef<Q::Own>,
+{
+    fn change_all(&mut self, now: Instant, link: &LinkFacts<'_>, settings: &QueueSettings) {
+        self.change(now, link, settings.as_ref());
     }
-
-    /// Drops a packet that waits, or that arrives now.
-    pub fn drop(&mut self, mut packet: Box<Packet>, cause: Cause) {
-        packet.queue_until(self.now);
-        self.out.push_back(Leaving::Dropped(packet, cause));
-    }
-}
-
-/// The queue that `settings` ask for at first.
-pub(crate) fn queue_of(settings: &LinkSettings, seed: Seed) -> Box<dyn Queue> {
-    match settings.queueing.discipline {
-        Discipline::Fifo | Discipline::HeadDrop => Box::new(Fifo::new(settings)),
-        Discipline::Red => Box::new(Red::new(settings, seed)),
-        Discipline::Codel => Box::new(Codel::new(settings)),
-        Discipline::Cake => Box::new(Cake::new(settings, seed)),
-        Discipline::FqCodel => Box::new(FqCodel::new(settings, seed)),
-        Discipline::Pie => Box::new(Pie::new(settings, seed)),
-        Discipline::Dualpi2 => Box::new(DualPi2::new(settings, seed)),
-    }
-}
-
-/// Marks a packet whose sender takes marks, where `marking` is on; false where it has to be dropped instead.
-fn mark(packet: &mut Packet, marking: bool) -> bool {
-    let marks = marking && packet.ecn != Ecn::NotCapable;
-    if marks && packet.ecn != Ecn::Marked {
-        packet.ecn = Ecn::Marked;
-        packet.marked_in = Some(packet.hop);
-    }
-    marks
-}
-
-/// A number from 0 to less than 1 of a random word.
-fn fraction(word: u64) -> f64 {
-    (word >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,11 +1,14 @@
 //! Proportional integral controller enhanced, PIE (RFC 8033): arriving packets are dropped with a probability that follows how long
 //! packets have waited, and whether that grows. The delay is that of the last packet that left, as in Linux.
 
+use super::backlog::{Backlog, Limit, MAX_TIME_NS};
+use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
+use super::shared::{Controller, Signals, fill};
 use super::updates::Updates;
-use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
 use crate::Packet;
-use crate::link::LinkSettings;
+use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::boxed::Box;
+use crosswind_settings::SettingError;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
 /// Where less waits, nothing is dropped: two packets.
@@ -14,6 +17,26 @@ const MTU: Bytes = Bytes(1500);
 
 /// Up to this probability packets are marked instead of dropped.
 const MARKING: f64 = 0.1;
+
+/// The keys of PIE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PieSettings {
+    /// How long a burst may be that is let through after the queue was short.
+    #[serde(rename = "pie_burst_ns", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(max = MAX_TIME_NS), extend(
+        "default_help" = "150 ms",
+        "only_with" = {"key": "discipline", "value": ["pie"]}
+    ))]
+    pub burst_allowance: Option<Duration>,
+}
+
+impl PieSettings {
+    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
+        fill(&mut self.burst_allowance, is.then_some(Duration::from_millis(150)), "pie_burst_ns", "pie")
+    }
+}
 
 /// A queue with PIE.
 pub struct Pie {
@@ -43,38 +66,21 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(settings: &LinkSettings) -> Self {
-        let queueing = &settings.queueing;
+    fn of(link: &LinkFacts<'_>, own: &PieSettings) -> Self {
+        let LinkFacts { signals, controller, .. } = link;
         Self {
-            target: queueing.target.unwrap_or_default(),
-            update: queueing.update.unwrap_or_default(),
-            alpha: queueing.alpha.unwrap_or_default(),
-            beta: queueing.beta.unwrap_or_default(),
-            burst: queueing.burst_allowance.unwrap_or_default(),
-            little: LITTLE * settings.counting.occupied(MTU).0,
-            marking: queueing.marking.unwrap_or_default(),
+            target: signals.target.unwrap_or_default(),
+            update: controller.update.unwrap_or_default(),
+            alpha: controller.alpha.unwrap_or_default(),
+            beta: controller.beta.unwrap_or_default(),
+            burst: own.burst_allowance.unwrap_or_default(),
+            little: LITTLE * link.counting.occupied(MTU).0,
+            marking: signals.marking.unwrap_or_default(),
         }
     }
 }
 
 impl Pie {
-    /// An empty queue; `seed` decides which packets are dropped.
-    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
-        let rules = Rules::of(settings);
-        Self {
-            backlog: Backlog::new(settings.counting),
-            limit: Limit::of(settings),
-            seed,
-            updates: Updates::new(rules.update),
-            probability: 0.0,
-            accumulated: 0.0,
-            delay: Duration::ZERO,
-            old_delay: Duration::ZERO,
-            burst: rules.burst,
-            rules,
-        }
-    }
-
     /// Does what was to be done up to `now`.
     fn catch_up(&mut self, now: Instant) {
         while self.updates.due(now, self.rules.update, self.is_at_rest()).is_some() {
@@ -158,13 +164,41 @@ impl Queue for Pie {
         Some(packet)
     }
 
-    fn change(&mut self, now: Instant, settings: &LinkSettings) {
-        self.catch_up(now);
-        self.limit = Limit::of(settings);
-        self.rules = Rules::of(settings);
-    }
-
     fn len(&self) -> usize {
         self.backlog.len()
+    }
+}
+
+impl Managed for Pie {
+    type Own = PieSettings;
+
+    fn signals(_interval: Option<Duration>) -> Signals {
+        Signals { marking: Some(true), target: Some(Duration::from_millis(15)), interval: None }
+    }
+
+    fn controller() -> Controller {
+        Controller { update: Some(Duration::from_millis(15)), alpha: Some(0.125), beta: Some(1.25) }
+    }
+
+    fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self {
+        let rules = Rules::of(link, own);
+        Self {
+            backlog: Backlog::new(link.counting),
+            limit: link.limit,
+            seed,
+            updates: Updates::new(rules.update),
+            probability: 0.0,
+            accumulated: 0.0,
+            delay: Duration::ZERO,
+            old_delay: Duration::ZERO,
+            burst: rules.burst,
+            rules,
+        }
+    }
+
+    fn change(&mut self, now: Instant, link: &LinkFacts<'_>, own: &Self::Own) {
+        self.catch_up(now);
+        self.limit = link.limit;
+        self.rules = Rules::of(link, own);
     }
 }

@@ -1,14 +1,69 @@
 //! Random early detection, RED (Floyd and Jacobson 1993): arriving packets are dropped with a probability that grows with the mean
 //! queue. Packets whose senders take marks are marked as long as the mean is below the upper threshold (RFC 3168).
 
-use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue, fraction, mark};
+use super::backlog::{Backlog, Limit, MAX_QUEUE};
+use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
+use super::shared::{Signals, fill};
 use crate::Packet;
-use crate::link::{LinkRate, LinkSettings};
+use crate::derive::{Deserialize, JsonSchema, Serialize};
+use crate::rate::LinkRate;
 use alloc::boxed::Box;
-use crosswind_units::{Bytes, Instant, Seed};
+use crosswind_settings::SettingError;
+use crosswind_units::{Bytes, Duration, Instant, Probability, Seed};
 
 /// What a packet has in the mean: while the link is idle, the mean queue falls as often as such packets could have left.
 const MEAN_PACKET: Bytes = Bytes(1000);
+
+/// The keys of RED.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RedSettings {
+    /// Mean queue from which on packets are dropped or marked at random.
+    #[serde(rename = "red_min_bytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_QUEUE), extend(
+        "default_help" = "5 packets of 1500 bytes",
+        "only_with" = {"key": "discipline", "value": ["red"]}
+    ))]
+    pub minimum: Option<Bytes>,
+    /// Mean queue from which on every packet is dropped.
+    #[serde(rename = "red_max_bytes", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_QUEUE), extend(
+        "default_help" = "three times red_min",
+        "only_with" = {"key": "discipline", "value": ["red"]}
+    ))]
+    pub maximum: Option<Bytes>,
+    /// Probability of a drop or a mark where the mean queue is just below `red_max`.
+    #[serde(rename = "red_probability", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>", range(min = 0, max = 1), extend(
+        "unit" = "probability",
+        "default_help" = "0.02",
+        "only_with" = {"key": "discipline", "value": ["red"]}
+    ))]
+    pub probability: Option<Probability>,
+    /// Weight of the queue of now in the mean queue.
+    #[serde(rename = "red_weight", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.000_001, max = 1), extend(
+        "default_help" = "0.002",
+        "only_with" = {"key": "discipline", "value": ["red"]}
+    ))]
+    pub weight: Option<f64>,
+}
+
+impl RedSettings {
+    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
+        fill(&mut self.minimum, is.then_some(Bytes(7500)), "red_min_bytes", "red")?;
+        let maximum = self.minimum.map(|minimum| Bytes(3 * minimum.0));
+        fill(&mut self.maximum, maximum, "red_max_bytes", "red")?;
+        let probability = Probability::new(0.02).ok().filter(|_| is);
+        fill(&mut self.probability, probability, "red_probability", "red")?;
+        fill(&mut self.weight, is.then_some(0.002), "red_weight", "red")?;
+        if self.maximum <= self.minimum && self.minimum.is_some() {
+            return Err(SettingError::new("red_max_bytes", "is not more than red_min_bytes", "give a greater red_max"));
+        }
+        Ok(())
+    }
+}
 
 /// A queue with RED.
 pub struct Red {
@@ -35,16 +90,15 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(settings: &LinkSettings) -> Self {
-        let queueing = &settings.queueing;
+    fn of(link: &LinkFacts<'_>, own: &RedSettings) -> Self {
         let bytes = |bytes: Option<Bytes>| bytes.unwrap_or_default().0 as f64;
         Self {
-            minimum: bytes(queueing.red_minimum),
-            maximum: bytes(queueing.red_maximum),
-            probability: queueing.red_probability.unwrap_or_default().as_fraction(),
-            weight: queueing.red_weight.unwrap_or_default(),
-            marking: queueing.marking.unwrap_or_default(),
-            each_ns: match settings.rate {
+            minimum: bytes(own.minimum),
+            maximum: bytes(own.maximum),
+            probability: own.probability.unwrap_or_default().as_fraction(),
+            weight: own.weight.unwrap_or_default(),
+            marking: link.signals.marking.unwrap_or_default(),
+            each_ns: match link.rate {
                 None => 1,
                 Some(LinkRate::Stopped) => u64::MAX,
                 Some(LinkRate::Of(rate)) => rate.transmission(MEAN_PACKET, 0).duration.as_nanos().max(1),
@@ -54,19 +108,6 @@ impl Rules {
 }
 
 impl Red {
-    /// An empty queue; `seed` decides which packets are dropped.
-    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
-        Self {
-            backlog: Backlog::new(settings.counting),
-            limit: Limit::of(settings),
-            rules: Rules::of(settings),
-            seed,
-            mean: 0.0,
-            count: 0,
-            idle: Some(Instant::ZERO),
-        }
-    }
-
     fn average(&mut self, now: Instant) {
         match self.idle.take() {
             Some(since) => {
@@ -141,12 +182,32 @@ impl Queue for Red {
         packet
     }
 
-    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
-        self.limit = Limit::of(settings);
-        self.rules = Rules::of(settings);
-    }
-
     fn len(&self) -> usize {
         self.backlog.len()
+    }
+}
+
+impl Managed for Red {
+    type Own = RedSettings;
+
+    fn signals(_interval: Option<Duration>) -> Signals {
+        Signals { marking: Some(true), ..Signals::default() }
+    }
+
+    fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self {
+        Self {
+            backlog: Backlog::new(link.counting),
+            limit: link.limit,
+            rules: Rules::of(link, own),
+            seed,
+            mean: 0.0,
+            count: 0,
+            idle: Some(Instant::ZERO),
+        }
+    }
+
+    fn change(&mut self, _now: Instant, link: &LinkFacts<'_>, own: &Self::Own) {
+        self.limit = link.limit;
+        self.rules = Rules::of(link, own);
     }
 }

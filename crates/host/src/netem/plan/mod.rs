@@ -1,13 +1,15 @@
 //! A path as queueing disciplines: what each direction passes, one stage after another, and what of a path netem cannot do.
 
 mod refused;
+mod rounding;
 mod stages;
 
-use super::discipline::Discipline;
-use crosswind_path::{Cause, Counting, DirectionConfig, Hop, PathConfig, Side};
+use crosswind_path::{DirectionConfig, Hop, PathConfig, Side};
 use crosswind_settings::SettingError;
 use crosswind_units::{Instant, Probability, Seed};
 use refused::{different_keys, refused_settings};
+pub use stages::Stage;
+use stages::{Needs, Wanted};
 
 /// A packet passes so many namespaces at most: each takes one from its hop limit of 64.
 const MOST_NAMESPACES: usize = 60;
@@ -24,57 +26,6 @@ pub struct Plan {
     seed: Seed,
     /// Of each hop: forward, reverse.
     needs: Vec<[Needs; 2]>,
-}
-
-/// What one device does: a discipline, and perhaps another one inside, to which it hands its packets. Without any it lets them pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stage {
-    /// What occupies the link and queues in bytes.
-    pub counting: Counting,
-    /// By how many bits sizes are larger to the kernel.
-    pub shift: u8,
-    /// The largest packet that is forwarded; senders of larger ones are told.
-    pub mtu: Option<u32>,
-    /// Whether it makes copies.
-    pub duplicates: bool,
-    /// Which hop it is part of.
-    pub hop: u8,
-    /// The outer one first.
-    pub disciplines: Vec<Applied>,
-}
-
-/// A discipline, and why it drops packets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Applied {
-    /// What the kernel is to do.
-    pub discipline: Discipline,
-    /// The cause of its own drops; none where it is not to drop any.
-    pub cause: Option<Cause>,
-    /// Which hop it is part of.
-    pub hop: u8,
-}
-
-/// What a hop ever does in one direction: it has the stages for that at all times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
-struct Needs {
-    loss: bool,
-    duplicate: bool,
-    corrupt: bool,
-    delay: bool,
-    jitter: bool,
-    overtaking: bool,
-    link_changes: bool,
-    delay_changes: bool,
-    /// By how many bits sizes and rates are larger to the kernel, so that rates are whole numbers.
-    shift: u8,
-}
-
-/// Whose stages are wanted.
-struct Wanted {
-    /// The largest packet of the hosts.
-    mtu: u32,
-    hop: u8,
 }
 
 impl Plan {
@@ -182,7 +133,7 @@ impl Needs {
             overtaking: ever(&|config| config.delay.overtaking_packets().is_some()),
             link_changes: differ(&|one, other| one.link != other.link),
             delay_changes: differ(&|one, other| one.delay != other.delay),
-            shift: variants.iter().map(|config| stages::shift(&config.link)).max().unwrap_or_default(),
+            shift: variants.iter().map(|config| rounding::shift(&config.link)).max().unwrap_or_default(),
         }
     }
 }
@@ -235,9 +186,10 @@ fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::stages::Applied;
     use super::*;
-    use crate::netem::discipline::{Loss, Netem, Tbf, parts};
-    use crosswind_path::{link, loss};
+    use crate::netem::discipline::{Discipline, Loss, Netem, Tbf, parts};
+    use crosswind_path::{Cause, link, loss};
     use crosswind_units::{Bytes, Duration};
     use serde_json::{Value, json};
 

@@ -1,17 +1,14 @@
 //! What of a path netem cannot do, and why.
 
-use super::stages::{shift, weight_log};
+use super::rounding::{shift, sixteenths, weight_log};
 use crosswind_path::link::{LinkRate, LinkSettings};
-use crosswind_path::queue::{Discipline, QueueLimit};
+use crosswind_path::queue::{Discipline, QueueLimit, QueueSettings};
 use crosswind_path::{Counting, DirectionConfig};
 use crosswind_units::{Duration, Probability};
 use serde_json::{Map, Value};
 
 /// Sizes of 16 bits that one attribute of a request has room for.
 const LARGEST_TABLE: u32 = 32_000;
-
-/// How much the kernel's weight of red may differ from the one that was asked for: 0.002 is 2.3 % more than 1/512.
-pub const RED_WEIGHT_ERROR: f64 = 0.03;
 
 /// What red keeps of a mean queue has 31 bits, with those of the weight.
 const RED_BITS: u32 = 31;
@@ -21,6 +18,17 @@ const PIE_BURST: Duration = Duration::from_millis(150);
 
 /// The MTU for which the emulator's cake is made.
 const CAKE_MTU: u32 = 1500;
+
+/// The queues that the kernel has, too.
+const QUEUES: [Discipline; 7] = [
+    Discipline::Fifo,
+    Discipline::HeadDrop,
+    Discipline::Red,
+    Discipline::Codel,
+    Discipline::FqCodel,
+    Discipline::Pie,
+    Discipline::Cake,
+];
 
 /// The keys that netem can do, with some values at least; all others have to be at their defaults.
 const KEYS: &[&str] = &[
@@ -122,6 +130,7 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
         }
     };
     let queueing = &link.queueing;
+    let QueueSettings { signals, controller, red, .. } = queueing;
     let is = |disciplines: &[Discipline]| disciplines.contains(&queueing.discipline);
     let whole = shift(link) == 0;
     let limit = link.queue.unwrap_or_default().at_rate(Some(rate));
@@ -130,7 +139,8 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
     refuse("queue", cake && limit != link.default_queue(), "cake's limit is of memory, not of bytes of packets");
     refuse("burst_bytes", cake && link.burst.is_some(), "cake has a shaper of its own");
     refuse("discipline", cake && mtu != CAKE_MTU, "cake's target depends on the MTU: it is 1500 here");
-    refuse("discipline", is(&[Discipline::Dualpi2]), "the kernel has no dualpi2 before 6.17");
+    let key = if is(&[Discipline::Dualpi2]) { "dualpi2_step_ns" } else { "discipline" };
+    refuse("discipline", !is(&QUEUES), reason(key));
     refuse(
         "rate_bps",
         !whole && queueing.discipline.is_active(),
@@ -154,9 +164,9 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
     let occupied = link.counting.occupied(crosswind_units::Bytes(mtu.into()));
     refuse("burst_bytes", link.burst.is_some_and(|burst| burst < occupied), "a bucket has to hold the largest packet");
     for (key, time) in [
-        ("queue_target_ns", queueing.target),
-        ("queue_interval_ns", queueing.interval),
-        ("queue_update_ns", queueing.update),
+        ("queue_target_ns", signals.target),
+        ("queue_interval_ns", signals.interval),
+        ("queue_update_ns", controller.update),
     ] {
         refuse(
             key,
@@ -164,28 +174,22 @@ fn refused_link(link: &LinkSettings, mtu: u32) -> Vec<(&'static str, String)> {
             "its times are whole microseconds",
         );
     }
-    for (key, gain) in [("queue_alpha", queueing.alpha), ("queue_beta", queueing.beta)] {
+    for (key, gain) in [("queue_alpha", controller.alpha), ("queue_beta", controller.beta)] {
         refuse(key, is(&[Discipline::Pie]) && sixteenths(gain).is_none(), "it counts in sixteenths, up to 2");
     }
-    refuse("pie_burst_ns", queueing.burst_allowance.is_some_and(|burst| burst != PIE_BURST), "it is 150 ms");
-    let log = queueing.red_weight.map(weight_log);
+    refuse("pie_burst_ns", queueing.pie.burst_allowance.is_some_and(|burst| burst != PIE_BURST), "it is 150 ms");
+    let log = red.weight.map(weight_log);
     refuse("red_weight", log == Some(None), "it is a power of a half");
-    let bits = queueing.red_maximum.map_or(0, |maximum| u64::BITS - maximum.0.leading_zeros());
+    let bits = red.maximum.map_or(0, |maximum| u64::BITS - maximum.0.leading_zeros());
     refuse(
         "red_max_bytes",
         bits + log.flatten().map_or(0, u32::from) > RED_BITS,
         "with this weight it has no such mean queue",
     );
-    refuse("red_probability", queueing.red_probability == Some(Probability::ZERO), "it is more than 0");
+    refuse("red_probability", red.probability == Some(Probability::ZERO), "it is more than 0");
     if (link.counting != Counting::IP || !whole) && mtu > LARGEST_TABLE {
         let why = format!("with an MTU of {mtu}: its table of sizes ends at {LARGEST_TABLE}");
         refused.push((if whole { "count" } else { "rate_bps" }, why));
     }
     refused
-}
-
-/// A gain as the kernel keeps it, if it does.
-pub fn sixteenths(gain: Option<f64>) -> Option<u32> {
-    let scaled = gain.unwrap_or_default() * 16.0;
-    (scaled.fract() == 0.0 && (0.0..=32.0).contains(&scaled)).then_some(scaled as u32)
 }

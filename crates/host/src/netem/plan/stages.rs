@@ -1,15 +1,14 @@
 //! What a direction of one hop is as queueing disciplines, stage by stage.
 
-use super::refused::{RED_WEIGHT_ERROR, sixteenths};
-use super::{Applied, Needs, Stage, Wanted};
+use super::rounding::{sixteenths, weight_log};
 use crate::netem::discipline::{
     Cake, Codel, Discipline, Fifo, FqCodel, Htb, Jitter, Loss, Netem, Pie, Red, Tbf, micros, parts,
 };
 use crosswind_path::delay::{DelaySettings, Distribution};
 use crosswind_path::link::{self, LinkRate, LinkSettings};
 use crosswind_path::loss::{self, LossRule};
-use crosswind_path::queue::{AQM, Discipline as Queue, QueueLimit};
-use crosswind_path::{Cause, DirectionConfig, mtu};
+use crosswind_path::queue::{AQM, Discipline as Queue, QueueLimit, QueueSettings};
+use crosswind_path::{Cause, Counting, DirectionConfig, mtu};
 use crosswind_units::{BitRate, Bytes, Duration, Probability, Seed};
 
 /// So many packets never wait: a line drops none.
@@ -26,6 +25,57 @@ const TABLE: u64 = 16_384;
 
 /// The kernel draws no longer jitter without a table.
 const LONGEST_UNIFORM: Duration = Duration::from_nanos(i32::MAX as u64);
+
+/// What one device does: a discipline, and perhaps another one inside, to which it hands its packets. Without any it lets them pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stage {
+    /// What occupies the link and queues in bytes.
+    pub counting: Counting,
+    /// By how many bits sizes are larger to the kernel.
+    pub shift: u8,
+    /// The largest packet that is forwarded; senders of larger ones are told.
+    pub mtu: Option<u32>,
+    /// Whether it makes copies.
+    pub duplicates: bool,
+    /// Which hop it is part of.
+    pub hop: u8,
+    /// The outer one first.
+    pub disciplines: Vec<Applied>,
+}
+
+/// A discipline, and why it drops packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// What the kernel is to do.
+    pub discipline: Discipline,
+    /// The cause of its own drops; none where it is not to drop any.
+    pub cause: Option<Cause>,
+    /// Which hop it is part of.
+    pub hop: u8,
+}
+
+/// What a hop ever does in one direction: it has the stages for that at all times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
+pub struct Needs {
+    pub loss: bool,
+    pub duplicate: bool,
+    pub corrupt: bool,
+    pub delay: bool,
+    pub jitter: bool,
+    pub overtaking: bool,
+    pub link_changes: bool,
+    pub delay_changes: bool,
+    /// By how many bits sizes and rates are larger to the kernel, so that rates are whole numbers.
+    pub shift: u8,
+}
+
+/// Whose stages are wanted.
+pub struct Wanted {
+    /// The largest packet of the hosts.
+    pub mtu: u32,
+    pub hop: u8,
+}
 
 /// How a link and its queue are emulated.
 enum Link {
@@ -84,13 +134,6 @@ pub fn corruption(config: &DirectionConfig, hop: u8, seed: Seed) -> Applied {
     Applied { discipline: Discipline::Netem(netem), cause: None, hop }
 }
 
-/// By how many bits sizes and rates are larger to the kernel, so that a rate is a whole number.
-pub fn shift(link: &LinkSettings) -> u8 {
-    let rates = [link.rate.and_then(LinkRate::moving), link.peak_rate].into_iter().flatten();
-    let zeros = rates.map(|rate| rate.as_bps().trailing_zeros().min(3)).min().unwrap_or(3);
-    3 - zeros as u8
-}
-
 struct Builder<'a> {
     config: &'a DirectionConfig,
     needs: Needs,
@@ -131,7 +174,7 @@ impl Builder<'_> {
         let bucket =
             Tbf { rate_bytes_per_s: IN_ORDER, burst: Bytes(largest.into()), limit_bytes: u32::MAX, ..Tbf::default() };
         let bucket = self.applied(Discipline::Tbf(bucket), Some(mtu::MTU));
-        Some(Stage { counting: crosswind_path::Counting::IP, shift: 0, ..self.stage(vec![bucket]) })
+        Some(Stage { counting: Counting::IP, shift: 0, ..self.stage(vec![bucket]) })
     }
 
     fn loss(&self) -> Applied {
@@ -199,40 +242,42 @@ impl Builder<'_> {
 
     /// The queue inside what lets packets go.
     fn queue(&self, limit: QueueLimit, rate_bytes_per_s: u64) -> Vec<Applied> {
-        let queueing = &self.config.link.queueing;
+        let QueueSettings { discipline, signals, fq_codel, controller, cake, red, .. } = &self.config.link.queueing;
         let fifo = match limit {
             QueueLimit::Packets(packets) => Discipline::Pfifo(Fifo { limit: packets as u32 }),
             QueueLimit::Bytes(bytes) => Discipline::Bfifo(Fifo { limit: bytes as u32 }),
             QueueLimit::Time(_) => Discipline::Pfifo(Fifo { limit: UNLIMITED }),
         };
         let limit_packets = if let QueueLimit::Packets(packets) = limit { packets as u32 } else { UNLIMITED };
-        let ecn = queueing.marking.unwrap_or_default();
+        let ecn = signals.marking.unwrap_or_default();
         let time = |time: Option<Duration>| time.and_then(micros).unwrap_or_default();
         let codel =
-            || Codel { limit_packets, target_us: time(queueing.target), interval_us: time(queueing.interval), ecn };
+            || Codel { limit_packets, target_us: time(signals.target), interval_us: time(signals.interval), ecn };
         let full = Some(link::QUEUE_FULL);
-        match queueing.discipline {
+        #[allow(clippy::match_wildcard_for_single_variants)] // others are refused
+        match discipline {
             Queue::Fifo => vec![self.applied(fifo, full)],
             Queue::HeadDrop => vec![self.applied(Discipline::PfifoHeadDrop(Fifo { limit: limit_packets }), full)],
             Queue::Codel => vec![self.applied(Discipline::Codel(codel()), Some(AQM))],
             Queue::FqCodel => {
-                let flows = queueing.flows.unwrap_or_default();
-                let quantum_bytes = queueing.quantum.unwrap_or_default().0 as u32;
+                let flows = fq_codel.flows.unwrap_or_default();
+                let quantum_bytes = fq_codel.quantum.unwrap_or_default().0 as u32;
                 let queue = FqCodel { codel: codel(), flows, quantum_bytes };
                 vec![self.applied(Discipline::FqCodel(queue), Some(AQM))]
             }
             Queue::Pie => {
-                let [alpha, beta] = [queueing.alpha, queueing.beta].map(|gain| sixteenths(gain).unwrap_or_default());
-                let (target_us, update_us) = (time(queueing.target), time(queueing.update));
+                let [alpha, beta] =
+                    [controller.alpha, controller.beta].map(|gain| sixteenths(gain).unwrap_or_default());
+                let (target_us, update_us) = (time(signals.target), time(controller.update));
                 let queue = Pie { limit_packets, target_us, update_us, alpha, beta, ecn };
                 vec![self.applied(Discipline::Pie(queue), Some(AQM))]
             }
             Queue::Red => {
                 let red = Red {
-                    minimum: queueing.red_minimum.unwrap_or_default(),
-                    maximum: queueing.red_maximum.unwrap_or_default(),
-                    weight_log: weight_log(queueing.red_weight.unwrap_or(1.0)).unwrap_or_default(),
-                    probability: queueing.red_probability.unwrap_or_default(),
+                    minimum: red.minimum.unwrap_or_default(),
+                    maximum: red.maximum.unwrap_or_default(),
+                    weight_log: weight_log(red.weight.unwrap_or(1.0)).unwrap_or_default(),
+                    probability: red.probability.unwrap_or_default(),
                     ecn,
                     rate_bytes_per_s,
                 };
@@ -241,14 +286,14 @@ impl Builder<'_> {
             Queue::Cake => {
                 let cake = Cake {
                     rate_bytes_per_s,
-                    tins: queueing.tins.unwrap_or_default(),
-                    isolation: queueing.isolation.unwrap_or_default(),
-                    target_us: time(queueing.target),
-                    interval_us: time(queueing.interval),
+                    tins: cake.tins.unwrap_or_default(),
+                    isolation: cake.isolation.unwrap_or_default(),
+                    target_us: time(signals.target),
+                    interval_us: time(signals.interval),
                 };
                 vec![self.applied(Discipline::Cake(cake), Some(AQM))]
             }
-            Queue::Dualpi2 => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -314,10 +359,4 @@ fn markov(rows: &[Vec<f64>], loss: &[f64]) -> Loss {
         [one, two, three, _] => Loss::FourStates([one[2], three[0], three[1], one[3], two[2]].map(part)),
         _ => Loss::default(),
     }
-}
-
-/// The weight of the queue of now as a power of a half, where one is near.
-pub fn weight_log(weight: f64) -> Option<u8> {
-    let log = (-weight.log2()).round().clamp(0.0, 31.0);
-    ((-log).exp2() / weight - 1.0).abs().le(&RED_WEIGHT_ERROR).then_some(log as u8)
 }

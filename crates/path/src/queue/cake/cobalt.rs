@@ -2,7 +2,7 @@
 //! at random of a flow that fills the memory all the same (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-A).
 
 use crate::Packet;
-use crate::queue::{fraction, mark};
+use crate::queue::discipline::{fraction, mark};
 use crosswind_units::{Duration, Instant, Seed};
 
 /// By how much BLUE's probability grows when the memory is full, and falls when the queue is found empty.

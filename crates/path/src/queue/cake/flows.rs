@@ -1,10 +1,10 @@
 //! The queues of a tin: which of them a packet waits in, and which host's share it takes from. Both are found in sets of eight, so that
 //! two flows share a queue only where eight others of their set are active (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-B).
 
-use super::Isolation;
 use super::cobalt::Cobalt;
 use crate::Packet;
-use crate::queue::Backlog;
+use crate::derive::{Deserialize, JsonSchema, Serialize};
+use crate::queue::backlog::Backlog;
 use alloc::vec::Vec;
 use core::ops::Range;
 use crosswind_units::Seed;
@@ -14,6 +14,50 @@ const QUEUES: usize = 1024;
 
 /// Queues of a set.
 const WAYS: usize = 8;
+
+/// Who gets an equal share of a tin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// Nobody: all packets wait in one queue.
+    Flowblind,
+    /// Each source address.
+    Srchost,
+    /// Each destination address.
+    Dsthost,
+    /// Each pair of a source and a destination address.
+    Hosts,
+    /// Each flow.
+    Flows,
+    /// Each source address, and within it each flow.
+    DualSrchost,
+    /// Each destination address, and within it each flow.
+    DualDsthost,
+    /// Each flow, and no address more than another one of its end.
+    #[default]
+    TripleIsolate,
+}
+
+impl Isolation {
+    /// What packets of one queue have in common.
+    fn tag(self, packet: &Packet) -> u64 {
+        let (source, destination) = (u64::from(packet.source), u64::from(packet.destination));
+        match self {
+            Self::Flowblind => 0,
+            Self::Srchost => source,
+            Self::Dsthost => destination,
+            Self::Hosts => (source << 32) | destination,
+            // Ports differ from address to address.
+            _ => (Seed((source << 32) | destination).word(0) << 32) ^ u64::from(packet.flow),
+        }
+    }
+
+    /// Whether the queues of one source, and of one destination, share.
+    const fn shares(self) -> [bool; 2] {
+        let triple = matches!(self, Self::TripleIsolate);
+        [triple || matches!(self, Self::DualSrchost), triple || matches!(self, Self::DualDsthost)]
+    }
+}
 
 /// What a queue counts as.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -5,63 +5,23 @@
 mod cobalt;
 mod flows;
 
-use super::{AQM, Backlog, Limit, Moment, QUEUE_FULL, Queue};
+use super::backlog::{Backlog, Limit, QueueLimit};
+use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue};
+use super::shared::{Signals, fill};
 use crate::Packet;
 use crate::derive::{Deserialize, JsonSchema, Serialize};
-use crate::link::{LinkRate, LinkSettings};
+use crate::rate::LinkRate;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use cobalt::Rules;
+use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Duration, Instant, Seed};
+pub use flows::Isolation;
 use flows::{Flows, Set};
 
 /// An IP packet of 1500 bytes with Ethernet's header, as Linux sees the largest one.
 const LARGEST: u64 = 1514;
-
-/// Who gets an equal share of a tin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// Nobody: all packets wait in one queue.
-    Flowblind,
-    /// Each source address.
-    Srchost,
-    /// Each destination address.
-    Dsthost,
-    /// Each pair of a source and a destination address.
-    Hosts,
-    /// Each flow.
-    Flows,
-    /// Each source address, and within it each flow.
-    DualSrchost,
-    /// Each destination address, and within it each flow.
-    DualDsthost,
-    /// Each flow, and no address more than another one of its end.
-    #[default]
-    TripleIsolate,
-}
-
-impl Isolation {
-    /// What packets of one queue have in common.
-    fn tag(self, packet: &Packet) -> u64 {
-        let (source, destination) = (u64::from(packet.source), u64::from(packet.destination));
-        match self {
-            Self::Flowblind => 0,
-            Self::Srchost => source,
-            Self::Dsthost => destination,
-            Self::Hosts => (source << 32) | destination,
-            // Ports differ from address to address.
-            _ => (Seed((source << 32) | destination).word(0) << 32) ^ u64::from(packet.flow),
-        }
-    }
-
-    /// Whether the queues of one source, and of one destination, share.
-    const fn shares(self) -> [bool; 2] {
-        let triple = matches!(self, Self::TripleIsolate);
-        [triple || matches!(self, Self::DualSrchost), triple || matches!(self, Self::DualDsthost)]
-    }
-}
 
 /// Into which tins packets are sorted, by their DSCP. Those of no other tin are best effort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -124,6 +84,34 @@ impl Tins {
     }
 }
 
+/// The keys of CAKE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CakeSettings {
+    /// Into which tins packets are sorted by their DSCP, each with a rate of its own up to which it goes before the others.
+    #[serde(rename = "cake_tins", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "default_help" = "diffserv3",
+        "only_with" = {"key": "discipline", "value": ["cake"]}
+    ))]
+    pub tins: Option<Tins>,
+    /// Who gets an equal share of the link: flows, hosts, or both.
+    #[serde(rename = "cake_isolation", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "default_help" = "triple_isolate",
+        "only_with" = {"key": "discipline", "value": ["cake"]}
+    ))]
+    pub isolation: Option<Isolation>,
+}
+
+impl CakeSettings {
+    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
+        fill(&mut self.tins, is.then(Tins::default), "cake_tins", "cake")?;
+        fill(&mut self.isolation, is.then(Isolation::default), "cake_isolation", "cake")
+    }
+}
+
 /// Tins of queues.
 pub struct Cake {
     tins: Vec<Tin>,
@@ -151,33 +139,10 @@ struct Tin {
 }
 
 impl Cake {
-    /// Empty queues; `seed` decides which flows share one, and which packets BLUE drops.
-    pub fn new(settings: &LinkSettings, seed: Seed) -> Self {
-        let sorts = settings.queueing.tins.unwrap_or_default();
-        let isolation = settings.queueing.isolation.unwrap_or_default();
-        let tin = |_| Tin {
-            flows: Flows::new(|| Backlog::new(settings.counting), isolation, seed.child("flows")),
-            rules: Rules::default(),
-            rate: 1,
-            quantum: 0,
-            next: Instant::ZERO,
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            decaying: VecDeque::new(),
-            len: 0,
-            bytes: 0,
-        };
-        let tins = sorts.codepoints().iter().map(tin).collect();
-        let (tin_of, limit, blue) = (sorts.by_codepoint(), Limit::of(settings), seed.child("blue"));
-        let mut cake = Self { tins, sorts, tin_of, limit, blue };
-        cake.set_rates(settings);
-        cake
-    }
-
     /// Where the link stands still, the tins' rates stay as they were.
-    fn set_rates(&mut self, settings: &LinkSettings) {
-        let Some(rate) = settings.rate.and_then(LinkRate::moving) else { return };
-        let (target, interval) = (settings.queueing.target, settings.queueing.interval);
+    fn set_rates(&mut self, link: &LinkFacts<'_>) {
+        let Some(rate) = link.rate.and_then(LinkRate::moving) else { return };
+        let Signals { target, interval, .. } = *link.signals;
         for (number, tin) in self.tins.iter_mut().enumerate() {
             tin.rate = self.sorts.rate(rate.as_bps() / 8, number).max(1);
             tin.quantum = (tin.rate >> 12).clamp(300, LARGEST);
@@ -208,13 +173,6 @@ impl Cake {
         tin.flows.queues[place].aqm.handle_full(&tin.rules, moment.now);
         moment.drop(packet, QUEUE_FULL);
     }
-}
-
-/// The memory that Linux gives it: what is sent in four intervals, but at least 4 MiB, and at most 10,240 packets of the largest size.
-pub fn default_memory(rate: Option<BitRate>, interval: Duration) -> u64 {
-    let bytes =
-        rate.map_or(0, |rate| u128::from(rate.as_bps() / 8) * u128::from(interval.as_nanos()) * 4 / 1_000_000_000);
-    (bytes as u64).clamp(4 << 20, 10_240 * LARGEST)
 }
 
 impl Tin {
@@ -320,12 +278,52 @@ impl Queue for Cake {
         None
     }
 
-    fn change(&mut self, _now: Instant, settings: &LinkSettings) {
-        self.limit = Limit::of(settings);
-        self.set_rates(settings);
-    }
-
     fn len(&self) -> usize {
         self.tins.iter().map(|tin| tin.len).sum()
+    }
+}
+
+impl Managed for Cake {
+    type Own = CakeSettings;
+
+    fn signals(interval: Option<Duration>) -> Signals {
+        let interval = interval.unwrap_or(Duration::from_millis(100));
+        // Linux takes a twentieth of the round trip that it is told.
+        let target = Duration::from_nanos((interval.as_nanos() / 20).max(1));
+        Signals { marking: None, target: Some(target), interval: Some(interval) }
+    }
+
+    /// The memory that Linux gives it: what is sent in four intervals, but at least 4 MiB, and at most 10,240 packets of the largest size.
+    fn limit(rate: Option<BitRate>, interval: Duration) -> QueueLimit {
+        let bytes =
+            rate.map_or(0, |rate| u128::from(rate.as_bps() / 8) * u128::from(interval.as_nanos()) * 4 / 1_000_000_000);
+        QueueLimit::Bytes((bytes as u64).clamp(4 << 20, 10_240 * LARGEST))
+    }
+
+    fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self {
+        let sorts = own.tins.unwrap_or_default();
+        let isolation = own.isolation.unwrap_or_default();
+        let tin = |_| Tin {
+            flows: Flows::new(|| Backlog::new(link.counting), isolation, seed.child("flows")),
+            rules: Rules::default(),
+            rate: 1,
+            quantum: 0,
+            next: Instant::ZERO,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            len: 0,
+            bytes: 0,
+        };
+        let tins = sorts.codepoints().iter().map(tin).collect();
+        let (tin_of, limit, blue) = (sorts.by_codepoint(), link.limit, seed.child("blue"));
+        let mut cake = Self { tins, sorts, tin_of, limit, blue };
+        cake.set_rates(link);
+        cake
+    }
+
+    fn change(&mut self, _now: Instant, link: &LinkFacts<'_>, _own: &Self::Own) {
+        self.limit = link.limit;
+        self.set_rates(link);
     }
 }
