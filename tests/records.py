@@ -1,6 +1,7 @@
 """Run records made by hand, whose every number a test can work out."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -117,7 +118,7 @@ def path(*, loss: float = 0.0, delay_ns: int = 0, rate_bps: int | None = None) -
 
 def table(count: int, **columns: list[Any]) -> pl.DataFrame:
     """A samples table; columns not given are null."""
-    columns["exchange"] = list(range(count))
+    columns = {"exchange": list(range(count)), "flow": [0] * count} | columns
     return pl.DataFrame([
         pl.Series(key, columns[key], dtype) if key in columns else nulls(key, count)
         for key, dtype in SAMPLE_SCHEMA.items()
@@ -135,7 +136,11 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
     repetition = changes.get("repetition", 0)
     parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp", "timeout_ns": 1000 * MS}})
     failure = None if samples is not None else Failure(ErrorKind.DEADLINE, "deadline of 600 s passed", "wait")
-    end = None if failure else Finished.from_stored(changes.get("end", finished()))
+    end = None
+    if samples is not None:
+        given = changes.get("end", finished())
+        counted = {"samples": counts_of(samples)} if given["samples"] is FINISHED["samples"] else {}
+        end = Finished.from_stored(given | counted)
     return CellRun(
         key=f"{cell}-{repetition}",
         cell=cell,
@@ -149,6 +154,14 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
         samples=empty_samples() if samples is None else samples,
         **({"attempts": changes["attempts"]} if "attempts" in changes else {}),
     )
+
+
+def counts_of(samples: pl.DataFrame, errors: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """How many exchanges there are, and how those ended that did not go well, as a cell counts them."""
+    failed = Counter(samples.filter(pl.col("outcome") != "ok")["outcome"]).most_common()
+    outcomes = [{"outcome": name, "count": count, "first_error": (errors or {}).get(name)} for name, count in failed]
+    lost = sum(count for _, count in failed)
+    return {"rows": samples.height, "ok": samples.height - lost, "lost": lost, "outcomes": outcomes}
 
 
 def runs(

@@ -66,7 +66,8 @@ def manifest(cells: int = 2, name: str = "a-study", started: str = STARTED, **ch
         "name": name,
         "study": {"title": "A study"},
         "study_digest": "d1",
-        "presentation": {"name": name, "title": "A study", "asked": {}, "models": [], "notes": []},
+        "presentation": {"name": name, "title": "A study", "asked": {}, "compare_by": ["median"]}
+        | {key: [] for key in ("models", "limits", "left_out", "notes")},
         "options": Options(),
         "planned": cells,
         "provenance": {"started": started},
@@ -144,5 +145,6 @@ def echo_samples(n: int = 60) -> pl.DataFrame:
         "sent_bytes": np.ones(n),
         "received_bytes": np.ones(n),
         "outcome": ["ok"] * n,
+        "flow": np.zeros(n),
     }
     return pl.DataFrame({name: columns.get(name, [None] * n) for name in SAMPLE_SCHEMA}).cast(dict(SAMPLE_SCHEMA))

@@ -66,14 +66,6 @@ OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 
 
-def whole_table(stored: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """A table in a schema's shape: what an earlier version did not write is null, what is not known is left out."""
-    if stored.columns == list(schema):
-        return stored
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in stored.columns]
-    return stored.with_columns(absent).select(list(schema))
-
-
 def empty_table(schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """A table in a schema's shape without rows. Thousands of repetitions may have it, so it is made once."""
     return _empty(tuple(schema.items()))

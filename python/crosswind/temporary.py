@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LOCK = ".crosswind-lock"
-"""The file in such a directory that is locked too: by earlier versions it alone."""
+"""The file in such a directory that is locked too: by crosswind-cell it alone."""
 
 _PREFIX = "crosswind-tmp-"
 _NAME = re.compile(re.escape(_PREFIX) + "[a-z0-9_]{8}")

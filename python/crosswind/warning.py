@@ -63,14 +63,8 @@ class WarningKind(Enum):
     EXCHANGES_FAILED = "exchanges_failed", "{failed} of {exchanges} exchanges failed: {counts}", None
     PROGRAM_FAILED = "program_failed", "{problem}", None
     PROGRAM_REPORT = "program_report", "what the client printed: {remark}", None
-    EARLIER = "earlier", "{text}", None
 
     def warning(self, **values: object) -> ResultWarning:
         """A warning of this kind, with what its text names."""
         name, text, hint = self.value
         return ResultWarning(name=name, text=text.format(**values), hint=hint)
-
-
-def from_earlier(given: object) -> object:
-    """What stands for a warning in the result of a version that wrote it as a text."""
-    return WarningKind.EARLIER.warning(text=given) if isinstance(given, str) else given

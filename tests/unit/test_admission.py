@@ -147,14 +147,6 @@ def test_nothing_starts_beside_one_that_must_be_alone() -> None:
     assert len(admission) == 2
 
 
-def test_a_plan_without_forecasts_runs_one_after_another() -> None:
-    stored = [planned(cell).as_json() for cell in range(3)]
-    for item in stored:
-        del item["expected_load"]
-    admission = Admission([PlannedCell.from_json(item) for item in stored], processors=64)
-    assert [start_all(admission, []) for _ in range(3)] == [["c0-r0!"], ["c1-r0!"], ["c2-r0!"]]
-
-
 def test_a_cell_measured_to_be_heavy_waits_for_all_others() -> None:
     plan = [planned(0), planned(0, repetition=1), planned(1, kind="transfer"), planned(0, repetition=2)]
     admission = Admission(plan, processors=2)

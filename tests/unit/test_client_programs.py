@@ -14,7 +14,7 @@ from crosswind.report.run_page import render as html
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.programs import program_tables, readable
 from crosswind.report.tables.summary import summary_tables
-from records import MS, echoes, finished, record, run, table, texts
+from records import MS, counts_of, echoes, finished, record, run, table, texts
 from screens import render
 
 PROGRAM = {"workload": {"kind": "program", "client": ["{python}"], "server": None}}
@@ -42,10 +42,9 @@ def program(
 ) -> CellRun:
     """A repetition whose client printed `out`. said: how it failed; None where it ended well, after `took_ns`."""
     outcome = "ok" if said is None else "error"
-    failed = [] if said is None else [{"outcome": "error", "count": 1, "first_error": said}]
-    counts = {"rows": 1, "ok": 1 - len(failed), "lost": len(failed), "outcomes": failed}
-    end = finished() | {"program": {"exit_code": 2 * len(failed), "signal": None}, "samples": counts}
     samples = table(1, connection=[0], sent_ns=[0], received_ns=[took_ns], outcome=[outcome])
+    program = {"exit_code": 0 if said is None else 2, "signal": None}
+    end = finished() | {"program": program, "samples": counts_of(samples, {"error": said or ""})}
     made = run(cell, samples, {"part": part}, repetition=repetition, parameters=PROGRAM, end=end)
     return CellRun(**{**vars(made), "client_out": out, "key": f"c{cell:03d}-r{repetition:02d}"})
 
@@ -234,12 +233,6 @@ def test_a_client_that_failed_sometimes_is_a_warning_with_its_last_words_and_a_f
         {"repetition": 1, "exit_code": 2, "signal": None, "text": said, "log": log},
         {"repetition": 2, "exit_code": 2, "signal": None, "text": said, "log": "cells/c000-r02/client.err"},
     ]
-
-
-def test_a_run_of_an_earlier_version_says_how_its_client_ended() -> None:
-    end = finished() | {"program": {"exit_code": None, "signal": 9}}
-    (peer,) = analyse(record(run(0, table(0), parameters=PROGRAM, end=end))).peers
-    assert peer.problem == "the client program ended with signal 9"
 
 
 def test_names_and_versions_are_plain_text() -> None:

@@ -54,19 +54,6 @@ def test_a_result_is_stored_as_it_was_printed_with_what_is_not_known_here() -> N
     assert Finished.from_stored(read.as_json()) == read
 
 
-def test_a_stored_result_of_an_earlier_version_lacks_what_that_did_not_write() -> None:
-    earlier = {key: value for key, value in FINISHED.items() if key not in ("program", "traffic", "profile")}
-    earlier["samples"] = {"rows": 60, "ok": 60, "lost": 0}
-    fidelity = {key: value for key, value in FINISHED["fidelity"].items() if key != "exchange_delay"}
-    earlier["fidelity"] = {**fidelity, "budget": {"delay_error_p99_ns": 1, "starvation": 0.2, "probe_starvation": 0.4}}
-    read = Finished.from_stored(earlier)
-    assert (read.program, read.traffic, read.profile, read.samples.outcomes) == (None, None, None, ())
-    assert read.fidelity is not None
-    assert read.fidelity.exchange_delay is None
-    with pytest.raises(ValueError, match="ledger"):
-        Finished.from_stored({key: value for key, value in earlier.items() if key != "ledger"})
-
-
 def without(path: str) -> dict[str, Any]:
     """A result that lacks one key, given with its place."""
     result: dict[str, Any] = json.loads(json.dumps(FINISHED))

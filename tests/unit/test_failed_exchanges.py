@@ -14,7 +14,7 @@ from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import scale_of_metric
 from crosswind.report.text.headline import headline_sentences, verdict
-from records import MS, echoes, finished, record, run, table, texts
+from records import MS, counts_of, echoes, finished, record, run, table, texts
 from screens import render as render_text
 
 EXPIRED = "cannot connect: the certificate has expired"
@@ -39,18 +39,9 @@ def repetition(
     *outcomes: str, errors: dict[str, str] | None = None, number: int = 0, cell: int = 0, **end: Any
 ) -> CellRun:
     """A repetition whose cell counted its failures. errors: the first one of each cause."""
-    causes = sorted(set(outcomes) - {"ok"}, key=lambda cause: -outcomes.count(cause))
-    counted = [
-        {"outcome": cause, "count": outcomes.count(cause), "first_error": (errors or {}).get(cause)} for cause in causes
-    ]
-    samples = {"rows": len(outcomes), "ok": outcomes.count("ok"), "lost": len(outcomes) - outcomes.count("ok")}
-    ended = finished() | {"samples": samples | {"outcomes": counted}} | end
-    return run(cell, exchanges(*outcomes), {"t": f"cell {cell}"}, repetition=number, end=ended)
-
-
-def of_an_earlier_version(*outcomes: str, number: int = 0) -> CellRun:
-    """A repetition whose cell did not count its failures, and called itself valid."""
-    return run(0, exchanges(*outcomes), {"t": "cell 0"}, repetition=number)
+    samples = exchanges(*outcomes)
+    ended = finished() | {"samples": counts_of(samples, errors)} | end
+    return run(cell, samples, {"t": f"cell {cell}"}, repetition=number, end=ended)
 
 
 def cell_of(*runs: CellRun) -> CellResult:
@@ -71,16 +62,10 @@ def test_failures_are_added_up_by_cause_with_the_first_error_of_all() -> None:
     assert cell.valid
 
 
-def test_a_run_of_an_earlier_version_has_causes_without_errors() -> None:
-    cell = cell_of(of_an_earlier_version("ok", "timeout", "timeout"))
-    assert failures_of(cell) == [("timeout", 2, None)]
-    assert cell.valid
-
-
 def test_a_cell_in_which_no_exchange_succeeded_is_not_valid() -> None:
     cell = cell_of(repetition(*["certificate"] * 30, errors={"certificate": EXPIRED}))
     assert (cell.valid, cell.reason) == (False, ALL_FAILED)
-    runs = [of_an_earlier_version("timeout", *["reset"] * number, number=number) for number in range(3)]
+    runs = [repetition("timeout", *["reset"] * number, number=number) for number in range(3)]
     assert cell_of(*runs).reason == "no exchange succeeded: 3 x reset, 3 x timeout"
 
 

@@ -1,6 +1,7 @@
 """The last screen of a run: the columns that matter at 80 columns, and the worst and the best of many cells."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,8 +20,11 @@ from screens import render
 TRANSPORT = {"workload": {"kind": "transfer", "transport": "tcp", "duration_ns": 8_000 * MS}}
 
 
-def cell(number: int, *, rtt_ms: int, levels: dict[str, str] | None = None, **end: Any) -> CellRun:
-    """A cell of one repetition, all of whose round trips take as long."""
+def cell(
+    number: int, *, rtt_ms: int, levels: dict[str, str] | None = None, warnings: Sequence[str] = (), **end: Any
+) -> CellRun:
+    """A cell of one repetition, all of whose round trips take as long. warnings: texts of those that it printed."""
+    end["warnings"] = [{"name": "odd", "text": text, "hint": None} for text in warnings]
     own = {"path.delay": f"{rtt_ms}ms", "workload.transport": "udp"} if levels is None else levels
     return run(number, echoes([rtt_ms * MS] * 20), own, end=finished() | end)
 

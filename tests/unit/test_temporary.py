@@ -66,7 +66,7 @@ def test_a_directory_is_held_without_the_file_in_it(tmp_path: Path) -> None:
             assert sorted(tmp_path.iterdir()) == sorted([mine, other])
 
 
-def test_a_directory_that_an_earlier_version_holds_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_that_a_cell_holds_is_left_alone(tmp_path: Path) -> None:
     theirs = tmp_path / "crosswind-tmp-abcd_123"
     theirs.mkdir()
     with (theirs / LOCK).open("w") as held:

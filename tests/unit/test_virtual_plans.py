@@ -16,7 +16,6 @@ from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
-from runs import planned_cell
 
 ECHO = '[workload]\nkind = "echo"\ntransport = "tcp"\n'
 CLOCKS = ECHO + '[host]\nclock = ["real", "virtual"]\n'
@@ -154,9 +153,3 @@ def test_a_plan_says_which_cells_run_once(monkeypatch: pytest.MonkeyPatch, capfd
     cells = [(cell["levels"]["path.loss"], cell["runs"], cell["clock"], cell["exact"]) for cell in planned["cells"]]
     assert cells == [("0%", 1, "virtual", True), ("5%", 4, "virtual", False)]
     assert len(planned["order"]) == planned["runs"] == 5
-
-
-def test_a_plan_of_an_earlier_version_has_no_exact_cells() -> None:
-    stored = planned_cell(0).as_json()
-    del stored["exact"]
-    assert PlannedCell.from_json(stored).exact is False

@@ -29,7 +29,7 @@ FAIR = 0.9
 TRIMMED_ABOVE = 0.95
 """Times above this quantile do not count in their trimmed mean (draft-ietf-ippm-responsiveness-09, section 5.2)."""
 
-IS_BACKGROUND = pl.col("background").fill_null(0) == 1
+IS_BACKGROUND = pl.col("background") == 1
 """Of rows of the table of flows: background traffic, which is no flow and no host's."""
 
 _COUNTED = ("bytes", "packets", "dropped", "marked", "queueing_ns")

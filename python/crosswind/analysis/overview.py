@@ -101,7 +101,7 @@ class Reading:
         self.executed_cells |= part.cells
         if part.texts is not None:
             self._add_texts(part.texts)
-        of_workload = part.samples.filter(pl.col("flow").fill_null(0) == 0).with_columns(setup_ns=self._setup)
+        of_workload = part.samples.filter(pl.col("flow") == 0).with_columns(setup_ns=self._setup)
         if self._held is not None:
             self._held.add(of_workload)
         self._outcomes.append(of_workload.drop_nulls("outcome").group_by("cell", "outcome").len())
@@ -234,7 +234,7 @@ def _facts(ends: pl.DataFrame) -> pl.DataFrame:
     fruitless = ((pl.col("rows") > 0) & (pl.col("ok") == 0)).fill_null(value=False)
     return ends.group_by("cell").agg(
         repetitions=pl.len(),
-        attempts=pl.col("attempt").fill_null(1).sum(),
+        attempts=pl.col("attempt").sum(),
         virtual=pl.col("virtual_time").drop_nulls().first(),
         kernel=pl.col("versions").struct.field("kernel").drop_nulls().first(),
         fruitless=pl.col("repetition").filter(fruitless).sort() + 1,

@@ -37,18 +37,13 @@ def program_of(cell: int, runs: Sequence[CellRun]) -> ClientProgram | None:
 def problem_of(run: CellRun) -> ProgramProblem | None:
     """How the client program of a repetition ended, and what it wrote last; None where it ended well."""
     end = run.finished.program if run.finished else None
-    if run.finished is None or end is None:
+    if run.finished is None or end is None or not run.finished.samples.outcomes:
         return None
-    failures = run.finished.samples.outcomes
-    if end.ok and not failures:
-        return None
-    # Earlier versions did not say why.
-    said = failures[0].first_error if failures else None
     return ProgramProblem(
         repetition=run.repetition,
         exit_code=end.exit_code,
         signal=end.signal,
-        text=said or f"the client program ended with {end.text()}",
+        text=run.finished.samples.outcomes[0].first_error or f"the client program ended with {end.text()}",
         log=output_of_program(run.key),
     )
 

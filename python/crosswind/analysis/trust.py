@@ -58,7 +58,7 @@ def warnings_of(runs: Sequence[CellRun]) -> list[ResultWarning]:
 
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
     """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
-    counted = added_up(count for run in runs for count in _failures(run))
+    counted = added_up(count for run in runs if run.finished for count in run.finished.samples.outcomes)
     return [
         FailureCount(outcome=outcome.outcome, count=outcome.count, first_error=outcome.first_error)
         for outcome in counted
@@ -184,17 +184,6 @@ def _failure(run: CellRun) -> str:
     outputs = [output_of_program(run.key, "*")] if peers_of(run.parameters) else []
     hints = [*filter(None, [run.failure.hint]), *outputs]
     return cause_of_failure(run.failure.message, hints)
-
-
-def _failures(run: CellRun) -> Sequence[OutcomeCount]:
-    """The failures that a repetition counted. Earlier versions counted none: then those of its samples."""
-    if run.finished and run.finished.samples.outcomes:
-        return run.finished.samples.outcomes
-    if (run.samples["outcome"] == "ok").all():
-        return []
-    outcomes = run.samples["outcome"].drop_nulls()
-    counts: Mapping[str, int] = dict(outcomes.filter(outcomes != "ok").value_counts(sort=True).iter_rows())
-    return [OutcomeCount(outcome=outcome, count=count, first_error=None) for outcome, count in counts.items()]
 
 
 def repetitions_text(numbers: Sequence[int]) -> str:

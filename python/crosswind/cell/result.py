@@ -11,7 +11,7 @@ from pydantic import Field
 
 from crosswind.cell.fidelity import DirectionTimes, Fidelity
 from crosswind.cell.protocol_object import ProtocolObject
-from crosswind.warning import ResultWarning, from_earlier
+from crosswind.warning import ResultWarning
 
 
 class OutcomeCount(ProtocolObject):
@@ -42,10 +42,7 @@ def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
 
 
 class SampleCounts(ProtocolObject):
-    """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first.
-
-    Stored results of earlier versions, which did not count outcomes, have none.
-    """
+    """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first."""
 
     rows: int
     ok: int
@@ -54,7 +51,7 @@ class SampleCounts(ProtocolObject):
 
     @property
     def succeeded(self) -> bool:
-        """Whether one of them did what it should; programs that earlier versions ran have none, and nothing to fail."""
+        """Whether one of them did what it should. Where there is none, nothing failed."""
         return not self.rows or self.ok > 0
 
 
@@ -373,53 +370,9 @@ class Finished(ProtocolObject):
 
     @classmethod
     def from_stored(cls, data: Mapping[str, Any]) -> Self:
-        """The result in a run directory, which an earlier version may have written: what it did not write is null.
-
-        Raises: pydantic.ValidationError when something is missing that every version has written.
-        """
-        samples = {"outcomes": [], **data.get("samples", {})}
-        fidelity = data.get("fidelity")
-        if fidelity:
-            budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
-            fidelity = {"exchange_delay": None, "held_ns": 0, "in_kernel": False, **fidelity, "budget": budget}
-        warnings = [from_earlier(warning) for warning in data.get("warnings", ())]
-        given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity, "warnings": warnings}
-        if ledger := data.get("ledger"):
-            ways = {way: {**_NOT_ALWAYS_COUNTED, **ledger[way]} for way in ("forward", "reverse") if way in ledger}
-            given["ledger"] = {**ledger, **ways}
-        if (network := data.get("network")) and network.get("tcp"):
-            ends = {end: {**_NOT_ALWAYS_TIMED, **counted} for end, counted in network["tcp"].items()}
-            given["network"] = {**network, "tcp": ends}
-        return cls.model_validate(given, strict=False)
+        """The result in a run directory. Raises: pydantic.ValidationError when it is none."""
+        return cls.model_validate(data, strict=False)
 
     def as_json(self) -> dict[str, Any]:
         """The event as the cell printed it, with what this version does not know of."""
         return self.model_dump(mode="json", by_alias=True)
-
-
-_NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
-"""What stands for the budget of versions that did not measure it: no bound."""
-
-_NOT_ALWAYS_COUNTED = {"duplicated": 0, "marked": 0, "hops": [], "corrupted": 0, "icmp": 0}
-"""What earlier paths did to no packet."""
-
-_NOT_ALWAYS_TIMED = {"busy_ns": 0, "receive_window_limited_ns": 0, "send_buffer_limited_ns": 0}
-"""What earlier versions did not ask kernels for."""
-
-_NOT_ALWAYS_WRITTEN = {
-    **dict.fromkeys(
-        (
-            "program",
-            "peers",
-            "traffic",
-            "network",
-            "netem",
-            "profile",
-            "queueing_ns",
-            "peak_memory_bytes",
-            "tcp_retransmits",
-        )
-    ),
-    "flows": (),
-    "virtual_time": False,
-}

@@ -32,7 +32,6 @@ from crosswind.execution.planning import planned_cells
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
 from crosswind.execution.workers.worker import followed, sent
-from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
@@ -101,7 +100,7 @@ def virtual(
             raise EngineError(end.failure.message + _written(directory, "err"), hint=end.failure.hint)
         return VirtualCell(
             result=end.finished,
-            samples=whole_table(_table(directory / "samples.arrow"), SAMPLE_SCHEMA),
+            samples=_table(directory / "samples.arrow"),
             packets=_table(directory / "packets.arrow"),
             spent=_table(directory / "spent.arrow"),
             pieces=_table(directory / "pieces.arrow"),

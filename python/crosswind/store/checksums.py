@@ -131,8 +131,8 @@ def unsealed(content: bytes) -> Any:
         raise ValueError("is nested too deeply") from None
 
 
-def earlier_schema(content: bytes) -> object:
-    """The schema of an object that was written without a checksum; None of everything else."""
+def unsealed_schema(content: bytes) -> object:
+    """The schema of an object without a checksum; None of everything else."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):

@@ -11,14 +11,12 @@ from typing import Any, Self
 from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
 from crosswind.store.addresses import shown
-from crosswind.store.checksums import Checksum, earlier_schema, unsealed
+from crosswind.store.checksums import Checksum, unsealed, unsealed_schema
 from crosswind.store.files import write_sealed
 from crosswind.store.run_file import RunFile
 
 MANIFEST = "manifest.json"
 RUN_SCHEMA = "crosswind.run/5"
-_EARLIER = "crosswind.run/4"
-"""It has no partitions, and a plan with a line for each repetition."""
 FAMILY = "crosswind.run/"
 _TABLES = {"study": "title", "presentation": "title", "provenance": "started"}
 """Tables of a manifest, and a text that each has."""
@@ -77,8 +75,8 @@ class Session:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The session that was stored."""
-        jumps = tuple(ClockJump(jump["at"], jump["by_s"]) for jump in data.get("clock_jumps", ()))
-        return cls(data["started"], tuple(data.get("command", ())), data.get("ended"), jumps, data.get("jobs"))
+        jumps = tuple(ClockJump(jump["at"], jump["by_s"]) for jump in data["clock_jumps"])
+        return cls(data["started"], tuple(data["command"]), data["ended"], jumps, data["jobs"])
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Manifest:
 
         Raises: KeyError, TypeError, ValueError, AttributeError when it is no manifest.
         """
-        options = {name: bool(data["options"].get(name)) for name in Options.__dataclass_fields__}
+        options = {name: bool(data["options"][name]) for name in Options.__dataclass_fields__}
         for name, key in _TABLES.items():
             if not isinstance(data[name], dict) or not isinstance(data[name].get(key, ""), str):
                 raise TypeError(f"its {name} is none")
@@ -182,7 +180,7 @@ def read_manifest(directory: Path) -> Manifest:
     """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
     file = RunFile(directory, MANIFEST)
     try:
-        data = read_sealed(file, known=RUN_SCHEMA, earlier=_EARLIER)
+        data = read_sealed(file, known=RUN_SCHEMA)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"it has no {MANIFEST}"
         raise UnreadableFileError(f"{shown(directory)} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
@@ -198,23 +196,22 @@ def read_manifest(directory: Path) -> Manifest:
         raise _damaged(file, f"it is no manifest of a run: {error}") from None
 
 
-def read_sealed(file: RunFile, *, known: str, earlier: str | None = None) -> Any:
+def read_sealed(file: RunFile, *, known: str) -> Any:
     """The object that a JSON file with its own checksum holds.
 
-    Args: known: the schema that this version writes. earlier: another that it reads.
+    Args: known: the schema that it has to be of.
     Raises: UnreadableFileError where it is of another schema. OSError. ValueError where it has changed.
     """
     content = file.read()
     try:
         data = unsealed(content)
     except ValueError:
-        # Before its schema had checksums, a file had none.
-        if (schema := earlier_schema(content)) is not None and schema not in (known, earlier):
-            raise _of_another_schema(file, schema, known) from None
+        # A file of another schema may have no checksum.
+        if unsealed_schema(content) not in (None, known):
+            raise _of_another_schema(file, unsealed_schema(content), known) from None
         raise
-    schema = data.get("schema")
-    if schema not in (known, earlier):
-        raise _of_another_schema(file, schema, known)
+    if data.get("schema") != known:
+        raise _of_another_schema(file, data.get("schema"), known)
     return data
 
 

@@ -25,7 +25,7 @@ class PartitionIndex:
 
     Attributes: run: the directory of the run. name: of its own within `partitions`. keys: of its repetitions, in the
         order of its tables. files: beside its index. stored_sums: of its repetitions (crosswind.store.kept.Sums);
-        None where an earlier version wrote it.
+        None where only some of them count.
     """
 
     run: Path
@@ -78,4 +78,4 @@ def read_index(run: Path, name: str, run_id: str) -> PartitionIndex:
     keys = tuple(data["keys"])
     if len(set(keys)) < len(keys):
         raise damaged_file(index, "has a repetition twice")
-    return PartitionIndex(run, name, keys, files, data.get("sums"))
+    return PartitionIndex(run, name, keys, files, data["sums"])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.record import OF_REPETITION, empty_table, whole_table
+from crosswind.record import OF_REPETITION, empty_table
 from crosswind.store.checksums import (
     CHANGED,
     MISSING,
@@ -43,6 +43,7 @@ from crosswind.store.partition_index import (
 from crosswind.store.plan import PlannedCell, StoredPlan
 from crosswind.store.result import RepetitionResult, refusals
 from crosswind.store.run_file import RunFile
+from crosswind.store.tables import unreadable
 
 RESULTS = "results.parquet"
 
@@ -82,15 +83,16 @@ class Partition(PartitionIndex):
         if name not in self.files:
             return None
         table = _table(self.file(name), self.files[name])
-        if name == RESULTS or self.counted is None:
-            return table
-        return table.join(self.texts(), on=list(OF_REPETITION), how="semi")
+        return table if name == RESULTS else self._that_count(table)
 
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
-        table = self.table(name)
-        whole: dict[str, type[pl.DataType]] = {**OF_REPETITION, **schema}
-        return empty_table(whole) if table is None else whole_table(table, whole)
+        if name not in self.files:
+            return empty_table({**OF_REPETITION, **schema})
+        return self._that_count(_shaped(self.file(name), self.files[name], (*OF_REPETITION, *schema)))
+
+    def _that_count(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows if self.counted is None else rows.join(self.texts(), on=list(OF_REPETITION), how="semi")
 
     def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
         """The table of one repetition. Raises: DamagedFileError."""
@@ -98,7 +100,7 @@ class Partition(PartitionIndex):
             return empty_table(schema)
         file, checksum = self.file(name), self.files[name]
         start, length = _places(file, checksum).get((planned.cell, planned.repetition), (0, 0))
-        return _shaped(file, checksum, tuple(schema.items())).slice(start, length)
+        return _shaped(file, checksum, tuple(schema)).slice(start, length)
 
     def texts(self) -> pl.DataFrame:
         """What its repetitions were, as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
@@ -147,12 +149,15 @@ def _table(file: RunFile, checksum: Checksum) -> pl.DataFrame:
     try:
         return pl.read_parquet(io.BytesIO(checked_bytes(file, checksum)))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise damaged_file(file, f"cannot be read: {str(error).splitlines()[0]}") from error
+        raise unreadable(file, error) from error
 
 
 @lru_cache(maxsize=16)
-def _shaped(file: RunFile, checksum: Checksum, schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
-    return whole_table(_table(file, checksum), dict(schema))
+def _shaped(file: RunFile, checksum: Checksum, columns: tuple[str, ...]) -> pl.DataFrame:
+    try:
+        return _table(file, checksum).select(columns)
+    except pl.exceptions.PolarsError as error:
+        raise unreadable(file, error) from error
 
 
 @lru_cache(maxsize=16)

@@ -3,7 +3,7 @@
     {"cell": 3, "levels": ..., "parameters": ..., ...}                       a cell, before its first repetition
     {"repetition": 0, "block": 0, "seed": 17, "cells": [3, 1, 2]}            repetition 0 of these cells, in this order
 
-A plan of a million repetitions takes five megabytes. A run of schema `crosswind.run/4` has a line for each repetition.
+A plan of a million repetitions takes five megabytes.
 """
 
 import json
@@ -117,19 +117,8 @@ class PlannedCell:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The repetition that was stored. Raises: KeyError for a key that every version has written."""
-        # Versions without forecasts ran cells one after another, as those are that keep a whole processor busy.
-        known = {
-            "expected_ns": 0,
-            "expected_packets": 0,
-            "expected_bytes": 0,
-            "expected_load": 1.0,
-            "exact": False,
-            "undelayed": False,
-            **data,
-            "effect": PathEffect.from_stored(data["effect"]),
-        }
-        return cls(**{name: known[name] for name in _FIELDS})
+        """The repetition that was stored. Raises: KeyError for a key that it lacks."""
+        return cls(**{name: data[name] for name in _FIELDS} | {"effect": PathEffect.from_stored(data["effect"])})
 
 
 _FIELDS = tuple(field.name for field in fields(PlannedCell))
@@ -192,16 +181,15 @@ class StoredPlan(Sequence[PlannedCell]):
             kind = PlannedCell.from_json({"key": "", "order": 0, "repetition": 0, "block": 0, "seed": 0, **data})
             self._kind[kind.cell] = len(self.kinds)
             self.kinds.append(kind)
-        if "cells" in data or "key" in data:
-            repetition, block, seed = data["repetition"], data["block"], data["seed"]
-            cells = data["cells"] if "cells" in data else [data["cell"]]
-            keys = data.get("keys") or [data.get("key") or repetition_key(cell, repetition) for cell in cells]
-            if odd := [key for key in keys if not _KEY.fullmatch(key)]:
-                raise ValueError(f"{odd[0][:40]!r} is no key of a repetition")
-            self._own += [(self._kind[cell], block, seed) for cell, _ in zip(cells, keys, strict=True)]
-            self.cells += cells
-            self.keys += keys
-            self.repetitions += [repetition] * len(cells)
+            return
+        cells, repetition = data["cells"], data["repetition"]
+        keys = data.get("keys") or [repetition_key(cell, repetition) for cell in cells]
+        if odd := [key for key in keys if not _KEY.fullmatch(key)]:
+            raise ValueError(f"{odd[0][:40]!r} is no key of a repetition")
+        self._own += [(self._kind[cell], data["block"], data["seed"]) for cell, _ in zip(cells, keys, strict=True)]
+        self.cells += cells
+        self.keys += keys
+        self.repetitions += [repetition] * len(cells)
 
 
 def kinds_of(plan: Sequence[PlannedCell]) -> Sequence[PlannedCell]:

@@ -69,12 +69,12 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
         asked=presentation["asked"],
         models=presentation["models"],
         notes=presentation["notes"],
-        left_out=presentation.get("left_out", []),
+        left_out=presentation["left_out"],
         cells=cells,
         planned=manifest.planned if cells_of is None else sum(cell in cells_of for cell in store.plan.cells),
         provenance=dict(manifest.provenance),
-        limits=presentation.get("limits", []),
-        compare_by=tuple(presentation.get("compare_by", ("median",))),
+        limits=presentation["limits"],
+        compare_by=tuple(presentation["compare_by"]),
         precision=None if manifest.precision is None else dict(manifest.precision),
         damaged=damaged,
         keeps_parts=manifest.options.spent,
@@ -162,7 +162,7 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     samples = _samples(store, result) if whole else empty_samples()
     probes = empty_samples()
     if flows := planned.parameters.get("flows"):
-        is_own = pl.col("flow").fill_null(0) == 0
+        is_own = pl.col("flow") == 0
         if any(flow["workload"].get("probe_rate_per_s") for flow in flows):
             probes = samples.filter(~is_own, pl.col("stream") == PROBES)
         samples = samples.filter(is_own)
@@ -192,9 +192,6 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
 def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
     """What the time of its exchanges was spent on. Raises: DamagedFileError."""
     spent = store.table(result, SPENT, SPENT_SCHEMA)
-    if any(column.null_count() for column in spent.iter_columns()):
-        # Of a part that an earlier version did not know, no exchange had any.
-        spent = spent.fill_null(0)
     if CONNECTIONS not in result.files:
         return spent
     # It computes with numpy, which is not to be imported before the first cell has run.

@@ -116,7 +116,7 @@ class RepetitionResult:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The result that was stored.
 
-        Raises: KeyError, TypeError, ValueError, AttributeError when it lacks something that every version has written.
+        Raises: KeyError, TypeError, ValueError, AttributeError when it is none.
         """
         files = {plain(name): Checksum.from_json(checksum) for name, checksum in data["files"].items()}
         return cls._of(PlannedCell.from_json(data), data, files)
@@ -138,17 +138,17 @@ class RepetitionResult:
         finished, failure = data["finished"], data["failure"]
         return cls(
             planned=planned,
-            placement=Placement.from_json(data.get("placement") or {}),
-            beside=data.get("beside"),
-            attempt=data.get("attempt", 1),
+            placement=Placement.from_json(data["placement"]),
+            beside=data["beside"],
+            attempt=data["attempt"],
             started=data["started"],
             ended=data["ended"],
             elapsed_ns=data["elapsed_ns"],
             finished=None if finished is None else Finished.from_stored(finished),
             failure=None if failure is None else Failure.from_json(failure),
             files=files,
-            machine=data.get("machine"),
-            keeping_ns=data.get("keeping_ns", {}),
+            machine=data["machine"],
+            keeping_ns=data["keeping_ns"],
             partition=partition,
         )
 

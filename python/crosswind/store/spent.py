@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.record import SPENT_SCHEMA, whole_table
+from crosswind.record import SPENT_SCHEMA
 
 _LINK = ("serialisation_forward", "serialisation_reverse")
 _HOSTS = ("client_host", "server_host")
@@ -71,8 +71,9 @@ def with_connections(
     whole = ended - began
     times[times.argmax(axis=0), np.arange(whole.size)] += whole - times.sum(axis=0)
     named = {f"{part}_ns": row for part, row in zip(until, times, strict=True)}
-    parts = pl.DataFrame({"exchange": asked["exchange"], "whole_ns": whole, **named})
-    return pl.concat([told, whole_table(parts, SPENT_SCHEMA).fill_null(0).cast(told.schema)]).sort("exchange")
+    given = {"exchange": asked["exchange"], "whole_ns": whole, **named}
+    parts = pl.DataFrame({name: given.get(name, np.zeros_like(whole)) for name in SPENT_SCHEMA})
+    return pl.concat([told, parts.cast(told.schema)]).sort("exchange")
 
 
 def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:

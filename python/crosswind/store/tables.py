@@ -8,7 +8,7 @@ import polars as pl
 
 from crosswind.errors import EngineError
 from crosswind.polars_errors import system_error
-from crosswind.record import empty_table, whole_table
+from crosswind.record import empty_table
 from crosswind.store.checksums import Checksum, DamagedFileError, checked_bytes, damaged_file, open_checked
 from crosswind.store.run_file import RunFile
 
@@ -43,9 +43,9 @@ def read_table(file: RunFile, schema: Mapping[str, type[pl.DataType]], checksum:
     # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
     content = io.BytesIO(checked_bytes(file, checksum))
     try:
-        table = whole_table(pl.read_parquet(content, parallel="none"), schema)
+        table = pl.read_parquet(content, parallel="none").select(list(schema))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
     return table if table.height < _LARGE else _with_constants_once(table)
 
 
@@ -67,14 +67,13 @@ def read_rows(
     try:
         with open_checked(file, checksum) as opened:
             stored = pl.scan_parquet(f"/proc/self/fd/{opened.fileno()}", glob=False)
-            known = stored.collect_schema()
-            absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in known]
-            return stored.with_columns(absent).filter(where).select(columns).collect(engine="streaming")
+            return stored.filter(where).select(columns).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
 
 
-def _unreadable(file: RunFile, error: Exception) -> DamagedFileError:
+def unreadable(file: RunFile, error: Exception) -> DamagedFileError:
+    """The error of a table of a repetition that has its checksum, and is none."""
     return damaged_file(file, f"cannot be read: {str(error).splitlines()[0]}")
 
 
