@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
 from crosswind.inside import read_inside
-from crosswind.store.addresses import address_of
+from crosswind.store.addresses import address_of, place_of
 from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use
 from crosswind.store.manifest import (
     FAMILY,
     MANIFEST,
+    MARKER,
     NOT_A_RUN_HINT,
     Manifest,
     Status,
@@ -37,12 +38,11 @@ if TYPE_CHECKING:
 
 DEFAULT_ROOT = Path("crosswind-runs")
 
-MARKER = "manifest.json.removed"
-"""What the manifest is called while its run is being removed."""
-
 SAMPLED_CELLS = 64
 """Of how many cells the size is read; that of the others is estimated from them."""
 
+_AT_A_TIME = 8
+"""Runs on an object store that are looked at."""
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
 _PARTS = (".json.part", ".jsonl.part")
 
@@ -101,9 +101,7 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
     Raises: StoreError when `root` cannot be read at all.
     """
     if address_of(root) is not None:
-        from crosswind.store.objects_listing import list_objects
-
-        return list_objects(root, details=details)
+        return _list_objects(root, details)
     if (root / MANIFEST).exists():
         return [examine_directory(root, details=details)]
     try:
@@ -111,7 +109,7 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
             names = sorted(entry.name for entry in entries if _is_directory(entry))
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
-    return latest_first([examine_directory(root / name, details=details) for name in names])
+    return _latest_first([examine_directory(root / name, details=details) for name in names])
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
@@ -121,7 +119,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def latest_first(examined: Sequence[Listed]) -> list[Listed]:
+def _latest_first(examined: Sequence[Listed]) -> list[Listed]:
     """Runs, the latest first, and then what is none."""
     runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
     return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
@@ -130,9 +128,7 @@ def latest_first(examined: Sequence[Listed]) -> list[Listed]:
 def examine_directory(directory: Path, *, details: bool = False) -> Listed:
     """What a directory is. Never raises for what is in it."""
     if address_of(directory) is not None:
-        from crosswind.store.objects_listing import examine_objects
-
-        return examine_objects(directory, details=details)
+        return _examine_objects(directory, details)
     try:
         if is_leftover(directory):
             return Unreadable(directory, "its removal did not end", leftover=True)
@@ -141,6 +137,49 @@ def examine_directory(directory: Path, *, details: bool = False) -> Listed:
         return Unreadable(directory, error.reason)
     except (OSError, *NOT_WHAT_WAS_WRITTEN) as error:
         return Unreadable(directory, _problem(error))
+
+
+def _list_objects(root: Path, details: bool) -> list[Listed]:
+    """What is below an address, or the run that it is itself."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from crosswind.store.objects import RunObjects
+
+    objects = RunObjects(root)
+    names, files = objects.bucket.top()
+    if {MANIFEST, MARKER}.intersection(files) or (objects.address.prefix and not names):
+        return [_examine_objects(root, details)]
+    places = [place_of(f"{objects.address}/{name}") for name in names]
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return _latest_first(list(pool.map(lambda place: _examine_objects(place, details), places)))
+
+
+def _examine_objects(copy: Path, details: bool) -> Listed:
+    """What is at the address of a copy. Of a run its manifest is read, and which repetitions partitions hold; all else
+    is known from the names and sizes of its objects. Raises: ObjectError.
+    """
+    from crosswind.store.objects import LAST, RunObjects, entry_of
+
+    objects = RunObjects(copy)
+    try:
+        # Where a session of this machine is at work, the copy is what there is.
+        there = objects.pull(index_only=not details) or objects.bucket.listed()
+        manifest = read_manifest(copy)
+    except UnreadableFileError as error:
+        if MARKER in objects.bucket.listed():
+            return Unreadable(copy, "its removal did not end", leftover=True)
+        return Unreadable(copy, error.reason)
+    entries = {entry_of(name) for name in there}
+    whole = {entry for entry in entries if f"{entry}/{LAST.get(entry.partition('/')[0])}" in there}
+    return _listed_run(
+        copy,
+        manifest,
+        sorted(entry.partition("/")[2] for entry in whole if entry.startswith("cells/")),
+        size=(sum(found.size_bytes for found in there.values()), True),
+        used=objects.is_in_use(there),
+        parts=sum(entry.partition("/")[0] in LAST and entry not in whole for entry in entries),
+        details=details,
+    )
 
 
 def _problem(error: Exception) -> str:
@@ -222,7 +261,7 @@ def _examined(directory: Path, details: bool) -> ListedRun:
     manifest = read_manifest(directory)
     inside = directory.resolve()  # A link to a run is listed like the run; only what removes stops at links.
     cells = _names(inside / "cells")
-    return listed_run(
+    return _listed_run(
         directory,
         manifest,
         cells,
@@ -233,7 +272,7 @@ def _examined(directory: Path, details: bool) -> ListedRun:
     )
 
 
-def listed_run(
+def _listed_run(
     directory: Path,
     manifest: Manifest,
     cells: Sequence[str],

@@ -16,6 +16,8 @@ from crosswind.store.files import write_sealed
 from crosswind.store.run_file import RunFile
 
 MANIFEST = "manifest.json"
+MARKER = "manifest.json.removed"
+"""What the manifest is called while its run is being removed."""
 RUN_SCHEMA = "crosswind.run/5"
 FAMILY = "crosswind.run/"
 _TABLES = {"study": "title", "presentation": "title", "provenance": "started"}

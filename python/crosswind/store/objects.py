@@ -28,9 +28,8 @@ from crosswind.inside import open_inside, read_inside, reader_inside, remove_pat
 from crosswind.store.addresses import address_of
 from crosswind.store.bucket import AbsentError, Bucket, StoredObject
 from crosswind.store.lease import Lease, age_s, held_by
-from crosswind.store.listing import MARKER
 from crosswind.store.lock import LOCK, in_use, lock_run
-from crosswind.store.manifest import MANIFEST, UnreadableFileError, read_manifest
+from crosswind.store.manifest import MANIFEST, MARKER, UnreadableFileError, read_manifest
 from crosswind.store.partition_index import INDEX, PARTITIONS, names_in
 from crosswind.store.plan import PLAN
 from crosswind.store.result import RESULT

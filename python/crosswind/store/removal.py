@@ -13,9 +13,9 @@ from crosswind.errors import DiskError, StoreError
 from crosswind.inside import remove_path
 from crosswind.store.addresses import address_of
 from crosswind.store.files import sync_path
-from crosswind.store.listing import MARKER, is_leftover, is_run
+from crosswind.store.listing import is_leftover, is_run
 from crosswind.store.lock import without_sessions
-from crosswind.store.manifest import MANIFEST, NOT_A_RUN_HINT
+from crosswind.store.manifest import MANIFEST, MARKER, NOT_A_RUN_HINT
 
 
 def remove_run(directory: Path) -> None:
