@@ -65,6 +65,7 @@ class Scheduler:
         self._growth = growth
         self.clock_jumps: list[ClockJump] = []
         self._cells = CellsFolder(store.directory, store.manifest.id, store.uploads)
+        self._uploads = store.uploads
         self._observers = observers
         self._clock = clock or WallClock()
         self._workers = workers_of(store, binary=binary, jobs=jobs, on=on)
@@ -118,7 +119,7 @@ class Scheduler:
     def _loop(self) -> None:
         self._next_window = time.monotonic() + WINDOW_S
         while self._running or ((any(map(len, self._workers)) or self._grow()) and not self._ending):
-            if self._fatal is None and (problem := self._cells.problem()) is not None:
+            if self._fatal is None and self._uploads is not None and (problem := self._uploads.problem()) is not None:
                 self._end_run(problem)
             self._start_what_may()
             self._wait()
@@ -128,11 +129,13 @@ class Scheduler:
 
     def _finish_sending(self) -> None:
         """Waits until an object store has everything, or somebody asks for the second time to stop."""
-        while self._cells.is_sending and self._stops.count < _STOPS_THAT_KILL:
+        if self._uploads is None:
+            return
+        while self._uploads.is_at_work and self._stops.count < _STOPS_THAT_KILL:
             if self._selector.select(_BEHIND_S):
                 self._stops.take()
         if self._fatal is None:
-            self._fatal = self._cells.problem()
+            self._fatal = self._uploads.problem()
 
     def _grow(self) -> bool:
         """Adds what the precision of the study takes. Returns whether there is more to run."""
@@ -151,8 +154,12 @@ class Scheduler:
     def _ending(self) -> bool:
         return self._stops.count > 0 or self._fatal is not None
 
+    @property
+    def _is_behind(self) -> bool:
+        return self._uploads is not None and self._uploads.is_behind
+
     def _start_what_may(self) -> None:
-        while not (self._ending or self._cells.is_behind) and (admitted := self._admitted()) is not None:
+        while not (self._ending or self._is_behind) and (admitted := self._admitted()) is not None:
             self._start(*admitted)
 
     def _admitted(self) -> tuple[Worker, Admitted] | None:
@@ -191,7 +198,7 @@ class Scheduler:
     def _wait(self) -> None:
         now = time.monotonic()
         due = self._next_window
-        if self._cells.is_behind:
+        if self._is_behind:
             due = min(due, now + _BEHIND_S)
         if not self._ending:
             due = min([due, *(at for worker in self._workers if (at := worker.next_wakeup()) > now)])

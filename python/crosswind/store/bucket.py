@@ -8,7 +8,7 @@ import configparser
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ from crosswind.regular_files import read_regular
 from crosswind.store.addresses import Address
 
 if TYPE_CHECKING:
+    from obstore import ObjectMeta
     from obstore.store import S3Store
 
 WAIT = "CROSSWIND_OBJECTS_WAIT"
@@ -46,11 +47,7 @@ _DENIED = (
 
 
 class ObjectError(StoreError):
-    """What an object store refused. Attributes: reason: why, without the name of the object."""
-
-    def __init__(self, message: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.reason = reason
+    """What an object store refused."""
 
 
 class AbsentError(ObjectError):
@@ -70,6 +67,10 @@ class StoredObject:
     changed: datetime
 
 
+def _stored(entry: "ObjectMeta") -> StoredObject:
+    return StoredObject(entry["size"], entry["e_tag"] or "", entry["last_modified"])
+
+
 class Bucket:
     """The objects below an address. Raises: UsageError without obstore or credentials."""
 
@@ -81,11 +82,7 @@ class Bucket:
     def listed(self) -> dict[str, StoredObject]:
         """Every object, by its name below the address. Raises: ObjectError."""
         with self._errors("list", ""):
-            return {
-                entry["path"]: StoredObject(entry["size"], entry["e_tag"] or "", entry["last_modified"])
-                for entries in self._store.list()
-                for entry in entries
-            }
+            return {entry["path"]: _stored(entry) for entries in self._store.list() for entry in entries}
 
     def top(self) -> tuple[list[str], list[str]]:
         """The folders and the files directly below the address. Raises: ObjectError."""
@@ -93,18 +90,11 @@ class Bucket:
             listing = self._store.list_with_delimiter()
             return sorted(listing["common_prefixes"]), [entry["path"] for entry in listing["objects"]]
 
-    def about(self, name: str) -> StoredObject:
-        """Size, tag and time of an object. Raises: AbsentError, ObjectError."""
-        with self._errors("read", name):
-            entry = self._store.head(name)
-            return StoredObject(entry["size"], entry["e_tag"] or "", entry["last_modified"])
-
     def read(self, name: str) -> tuple[bytes, StoredObject]:
         """The content of an object. Raises: AbsentError, ObjectError."""
         with self._errors("read", name):
             got = self._store.get(name)
-            meta = got.meta
-            stored = StoredObject(meta["size"], meta["e_tag"] or "", meta["last_modified"])
+            stored = _stored(got.meta)
             return bytes(got.bytes()), stored
 
     def fetch(self, name: str, place: Path) -> str:
@@ -127,15 +117,21 @@ class Bucket:
         with self._errors("write", name):
             return self._store.put(name, content)["e_tag"] or ""
 
-    def create(self, name: str, content: bytes) -> str:
-        """As `write`, if there is no such object. Raises: TakenError if there is one; ObjectError."""
-        with self._errors("write", name):
-            return self._store.put(name, content, mode="create", use_multipart=False)["e_tag"] or ""
+    def replace(self, name: str, content: bytes, tag: str | None) -> str:
+        """As `write`, if the object still has this tag, or None is given and there is no such object.
 
-    def replace(self, name: str, content: bytes, tag: str) -> str:
-        """As `write`, if the object still has this tag. Raises: TakenError if not; ObjectError."""
-        with self._errors("write", name):
-            return self._store.put(name, content, mode={"e_tag": tag}, use_multipart=False)["e_tag"] or ""
+        Raises: TakenError if not; ObjectError.
+        """
+        try:
+            with self._errors("write", name):
+                mode: Any = "create" if tag is None else {"e_tag": tag}
+                return self._store.put(name, content, mode=mode, use_multipart=False)["e_tag"] or ""
+        except TakenError:
+            with suppress(AbsentError):
+                found, stored = self.read(name)
+                if found == content:
+                    return stored.tag  # An answer was lost.
+            raise
 
     def remove(self, names: Sequence[str]) -> None:
         """Removes objects. Raises: ObjectError."""
@@ -157,17 +153,15 @@ class Bucket:
             kind = ObjectError
             if isinstance(error, (AlreadyExistsError, PreconditionError)):
                 kind = TakenError
-            elif isinstance(error, FileNotFoundError) and "<Code>NoSuchKey</Code>" in str(error):
+            elif isinstance(error, FileNotFoundError) and _found(_CODE, str(error)) in ("NoSuchKey", ""):
                 kind = AbsentError
-            elif isinstance(error, FileNotFoundError) and "<Code>" not in str(error):
-                kind = AbsentError  # The answer to HEAD has no body.
             elif isinstance(error, NotSupportedError) or "NotImplemented" in reason:
                 hint = UNCONDITIONAL_HINT
-            raise kind(f"cannot {what} {where}: {reason}", reason, hint=hint) from None
+            raise kind(f"cannot {what} {where}: {reason}", hint=hint) from None
 
     def _reason(self, text: str) -> tuple[str, str | None]:
         """What a server said, without what was sent to it, and what to do about it."""
-        code, message = (_found(rf"<{tag}>([^<]*)</{tag}>", text) for tag in ("Code", "Message"))
+        code, message = _found(_CODE, text), _found(r"<Message>([^<]*)</Message>", text)
         status = _found(r"status code: (\d+ [A-Za-z ]+)", text)
         if code == "NoSuchBucket":
             return f"there is no bucket {self.address.bucket}", "create it first, or name another one"
@@ -182,6 +176,7 @@ class Bucket:
         return re.sub(r"://[^/\s@]*@", "://", first)[:200], None
 
 
+_CODE = r"<Code>([^<]*)</Code>"
 UNCONDITIONAL_HINT = (
     "a run needs a server that keeps conditional writes (If-None-Match, If-Match), as Amazon S3 and most others do"
 )

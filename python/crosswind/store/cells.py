@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosswind.errors import CrosswindError, DiskError
+from crosswind.errors import DiskError
 from crosswind.inside import files_inside, open_inside, remove_path
 from crosswind.store.checksums import Checksum, DamagedFileError
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
@@ -93,20 +93,6 @@ class CellsFolder:
             matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
             return Counter(match["key"] for match in matches if match and match["why"] == "missed")
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether so much waits to be sent to an object store that no further cell should start."""
-        return self._uploads is not None and self._uploads.is_behind
-
-    @property
-    def is_sending(self) -> bool:
-        """Whether something is still to be sent to an object store."""
-        return self._uploads is not None and self._uploads.is_at_work
-
-    def problem(self) -> CrosswindError | None:
-        """Why nothing more can be kept; None as long as it can."""
-        return None if self._uploads is None else self._uploads.problem()
-
     def _pack(self) -> None:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         try:
@@ -115,9 +101,8 @@ class CellsFolder:
         except DamagedFileError:
             return  # They stay directories, and whoever reads them says what has changed.
         if self._uploads is not None:
-            packed = [f"cells/{result.key}" for result in waiting]
-            sent = self._uploads.send(partition.relative_to(self._run).as_posix(), after=self._uploads.sent(packed))
-            self._uploads.remove(packed, after=[sent])
+            packed = {f"cells/{result.key}" for result in waiting}
+            self._uploads.put(partition.relative_to(self._run).as_posix(), replaces=packed)
 
     def _commit(self, part: Path, result: RepetitionResult, *, name: str) -> RepetitionResult:
         place = self._folder / name
@@ -142,8 +127,7 @@ class CellsFolder:
             shutil.rmtree(part, ignore_errors=True)
             raise
         if self._uploads is not None:
-            earlier = [] if aside is None else [self._uploads.send(f"cells/{aside.name}")]
-            self._uploads.send(f"cells/{name}", after=earlier)
+            self._uploads.put(*(f"cells/{path.name}" for path in (aside, place) if path is not None))
         return stored
 
 

@@ -77,44 +77,31 @@ class Store:
 
         Raises: StoreError when something else is there. DiskError when the disk refuses.
         """
-        if address_of(directory) is not None:
-            return cls._create_objects(directory, manifest, plan)
-        _refuse_taken(directory)
+        on_objects = address_of(directory) is not None
+        (_refuse_odd if on_objects else _refuse_taken)(directory)
         with disk_errors(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            lock = lock_run(directory)
+            if on_objects:
+                from crosswind.store.uploads import Uploads
+
+                store = cls(directory, manifest, None, Uploads.begin(directory))
+            else:
+                directory.mkdir(parents=True, exist_ok=True)
+                store = cls(directory, manifest, lock_run(directory))
             try:
                 (directory / "cells").mkdir(exist_ok=True)
-                manifest = replace(manifest, plan=write_plan(directory, plan))
-                write_manifest(directory, manifest)
-            except OSError:
-                for name in _FILES_OF_A_START:
-                    (directory / name).unlink(missing_ok=True)
-                shutil.rmtree(directory / "cells", ignore_errors=True)
+                store.manifest = replace(manifest, plan=write_plan(directory, plan))
+                write_manifest(directory, store.manifest)
+                if store.uploads is not None:
+                    store.uploads.put_file(PLAN)
+                    store.uploads.put_file(MANIFEST)
+            except BaseException as error:
+                if isinstance(error, OSError):
+                    for name in _FILES_OF_A_START:
+                        (directory / name).unlink(missing_ok=True)
+                    shutil.rmtree(directory / "cells", ignore_errors=True)
+                store.close()
                 raise
-        return cls(directory, manifest, lock)
-
-    @classmethod
-    def _create_objects(cls, directory: Path, manifest: Manifest, plan: Sequence[PlannedCell]) -> Self:
-        from crosswind.store.objects import RunObjects
-        from crosswind.store.uploads import Uploads
-
-        _refuse_odd(directory)
-        with disk_errors(directory):
-            objects = RunObjects(directory)
-            lock, lease = objects.begin()
-            uploads = Uploads(objects, lease)
-            try:
-                (directory / "cells").mkdir(exist_ok=True)
-                manifest = replace(manifest, plan=write_plan(directory, plan))
-                write_manifest(directory, manifest)
-                uploads.send_file(PLAN)
-                uploads.send_manifest()
-            except BaseException:
-                uploads.close()
-                lock.close()
-                raise
-        return cls(directory, manifest, lock, uploads)
+        return store
 
     @classmethod
     def resume(cls, directory: Path, *, digest: str | None = None) -> Self:
@@ -131,7 +118,7 @@ class Store:
             try:
                 store._tidy()
                 if store.uploads is not None:
-                    store.uploads.send_all()
+                    store.uploads.put_all()
             except BaseException:
                 store.close()
                 raise
@@ -145,20 +132,16 @@ class Store:
             _refuse_links(directory)
             _refuse_another_study(directory, manifest, digest)
             return cls(directory, manifest, lock_run(directory))
-        from crosswind.store.objects import RunObjects
         from crosswind.store.uploads import Uploads
 
-        objects = RunObjects(directory)
-        lock, lease = objects.resume()
-        uploads = Uploads(objects, lease)
+        uploads = Uploads.resume(directory)
         try:
             manifest = read_manifest(directory)
             _refuse_another_study(directory, manifest, digest)
         except BaseException:
             uploads.close()
-            lock.close()
             raise
-        return cls(directory, manifest, lock, uploads)
+        return cls(directory, manifest, None, uploads)
 
     @classmethod
     def read(cls, directory: Path) -> Self:
@@ -201,7 +184,7 @@ class Store:
         with disk_errors(self.directory):
             checksum = extend_plan(self.directory, self.plan, added)
             if self.uploads is not None:
-                self.uploads.send_file(PLAN)
+                self.uploads.put_file(PLAN)
         self.__dict__.pop("plan")
         planned = self.manifest.planned + len(added)
         self._replace_manifest(replace(self.manifest, planned=planned, plan=checksum))
@@ -221,7 +204,7 @@ class Store:
         with disk_errors(self.directory):
             write_manifest(self.directory, manifest)
         if self.uploads is not None:
-            self.uploads.send_manifest()
+            self.uploads.put_file(MANIFEST)
 
     def _tidy(self) -> None:
         """Removes what a dead session left half-written, sets damaged repetitions aside, and packs many others."""

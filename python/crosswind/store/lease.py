@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import IO, Self
 
 from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
@@ -55,12 +56,14 @@ def age_s(lock: StoredObject) -> float:
 class Lease:
     """The lock, held by this session until `close`, and renewed by a thread.
 
-    Args: copy: identity of this machine's copy of the run, whose own lock the caller holds: a session of it is dead.
+    Args: copy: identity of this machine's copy of the run. lock: the copy's own, which `close` closes too: another
+        session of this machine that has the run is dead.
     Raises: StoreError when another session has the lock, or the server keeps no conditions. ObjectError.
     """
 
-    def __init__(self, bucket: Bucket, copy: str) -> None:
+    def __init__(self, bucket: Bucket, copy: str, lock: IO[bytes]) -> None:
         self._bucket = bucket
+        self._lock = lock
         self._held = Held(secrets.token_hex(8), copy, socket.gethostname(), bucket.wait_s + _SPARE_S)
         self._lost = False
         self._tag = self._take()
@@ -85,15 +88,22 @@ class Lease:
             free = Held(None, self._held.copy, self._held.host, 0.0)
             with suppress(ObjectError):
                 self._bucket.replace(LOCK, _content(free), self._tag)
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _take(self) -> str:
         content = _content(self._held)
         try:
-            tag = self._bucket.create(LOCK, content)
+            tag = self._bucket.replace(LOCK, content, None)
         except TakenError:
             tag = self._taken_over(content)
         try:
-            self._bucket.create(LOCK, content)
+            self._bucket.replace(LOCK, b"", None)
         except TakenError:
             return tag
         raise StoreError(f"the server of {self._bucket.address} keeps no conditional writes", hint=UNCONDITIONAL_HINT)
@@ -102,10 +112,8 @@ class Lease:
         try:
             found, stored = self._bucket.read(LOCK)
         except AbsentError:
-            return self._bucket.create(LOCK, content)  # It is being removed.
+            return self._bucket.replace(LOCK, content, None)  # It is being removed.
         held = held_by(found)
-        if held.session == self._held.session:
-            return stored.tag  # An answer was lost.
         if held.session is not None and held.copy != self._held.copy and self._age_s(stored) < held.lease_s:
             raise _in_use(self._bucket, held)
         try:
@@ -117,7 +125,7 @@ class Lease:
         """How long ago a lock was renewed, by the clock of the server: that of this machine may be wrong."""
         name = f"{_PROBE}.{self._held.session}"
         self._bucket.write(name, b"")
-        changed = self._bucket.about(name).changed
+        changed = self._bucket.read(name)[1].changed
         self._bucket.remove([name])
         return (changed - lock.changed).total_seconds()
 
@@ -130,13 +138,10 @@ class Lease:
                     self._renewed = started
 
     def _renew(self) -> bool:
-        content = _content(self._held)
         try:
-            self._tag = self._bucket.replace(LOCK, content, self._tag)
+            self._tag = self._bucket.replace(LOCK, _content(self._held), self._tag)
         except TakenError:
-            found, stored = self._bucket.read(LOCK)
-            self._lost = found != content
-            self._tag = stored.tag
+            self._lost = True
         return not self._lost
 
 

@@ -15,12 +15,11 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO
 
 from crosswind.cache import keep, read_kept, replace_file, say_damaged
 from crosswind.errors import StoreError
@@ -74,7 +73,7 @@ class RunObjects:
             everything = self.bucket.listed()
             there = whole(everything)
             if MANIFEST not in there:
-                raise no_run(self)
+                raise self._no_run()
             known = self._tags()
             if known.get(MANIFEST, _UNKNOWN)[0] != there[MANIFEST].tag and self._is_of_another_run():
                 self._empty()
@@ -171,28 +170,18 @@ class RunObjects:
 
     # Sessions
 
-    def begin(self) -> tuple[IO[bytes], Lease]:
+    def begin(self) -> Lease:
         """Takes the lock of a new run, in an empty copy. Raises: StoreError when something is there. ObjectError."""
         with self._exclusively():
-            lock, lease = self._taken(empty=True)
-            try:
-                others = {entry_of(name) for name in self.bucket.listed()} - {LOCK, PLAN}
-                if others:
-                    raise _occupied(self, has_run=MANIFEST in others)
-            except BaseException:
-                lease.close()
-                lock.close()
-                raise
-            return lock, lease
+            return self._taken(self._refuse_others, empty=True)
 
     def check_free(self) -> None:
         """Checks that a run can begin here, and leaves nothing behind. Raises: as `begin`."""
-        lock, lease = self.begin()
-        lease.close()
-        self.bucket.remove([LOCK])
-        lock.close()
+        with self._exclusively():
+            self._taken(self._refuse_others, empty=True).close()
+            self.bucket.remove([LOCK])
 
-    def resume(self) -> tuple[IO[bytes], Lease]:
+    def resume(self) -> Lease:
         """Takes the lock of a run, and fetches what the copy lacks.
 
         The copy keeps repetitions that the objects lack: their session was killed before it sent them.
@@ -200,21 +189,16 @@ class RunObjects:
         """
         with self._exclusively():
             if MANIFEST not in self.bucket.listed():
-                raise no_run(self)
-            lock, lease = self._taken(empty=False)
-            try:
-                self._pull(keep=True)
-                (self.copy / CELLS).mkdir(exist_ok=True)
-            except BaseException:
-                lease.close()
-                lock.close()
-                raise
-            return lock, lease
+                raise self._no_run()
+            lease = self._taken(lambda: self._pull(keep=True))
+            (self.copy / CELLS).mkdir(exist_ok=True)
+            return lease
 
-    def _taken(self, *, empty: bool) -> tuple[IO[bytes], Lease]:
+    def _taken(self, check: Callable[[], object] = lambda: None, *, empty: bool = False) -> Lease:
+        """The lock. Args: check: what has to succeed, or the lock is given back. empty: whether to empty the copy."""
         self.copy.mkdir(parents=True, exist_ok=True)
-        lock = lock_run(self.copy)
-        try:
+        with ExitStack() as failed:
+            lock = failed.enter_context(lock_run(self.copy))
             if empty:
                 (self.copy / MANIFEST).unlink(missing_ok=True)
                 self._empty()
@@ -222,10 +206,26 @@ class RunObjects:
             if identity is None:
                 identity = secrets.token_hex(8)
                 replace_file(self.copy / _COPY_ID, identity.encode())
-            return lock, Lease(self.bucket, identity)
-        except BaseException:
-            lock.close()
-            raise
+            lease = failed.enter_context(Lease(self.bucket, identity, lock))
+            check()
+            failed.pop_all()
+            return lease
+
+    def _refuse_others(self) -> None:
+        """Raises: StoreError where more is there than a session leaves that is killed before it has a manifest."""
+        others = {entry_of(name) for name in self.bucket.listed()} - {LOCK, PLAN}
+        if MANIFEST in others:
+            raise StoreError(
+                f"{self.address} already holds a run",
+                hint=f"`crosswind run --resume {self.address}` continues it; or choose another --output",
+            )
+        if others:
+            raise StoreError(f"{self.address} is not empty and not a run", hint="choose another prefix with --output")
+
+    def _no_run(self) -> UnreadableFileError:
+        reason = f"it has no {MANIFEST}"
+        hint = f"`crosswind runs s3://{self.address.bucket}/...` lists the runs below a prefix"
+        return UnreadableFileError(f"{self.address} is not a run: {reason}", reason, hint=hint)
 
     def is_in_use(self, there: Mapping[str, StoredObject]) -> bool:
         """Whether a session on any machine holds the run. Args: there: its objects. Raises: ObjectError."""
@@ -255,38 +255,29 @@ class RunObjects:
         """Removes the run, its manifest first. Raises: StoreError when it is in use. ObjectError."""
         there = self.bucket.listed()
         if not there.keys() & {MANIFEST, MARKER}:
-            raise no_run(self)
+            raise self._no_run()
         with self._exclusively():
-            lock, lease = self._taken(empty=False)
-            try:
+            with self._taken() as lease:
                 if MARKER not in there:
                     # Who finds it may end the removal.
                     self.bucket.write(MARKER, self.bucket.read(MANIFEST)[0])
                 self.bucket.remove([MANIFEST])
                 lease.check()
                 self.bucket.remove(sorted(self.bucket.listed().keys() - {LOCK, MARKER}))
-            finally:
-                lease.close()
             self.bucket.remove([MARKER, LOCK])
             shutil.rmtree(self.copy, ignore_errors=True)
-            lock.close()
 
     def remove_entries(self, names: Iterable[str]) -> None:
         """Removes entries of the run, such as `cells/c000-r00.failed-1`. Raises: as `remove`."""
-        with self._exclusively():
-            lock, lease = self._taken(empty=False)
-            try:
-                entries = set(names)
-                self.bucket.remove([name for name in self.bucket.listed() if entry_of(name) in entries])
-            finally:
-                lease.close()
-                lock.close()
+        with self._exclusively(), self._taken():
+            entries = set(names)
+            self.bucket.remove([name for name in self.bucket.listed() if entry_of(name) in entries])
 
 
 def send_pages(place: Path) -> None:
     """Sends the pages of a report to the object store of a run, if it is on one. Raises: ObjectError."""
-    if address_of(place) is not None:
-        bucket = RunObjects(place).bucket
+    if (address := address_of(place)) is not None:
+        bucket = Bucket(address)
         for page in sorted(place.glob("*.html")):
             bucket.write(page.name, page)
 
@@ -314,22 +305,6 @@ def entry_of(name: str) -> str:
 
 def _is_index(name: str) -> bool:
     return name == MANIFEST or (name.startswith(f"{PARTITIONS}/") and name.endswith(f"/{INDEX}"))
-
-
-def no_run(objects: RunObjects) -> UnreadableFileError:
-    """Why there is nothing to read at an address."""
-    reason = f"it has no {MANIFEST}"
-    hint = f"`crosswind runs s3://{objects.address.bucket}/...` lists the runs below a prefix"
-    return UnreadableFileError(f"{objects.address} is not a run: {reason}", reason, hint=hint)
-
-
-def _occupied(objects: RunObjects, *, has_run: bool) -> StoreError:
-    if has_run:
-        return StoreError(
-            f"{objects.address} already holds a run",
-            hint=f"`crosswind run --resume {objects.address}` continues it; or choose another --output",
-        )
-    return StoreError(f"{objects.address} is not empty and not a run", hint="choose another prefix with --output")
 
 
 def _md5() -> "hashlib._Hash":

@@ -5,14 +5,14 @@ entry whole or not at all, as on a disk. A partition is sent before the repetiti
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Self
 
 from crosswind.errors import CrosswindError, DiskError
 from crosswind.inside import files_inside
-from crosswind.store.bucket import ObjectError, TakenError
+from crosswind.store.bucket import ObjectError
 from crosswind.store.lease import Lease
 from crosswind.store.manifest import MANIFEST
 from crosswind.store.objects import LAST, RunObjects, entry_of
@@ -21,13 +21,11 @@ from crosswind.store.plan import PLAN
 
 _AT_A_TIME = 16
 _MOST_WAITING = 64
-"""No further cell starts while more entries than these wait. A session that is killed has not sent them."""
-
-Sent = Future[None]
+"""No further cell starts while more transfers than these wait. A session that is killed has not made them."""
 
 
 class Uploads:
-    """What is sent to the objects of a run, whose lock the caller holds. Raises: ObjectError."""
+    """A session's hold on the objects of a run, from `begin` or `resume` until `close`."""
 
     def __init__(self, objects: RunObjects, lease: Lease) -> None:
         self._objects = objects
@@ -36,78 +34,75 @@ class Uploads:
         self._lease = lease
         self._pool = ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="objects")
         self._tags = {name: found.tag for name, found in self._bucket.listed().items()}
-        self._entries: dict[str, Sent] = {}
-        self._waiting: set[Sent] = set()
+        self._entries: dict[str, Future[None]] = {}
+        self._waiting: set[Future[None]] = set()
         self._guard = threading.Lock()
         self._error: CrosswindError | None = None
 
-    # What is sent at once
+    @classmethod
+    def begin(cls, copy: Path) -> Self:
+        """Takes the lock of a new run, in an empty copy. Raises: StoreError when something is there. ObjectError."""
+        objects = RunObjects(copy)
+        return cls(objects, objects.begin())
 
-    def send_manifest(self) -> None:
-        """Replaces the manifest. Does nothing after an error. Raises: DiskError; so if another session did."""
+    @classmethod
+    def resume(cls, copy: Path) -> Self:
+        """Takes the lock of a run, and fetches what the copy lacks. Raises: StoreError, ObjectError, OSError."""
+        objects = RunObjects(copy)
+        return cls(objects, objects.resume())
+
+    def put_file(self, name: str) -> None:
+        """Sends a file beside the manifest, or the manifest, at once. Does nothing after an error.
+
+        Raises: DiskError. StoreError where another session may have the run.
+        """
         if self._error is not None:
             return
-        content = (self._copy / MANIFEST).read_bytes()
-        tag = self._tags.get(MANIFEST)
         try:
-            self._lease.check()
-            self._tags[MANIFEST] = self._replaced(content, tag)
+            if name == MANIFEST:
+                self._lease.check()
+                content = (self._copy / name).read_bytes()
+                self._tags[name] = self._bucket.replace(name, content, self._tags.get(name))
+            else:
+                self._tags[name] = self._bucket.write(name, self._copy / name)
         except CrosswindError as error:
             self._fail(error)
             raise self._failure() from None
 
-    def _replaced(self, content: bytes, tag: str | None) -> str:
-        try:
-            if tag is None:
-                return self._bucket.create(MANIFEST, content)
-            return self._bucket.replace(MANIFEST, content, tag)
-        except TakenError:
-            found, stored = self._bucket.read(MANIFEST)
-            if found != content:
-                raise
-            return stored.tag  # An answer was lost.
+    def put(self, *entries: str, replaces: Collection[str] = ()) -> None:
+        """Has directories of `cells` or `partitions` sent, one after the other, and then others removed."""
 
-    def send_file(self, name: str) -> None:
-        """Sends a file beside the manifest. Does nothing after an error. Raises: DiskError."""
-        if self._error is not None:
-            return
-        try:
-            self._tags[name] = self._bucket.write(name, self._copy / name)
-        except ObjectError as error:
-            self._fail(error)
-            raise self._failure() from None
+        def work() -> None:
+            # These were submitted before, so that a thread has each of them.
+            wait(before)
+            if self._error is None:
+                try:
+                    for entry in entries:
+                        self._send(entry)
+                    self._remove(replaces)
+                except (ObjectError, OSError) as error:
+                    self._fail(error)
 
-    def send_all(self) -> None:
+        before = [self._entries[entry] for entry in (*entries, *replaces) if entry in self._entries]
+        sent = self._pool.submit(work)
+        self._entries.update(dict.fromkeys((*entries, *replaces), sent))
+        with self._guard:
+            self._waiting.add(sent)
+        sent.add_done_callback(self._ended)
+
+    def put_all(self) -> None:
         """Sends what the objects lack, and removes what the copy does not have. Raises: DiskError."""
-        self.send_file(PLAN)
+        self.put_file(PLAN)
+        there: dict[str, set[str]] = {}
+        for name in self._tags:
+            there.setdefault(entry_of(name), set()).add(name)
         here = [f"{folder}/{name}" for folder in LAST for name in sorted(names_in(self._copy / folder))]
-        there = {name for name in map(entry_of, self._tags) if name.partition("/")[0] in LAST}
-        sent = [self.send(entry) for entry in here if not self._is_sent(entry)]
-        self.remove(sorted(there.difference(here)), after=sent)
+        for entry in here:
+            if set(self._files_of(entry)) != there.get(entry):
+                self.put(entry)
         self.wait()
-
-    def _is_sent(self, entry: str) -> bool:
-        return set(self._files_of(entry)) == {name for name in self._tags if entry_of(name) == entry}
-
-    # What is sent while cells run
-
-    def send(self, entry: str, *, after: Iterable[Sent] = ()) -> Sent:
-        """Sends a directory of `cells` or `partitions`. Args: after: what has to be sent before."""
-        sent = self._submit(self._send, entry, after=[*after, *self._before(entry)])
-        self._entries[entry] = sent
-        return sent
-
-    def remove(self, entries: Sequence[str], *, after: Iterable[Sent] = ()) -> None:
-        """Removes entries from the store. Args: after: what has to be sent before."""
-        if entries:
-            waited = [*after, *(sent for entry in entries for sent in self._before(entry))]
-            self._submit(self._remove, frozenset(entries), after=waited)
-            for entry in entries:
-                self._entries.pop(entry, None)
-
-    def sent(self, entries: Iterable[str]) -> list[Sent]:
-        """Transfers of entries that have not ended. What replaces the entries waits for them."""
-        return [sent for entry in entries for sent in self._before(entry)]
+        self.put(replaces={entry for entry in there.keys() - here if entry.partition("/")[0] in LAST})
+        self.wait()
 
     @property
     def is_behind(self) -> bool:
@@ -121,15 +116,10 @@ class Uploads:
 
     def problem(self) -> CrosswindError | None:
         """Why nothing more can be sent."""
-        if self._error is None:
-            with suppress(CrosswindError):
-                self._lease.check()
-                return None
-            with self._guard:
-                try:
-                    self._lease.check()
-                except CrosswindError as error:
-                    self._error = error
+        try:
+            self._lease.check()
+        except CrosswindError as error:
+            self._fail(error)
         return None if self._error is None else self._failure()
 
     def wait(self) -> None:
@@ -150,23 +140,7 @@ class Uploads:
 
     # In other threads
 
-    def _submit(self, do: Callable[[Any], None], what: object, *, after: Sequence[Sent]) -> Sent:
-        def work() -> None:
-            # These were submitted before, so that a thread has each of them.
-            wait(after)
-            if self._error is None:
-                try:
-                    do(what)
-                except (ObjectError, OSError) as error:
-                    self._fail(error)
-
-        sent = self._pool.submit(work)
-        with self._guard:
-            self._waiting.add(sent)
-        sent.add_done_callback(self._ended)
-        return sent
-
-    def _ended(self, sent: Sent) -> None:
+    def _ended(self, sent: Future[None]) -> None:
         with self._guard:
             self._waiting.discard(sent)
 
@@ -176,7 +150,7 @@ class Uploads:
         if last not in files:
             return  # It was packed meanwhile: its partition is sent.
         if last in self._tags:
-            self._remove(frozenset([entry]))
+            self._remove([entry])
         for name in sorted(files, key=lambda name: name == last):
             try:
                 self._tags[name] = self._bucket.write(name, self._copy / name)
@@ -186,17 +160,15 @@ class Uploads:
     def _files_of(self, entry: str) -> list[str]:
         return [f"{entry}/{name}" for name in files_inside(self._copy / entry)]
 
-    def _remove(self, entries: frozenset[str]) -> None:
+    def _remove(self, entries: Collection[str]) -> None:
+        if not entries:
+            return
         names = [name for name in list(self._tags) if entry_of(name) in entries]
         # Without its last file an entry is not there.
         names.sort(key=lambda name: name.rpartition("/")[2] not in LAST.values())
         self._bucket.remove(names)
         for name in names:
             self._tags.pop(name, None)
-
-    def _before(self, entry: str) -> list[Sent]:
-        before = self._entries.get(entry)
-        return [] if before is None or before.done() else [before]
 
     def _fail(self, error: CrosswindError | OSError) -> None:
         with self._guard:
