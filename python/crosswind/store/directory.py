@@ -28,7 +28,7 @@ from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
 from crosswind.store.kept import Sums
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
-from crosswind.store.partition_index import INDEX, PARTITIONS, names_in, partition_names
+from crosswind.store.partition_index import INDEX, PARTITIONS, file_of, names_in, partition_names
 from crosswind.store.plan import PLAN, PlannedCell, StoredPlan, drop_unlisted, extend_plan, read_plan, write_plan
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.store.run_file import RunFile
@@ -426,13 +426,13 @@ class Store:
     def file(self, result: RepetitionResult, name: str) -> RunFile:
         """A file of a repetition, or of the partition in which that is."""
         if result.partition is not None:
-            return result.partition.file(name)
+            return file_of(self.directory, result.partition, name)
         return RunFile(self.directory, f"cells/{result.key}/{name}")
 
     def table(self, result: RepetitionResult, name: str, schema: Mapping[str, "type[pl.DataType]"]) -> "pl.DataFrame":
         """A table of a repetition; one without rows where none was written. Raises: DamagedFileError."""
         if result.partition is not None:
-            return result.partition.rows_of(result.planned, name, schema)
+            return self._partitions[result.partition].rows_of(result.planned, name, schema)
         from crosswind.store.tables import read_table
 
         return read_table(self.file(result, name), schema, result.files.get(name))
@@ -456,7 +456,7 @@ class Store:
     def check_files(self, result: RepetitionResult, names: Iterable[str]) -> None:
         """Checks some of a repetition's files against their checksums, if it has them. Raises: DamagedFileError."""
         if result.partition is not None:
-            for error in result.partition.damaged_files(names):
+            for error in self._partitions[result.partition].damaged_files(names):
                 raise error
             return
         for name in names:
@@ -472,7 +472,7 @@ class Store:
         place = Path(tempfile.mkdtemp(dir=scratch))
         for name in result.files:
             of_repetition = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
-            table = result.partition.table(name)
+            table = self._partitions[result.partition].table(name)
             assert table is not None  # It is made of those of its repetitions.
             table.filter(of_repetition).drop("cell", "repetition").write_parquet(place / name)
         write_sealed(place / RESULT, {"run": self.manifest.id, **result.as_json()})

@@ -122,7 +122,7 @@ class Partition(PartitionIndex):
             if cells is not None and cell not in cells:
                 continue
             with refusals(self.file(RESULTS)):
-                result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self)
+                result = RepetitionResult.packed(plan.with_key(key), json.loads(text), self.name)
             yield result
 
     def sums(self, plan: StoredPlan) -> Sums:

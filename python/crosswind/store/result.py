@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -16,9 +16,6 @@ from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
 from crosswind.store.manifest import read_sealed
 from crosswind.store.plan import PlannedCell
 from crosswind.store.run_file import RunFile
-
-if TYPE_CHECKING:
-    from crosswind.store.partitions import Partition
 
 RESULT = "result.json"
 CELL_SCHEMA = "crosswind.cell-run/2"
@@ -38,7 +35,7 @@ class RepetitionResult:
             size, since its partition has checksums of its own.
         machine: the name of the one that ran it; None for the one that the run was started on.
         keeping_ns: what packets and parts took beside the measurement, by kind (crosswind.store.kept).
-        partition: where it is packed; None where it has a directory of its own.
+        partition: the name of the one in which it is packed; None where it has a directory of its own.
     """
 
     planned: PlannedCell
@@ -53,7 +50,7 @@ class RepetitionResult:
     files: Mapping[str, Checksum] = field(default_factory=dict)
     machine: str | None = None
     keeping_ns: Mapping[str, int] = field(default_factory=dict)
-    partition: "Partition | None" = None
+    partition: str | None = None
 
     @property
     def key(self) -> str:
@@ -122,7 +119,7 @@ class RepetitionResult:
         return cls._of(PlannedCell.from_json(data), data, files)
 
     @classmethod
-    def packed(cls, planned: PlannedCell, data: Mapping[str, Any], partition: "Partition") -> Self:
+    def packed(cls, planned: PlannedCell, data: Mapping[str, Any], partition: str) -> Self:
         """The result that a partition has. Raises: as `from_json`."""
         files = {plain(name): Checksum(int(size_bytes), "") for name, size_bytes in data["files"].items()}
         return cls._of(planned, data, files, partition)
@@ -133,7 +130,7 @@ class RepetitionResult:
         planned: PlannedCell,
         data: Mapping[str, Any],
         files: Mapping[str, Checksum],
-        partition: "Partition | None" = None,
+        partition: str | None = None,
     ) -> Self:
         finished, failure = data["finished"], data["failure"]
         return cls(

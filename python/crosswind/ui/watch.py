@@ -208,7 +208,9 @@ class Watch:
             self._count(key, cell, ended, is_valid=bool(valid))
         last = sorted(zip(ends["ended"], keys, rows["result"], strict=True))[-_ROWS:]
         plan = self._store.plan
-        self._show([RepetitionResult.packed(plan.with_key(key), json.loads(text), partition) for _, key, text in last])
+        self._show(
+            [RepetitionResult.packed(plan.with_key(key), json.loads(text), partition.name) for _, key, text in last]
+        )
         self._add(RunPart(frozenset(), len(keys), None, samples.join(rows, on=list(OF_REPETITION), how="semi")))
 
     def _count(self, key: str, number: int, ended: str, *, is_valid: bool) -> None:
