@@ -16,6 +16,8 @@ one cell in virtual time and returns its samples and packets. The names are impo
 
 from importlib import import_module
 
+from crosswind.version import __version__
+
 # For type checkers. Importing `typing` takes milliseconds, in which Ctrl-C would show a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from crosswind.runs import Run, load, resume, run
     from crosswind.study.design import Study
     from crosswind.study.files import load_study
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Observer",

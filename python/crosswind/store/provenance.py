@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import crosswind
+from crosswind.version import __version__
 
 _PACKAGES = ("altair", "numpy", "polars", "scipy")
 _TCP = Path("/proc/sys/net/ipv4")
@@ -76,7 +76,7 @@ def surroundings(*, command: Sequence[str], started: str, binary: Path | None = 
 
 def _versions(binary: Path | None) -> dict[str, str | None]:
     return {
-        "crosswind": crosswind.__version__,
+        "crosswind": __version__,
         **({"crosswind_cell": cell_version(binary)} if binary else {}),
         "python": platform.python_version(),
         **{name: _package_version(name) for name in _PACKAGES},

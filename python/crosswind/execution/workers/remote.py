@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import crosswind
 from crosswind.cell.binary import find_binary
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cell.failure import Failure
@@ -33,6 +32,7 @@ from crosswind.inside import files_inside, read_inside
 from crosswind.store.plan import PlannedCell
 from crosswind.store.tables import to_parquet
 from crosswind.temporary import open_own_file, temporary_directory
+from crosswind.version import __version__
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def identity() -> Identity:
     obstacle = real_time_obstacle()
     return Identity(
         machine=platform.node(),
-        version=crosswind.__version__,
+        version=__version__,
         binary=hashlib.sha256(find_binary().read_bytes()).hexdigest(),
         kernels=frozenset(kernel.name for kernel in installed_kernels()),
         processors=len(os.sched_getaffinity(0)),

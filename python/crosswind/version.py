@@ -1,0 +1,3 @@
+"""The version of Crosswind, for modules that `crosswind` itself imports."""
+
+__version__ = "0.1.0"
