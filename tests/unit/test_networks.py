@@ -359,10 +359,6 @@ def test_networks_are_levels_of_a_factor() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ('[path]\npreset = "4g"', "path.preset is called path.network now"),
-        ('[[part]]\nname = "x"\n[part.path]\npreset = "4g"', "path.preset is called path.network now"),
-        ('[[repetitions]]\nat_most = 1\nwhere = { "path.preset" = "4g" }', "path.preset is called path.network now"),
-        ('[quick]\n"path.preset" = "4g"', "path.preset is called path.network now"),
         ('[path]\nnetwork = "chrome-slow-3g"', 'did you mean "chrome-slow-4g"? (`crosswind networks` lists them)'),
         ('[path]\nnetwork = "teleport"', "`crosswind networks` lists them"),
         ("[path]\nnetwork = 4", "`crosswind networks` lists them"),
@@ -382,12 +378,6 @@ def test_a_key_outside_its_table_is_told_where_it_belongs() -> None:
     with pytest.raises(StudyError) as caught:
         study('[[part]]\nname = "x"\nsize = 1\n')
     assert caught.value.hint == "size belongs under [part.workload]"
-
-
-def test_the_old_option_names_the_new_one(crosswind: Crosswind) -> None:
-    status, out, err = crosswind("run", "echo", "--preset", "4g")
-    assert (status, out) == (2, "")
-    assert err == "error: No such option '--preset'.\nhint: --preset is called --network now\n"
 
 
 def test_networks_are_listed_with_numbers(crosswind: Crosswind) -> None:

@@ -67,19 +67,6 @@ MISTAKES = [
         'did you mean "path.delay"?',
     ),
     (
-        '[[claim]]\nsays = "It is."\nmetric = "rtt"\nrule = "equivalent"',
-        "3: claim[1]: there is no [[claim]] any more: a statement of a document is a [[question]] with source and says",
-        'write [[question]], yes = "same" in place of rule = "equivalent", and a source',
-    ),
-    ('[[claim]]\nrule = "power-law"', "3: claim[1]: there is no", 'scale = "exponent" in place of rule = "power-law"'),
-    ('[[claim]]\nrule = "value"', "3: claim[1]: there is no [[claim]]", 'scale = "value" in place of rule = "value"'),
-    ("[[claim]]\nrule = 1", "3: claim[1]: there is no [[claim]] any more", "scale in place of rule"),
-    (
-        '[[equivalence]]\ntitle = "Size"\nmetric = "rtt"',
-        "3: equivalence[1]: there is no [[equivalence]] any more: it is a [[question]] with asks, whose yes is same",
-        'asks = "..." with a question mark in place of title, and yes = "same"',
-    ),
-    (
         '[[repetitions]]\nwhere = { "workload.sise" = 1 }\nat_most = 1',
         '4: repetitions[1].where."workload.sise": there is no key "workload.sise"',
         'did you mean "workload.size"?',

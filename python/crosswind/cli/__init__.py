@@ -171,13 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-_RENAMED_OPTIONS = {"--preset": "--network"}
-
-
 def _usage_problem(error: click.UsageError) -> tuple[str, str]:
     """What is wrong with a command line, and what to do about it."""
-    if isinstance(error, click.NoSuchOption) and error.option_name in _RENAMED_OPTIONS:
-        return error.message, f"{error.option_name} is called {_RENAMED_OPTIONS[error.option_name]} now"
     where = error.ctx.command_path if error.ctx else "crosswind"
     return error.format_message(), f"`{where} --help` lists what there is"
 

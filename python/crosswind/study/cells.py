@@ -13,7 +13,7 @@ from crosswind.catalog import catalog
 from crosswind.errors import did_you_mean
 from crosswind.study.errors import CellError, DesignError
 from crosswind.study.format import DesignDocument
-from crosswind.study.keys import VALUE_TYPES, renamed
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.levels import Level, Value, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
@@ -108,7 +108,7 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> 
             raise CellError(place, f"there is no part {shown(raw)}", hint)
         return str(raw)
     if key not in VALUE_TYPES:
-        raise CellError(place, f"there is no key {shown(key)}", renamed(key) or did_you_mean(key, VALUE_TYPES))
+        raise CellError(place, f"there is no key {shown(key)}", did_you_mean(key, VALUE_TYPES))
     try:
         return VALUE_TYPES[key].level(raw).value
     except UnitError as error:

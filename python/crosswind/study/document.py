@@ -12,7 +12,7 @@ from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.declared import declarations
 from crosswind.study.errors import Origin, step
 from crosswind.study.format import DesignDocument, table_of
-from crosswind.study.keys import VALUE_TYPES, renamed
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.tables import TomlTable
 from crosswind.study.toml_text import Location, line_number
 from crosswind.units import UnitError, shown
@@ -26,19 +26,6 @@ _HINTS = {
     "list_type": "write a list, in [ and ]",
     "string_pattern_mismatch": "write lower-case letters, digits and -",
 }
-_FORMER = {
-    "claim": "a statement of a document is a [[question]] with source and says",
-    "equivalence": "it is a [[question]] with asks, whose yes is same",
-}
-"""Tables that studies had, and what each is now."""
-_FORMER_RULES = {
-    "equivalent": 'yes = "same"',
-    "differs": 'yes = "different"',
-    "rises": 'yes = "rises"',
-    "falls": 'yes = "falls"',
-    "power-law": 'scale = "exponent"',
-}
-"""Of the rules of claims those that are no scale, and how each is written now."""
 
 
 def _finding(model: Any) -> tuple[Any, Any]:
@@ -114,9 +101,6 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
     if isinstance(cause, UnitError):
         return origin.error(document, location, cause.message, cause.hint)
     if kind == "extra_forbidden":
-        if len(location) == 1 and (now := _FORMER.get(str(location[0]))):
-            message = f"there is no [[{location[0]}]] any more: {now}"
-            return origin.error(document, (*location, 0), message, _hint_of_former(document, *location))
         known = _known_keys(location[:-1])
         what = "unknown table" if isinstance(detail["input"], Mapping) else "unknown key"
         return origin.error(document, location, what, _hint_of_unknown(location, known))
@@ -132,7 +116,7 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
 
 
 def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
-    """A key's new name, the table that it belongs in, or the closest of those that stand there."""
+    """The table that a key belongs in, or the closest of those that stand there."""
     words = [key for key in location if isinstance(key, str)]
     if words[:1] == ["part"]:
         words = words[1:]
@@ -140,18 +124,7 @@ def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
     if home is not None and words[0] not in known:
         part = "part." if location[0] == "part" else ""
         return f"{words[0]} belongs under [{part}{home.partition('.')[0]}]"
-    return renamed(".".join(words)) or did_you_mean(str(location[-1]), known)
-
-
-def _hint_of_former(document: Mapping[str, Any], name: str | int) -> str:
-    """How to write the first of the tables that there are no more."""
-    if name == "equivalence":
-        return 'write [[question]], asks = "..." with a question mark in place of title, and yes = "same"'
-    rule = _value_at(document, (name, 0, "rule"))
-    if not isinstance(rule, str):
-        return "write [[question]], and scale in place of rule"
-    now = _FORMER_RULES.get(rule, f'scale = "{rule}"')
-    return f"write [[question]], {now} in place of rule = {shown(rule)}, and a source"
+    return did_you_mean(str(location[-1]), known)
 
 
 def _known_keys(location: Sequence[str | int]) -> list[str]:

@@ -32,7 +32,6 @@ _NUMBERED_FIRST = {
 }
 
 
-_RENAMED = {"path.preset": "path.network"}
 _OWN_TYPES = {"path.server": SERVER}
 """Of keys that take more than their type in the catalogue says."""
 
@@ -80,11 +79,6 @@ def names_of(table: str, keys: Iterable[str]) -> tuple[str, ...]:
 def section_of(key: str) -> str:
     """The table of a dotted key: `path.forward` of `path.forward.loss`."""
     return key.rpartition(".")[0]
-
-
-def renamed(key: str) -> str | None:
-    """What to write where a key had another name in an earlier version; None where it had not."""
-    return f"{key} is called {_RENAMED[key]} now" if key in _RENAMED else None
 
 
 def workload_keys(kind: str) -> Mapping[str, Key]:

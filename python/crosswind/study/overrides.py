@@ -14,7 +14,7 @@ from typing import Any
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of, renamed
+from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
 from crosswind.units import UnitError, shown
@@ -239,7 +239,7 @@ def _new_place(key: str, label: str) -> Location:
 def _check(key: str, known: Any, label: str) -> None:
     if key not in known:
         known = (*known, *_PLAIN_KEYS)
-        raise StudyError(f"{label}: there is no key {shown(key)}", hint=renamed(key) or did_you_mean(key, known))
+        raise StudyError(f"{label}: there is no key {shown(key)}", hint=did_you_mean(key, known))
 
 
 def _has(table: Any, place: Location) -> bool:

@@ -14,7 +14,7 @@ from crosswind.findings.declared import FindingError, indices_of, measured_metri
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.declared import Declaration, Reading, of_its_network
-from crosswind.study.keys import VALUE_TYPES, renamed
+from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
@@ -263,7 +263,7 @@ def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: 
         of_level = column.level is not None
         if name not in VALUE_TYPES and name != "part" and (of_level or name not in _OF_NUMBERS):
             known = [*([] if of_level else _OF_NUMBERS), "part", *VALUE_TYPES]
-            hint = renamed(name) or did_you_mean(name, known)
+            hint = did_you_mean(name, known)
             raise FindingError(column.place, f"{shown(name)} is not a column", hint)
         if name in table.get("levels", {}):
             raise FindingError(column.place, f"{name} is among the levels of the whole table", "leave it out there")
