@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from crosswind.cache import keep, read_kept, replace_file, say_damaged
 from crosswind.errors import StoreError
@@ -86,10 +85,10 @@ class RunObjects:
                 if attempt + 1 < _TRIES:
                     continue  # It was packed meanwhile.
                 raise
-            if not (keep or index_only):
-                self._remove_others(there)
-            unseen = {name: known[name] for name in there.keys() & known.keys() - wanted.keys()}
-            self.keep_tags({name: fetched.get(name, found.tag) for name, found in wanted.items()}, unseen)
+            if not index_only:
+                if not keep:
+                    self._remove_others(there)
+                self.keep_tags({name: fetched.get(name, found.tag) for name, found in there.items()})
             return everything
         raise AssertionError("the last attempt returns or raises")
 
@@ -114,7 +113,8 @@ class RunObjects:
                 if (found.tag, about.st_mtime_ns) == known.get(name) and about.st_size == found.size_bytes:
                     return True
                 # The tag of an object that was sent in one piece is its MD5. A session that was killed kept no tags.
-                if f'"{hashlib.file_digest(file, _md5).hexdigest()}"' == found.tag:
+                digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+                if f'"{digest}"' == found.tag:
                     return True
         except OSError:
             return False
@@ -151,12 +151,9 @@ class RunObjects:
         kept = read_kept(self.copy / _TAGS)
         return {} if kept is None else {name: (tag, at_ns) for name, (tag, at_ns) in json.loads(kept).items()}
 
-    def keep_tags(self, tags: Mapping[str, str], unseen: Mapping[str, tuple[str, int]] = MappingProxyType({})) -> None:
-        """Stores which objects the copy has. Without that the next reader fetches some again.
-
-        Args: tags: of those that it has as they are. unseen: what was stored of others.
-        """
-        known = {**unseen, **{name: (tag, _changed_ns(self.copy / name)) for name, tag in tags.items()}}
+    def keep_tags(self, tags: Mapping[str, str]) -> None:
+        """Stores the tags of objects that the copy has. Without that the next reader fetches some again."""
+        known = {name: (tag, _changed_ns(self.copy / name)) for name, tag in tags.items()}
         keep(self.copy / _TAGS, json.dumps(known).encode())
 
     @contextmanager
@@ -305,10 +302,6 @@ def entry_of(name: str) -> str:
 
 def _is_index(name: str) -> bool:
     return name == MANIFEST or (name.startswith(f"{PARTITIONS}/") and name.endswith(f"/{INDEX}"))
-
-
-def _md5() -> "hashlib._Hash":
-    return hashlib.md5(usedforsecurity=False)
 
 
 def _changed_ns(path: Path) -> int:
