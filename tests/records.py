@@ -13,7 +13,7 @@ from crosswind.analysis.result import CellResult
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
 from crosswind.findings.judged import Context
-from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
+from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_table
 from effects import effect_of
 
 MS = 1_000_000
@@ -151,7 +151,7 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
         effect=effect_of(parameters),
         finished=end,
         failure=failure,
-        samples=empty_samples() if samples is None else samples,
+        samples=empty_table(SAMPLE_SCHEMA) if samples is None else samples,
         **({"attempts": changes["attempts"]} if "attempts" in changes else {}),
     )
 

@@ -80,33 +80,9 @@ OF_REPETITION = {"cell": pl.UInt32, "repetition": pl.UInt32}
 """The columns that say of which repetition a row is, where a table has those of several."""
 
 
-@cache
-def empty_samples() -> pl.DataFrame:
-    """A samples table without rows, for a failed repetition or a program workload."""
-    return empty_table(SAMPLE_SCHEMA)
-
-
-@cache
-def empty_intervals() -> pl.DataFrame:
-    """A table of flows without rows, where the workload runs alone."""
-    return empty_table(FLOW_SCHEMA)
-
-
-@cache
-def empty_objects() -> pl.DataFrame:
-    """An objects table without rows, for all but pages."""
-    return empty_table(OBJECT_SCHEMA)
-
-
 def output_of_program(key: str, name: str = "client.err") -> str:
     """Where a run keeps what a program of a repetition printed, within the run's directory."""
     return f"cells/{key}/{name}"
-
-
-@cache
-def empty_spent() -> pl.DataFrame:
-    """A table of what time was spent on without rows, where packets do not tell."""
-    return empty_table(SPENT_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -147,11 +123,11 @@ class CellRun:
     exact: bool = False
     beside: int | None = None
     machine: str | None = None
-    samples: pl.DataFrame = field(default_factory=empty_samples)
-    probes: pl.DataFrame = field(default_factory=empty_samples)
-    spent: pl.DataFrame = field(default_factory=empty_spent)
-    intervals: pl.DataFrame = field(default_factory=empty_intervals)
-    objects: pl.DataFrame = field(default_factory=empty_objects)
+    samples: pl.DataFrame = field(default_factory=lambda: empty_table(SAMPLE_SCHEMA))
+    probes: pl.DataFrame = field(default_factory=lambda: empty_table(SAMPLE_SCHEMA))
+    spent: pl.DataFrame = field(default_factory=lambda: empty_table(SPENT_SCHEMA))
+    intervals: pl.DataFrame = field(default_factory=lambda: empty_table(FLOW_SCHEMA))
+    objects: pl.DataFrame = field(default_factory=lambda: empty_table(OBJECT_SCHEMA))
     client_out: str = ""
 
     @property

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from crosswind.record import SPENT_SCHEMA, empty_spent
+from crosswind.record import SPENT_SCHEMA, empty_table
 from crosswind.store.spent import TIERS, with_connections
 
 Piece = tuple[int, int, int, str]
@@ -18,8 +18,8 @@ def spent(
     every = pl.DataFrame([*pieces, *([without_pieces] if without_pieces else [])], schema, orient="row")
     connections = every.group_by("connection").agg(pl.col("from_ns").min(), pl.col("to_ns").max())
     samples = pl.DataFrame({"exchange": [0], "outcome": ["ok"], "sent_ns": [began], "received_ns": [ended]})
-    found = with_connections(empty_spent(), samples, connections, table, is_cut_off=is_cut_off)
-    assert found.schema == empty_spent().schema
+    found = with_connections(empty_table(SPENT_SCHEMA), samples, connections, table, is_cut_off=is_cut_off)
+    assert found.schema == SPENT_SCHEMA
     row = found.row(0, named=True)
     assert sum(ns for name, ns in row.items() if name not in ("exchange", "whole_ns")) == row["whole_ns"]
     return {name.removesuffix("_ns"): ns for name, ns in row.items() if ns}

@@ -12,7 +12,7 @@ import pytest
 
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.errors import DiskError, EngineError, StoreError
-from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects
+from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_table
 from crosswind.store.cells import CellsFolder
 from crosswind.store.checksums import Checksum
 from crosswind.store.directory import Store
@@ -56,7 +56,7 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
     assert [cell.key for cell in record.cells] == ["c001-r00"]
     assert record.cells[0].levels == {"path.loss": "1%"}
     assert record.cells[0].samples.equals(SAMPLES)
-    assert record.cells[0].objects.equals(empty_objects())
+    assert record.cells[0].objects.equals(empty_table(OBJECT_SCHEMA))
 
 
 def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path: Path) -> None:

@@ -19,10 +19,6 @@ from crosswind.record import (
     LargeRun,
     RunPart,
     RunRecord,
-    empty_intervals,
-    empty_objects,
-    empty_samples,
-    empty_spent,
     empty_table,
 )
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
@@ -143,7 +139,7 @@ def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Dam
     whole, tables = [], [empty_table({**OF_REPETITION, **SAMPLE_SCHEMA})]
     for result in results:
         try:
-            samples = empty_samples() if result.failure is not None else _samples(store, result)
+            samples = empty_table(SAMPLE_SCHEMA) if result.failure is not None else _samples(store, result)
         except DamagedFileError as error:
             damaged.append(store.damage(result.planned, error))
             continue
@@ -159,8 +155,8 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
     planned = result.planned
-    samples = _samples(store, result) if whole else empty_samples()
-    probes = empty_samples()
+    samples = _samples(store, result) if whole else empty_table(SAMPLE_SCHEMA)
+    probes = empty_table(SAMPLE_SCHEMA)
     if flows := planned.parameters.get("flows"):
         is_own = pl.col("flow") == 0
         if any(flow["workload"].get("probe_rate_per_s") for flow in flows):
@@ -182,9 +178,9 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
         machine=result.machine,
         samples=samples,
         probes=probes,
-        intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_intervals(),
-        spent=_spent(store, result, samples) if whole else empty_spent(),
-        objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
+        intervals=store.table(result, FLOWS, FLOW_SCHEMA) if whole else empty_table(FLOW_SCHEMA),
+        spent=_spent(store, result, samples) if whole else empty_table(SPENT_SCHEMA),
+        objects=store.table(result, _OBJECTS, OBJECT_SCHEMA) if whole else empty_table(OBJECT_SCHEMA),
         client_out=_end_of_text(store.file(result, _OUTPUT), result.files.get(_OUTPUT)) if whole else "",
     )
 
