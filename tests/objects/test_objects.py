@@ -20,7 +20,8 @@ from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
 from crosswind.errors import CrosswindError, DiskError, StoreError, UsageError
 from crosswind.store import partitions
-from crosswind.store.addresses import place_of, shown
+from crosswind.store.addresses import Address, place_of, shown
+from crosswind.store.bucket import Bucket, TakenError
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.listing import ListedRun, list_runs
@@ -232,6 +233,18 @@ def test_a_store_that_is_full_keeps_what_it_has(
             again.set_status(Status.DONE)
         assert heights() == WHOLE
         s3.kill()
+
+
+def test_a_conditional_write_is_refused_but_for_one_whose_answer_was_lost(s3: S3) -> None:
+    bucket = Bucket(Address("runs", "one"))
+    first = bucket.replace("lock", b"mine", None)
+    assert bucket.replace("lock", b"mine", None) == first
+    second = bucket.replace("lock", b"mine again", first)
+    assert bucket.replace("lock", b"mine again", first) == second
+    for tag in (None, first):
+        with pytest.raises(TakenError):
+            bucket.replace("lock", b"theirs", tag)
+    assert bucket.read("lock")[0] == b"mine again"
 
 
 def test_two_runs_do_not_share_a_prefix(s3: S3, machines: Machines) -> None:
