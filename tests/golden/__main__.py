@@ -61,9 +61,12 @@ def main() -> int:
     parser.add_argument("base", help="the commit")
     parser.add_argument("--only", default="", help="a part of subjects' names")
     parser.add_argument("--home", type=Path, default=ROOT / "target" / "golden")
+    parser.add_argument("--built", action="store_true", help="crosswind-cell of this tree is current")
     asked = parser.parse_args()
     reasons = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8")).get("reason", [])
-    sides = earlier_tree(asked.base, asked.home), this_tree(asked.home)
+    sides = earlier_tree(asked.base, asked.home), this_tree(asked.home, is_built=asked.built)
+    for side in sides:
+        side.home.mkdir(parents=True, exist_ok=True)
     runs = asked.home / "runs" / sides[0].root.name
     make_runs(sides[0], runs)
     chosen = [subject for subject in subjects(sides[0], runs) if asked.only in subject.name]

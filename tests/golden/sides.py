@@ -62,10 +62,11 @@ class Side:
         }
 
 
-def this_tree(home: Path) -> Side:
-    """The tree of this file, built as it is."""
+def this_tree(home: Path, *, is_built: bool) -> Side:
+    """The tree of this file. Args: is_built: whether its crosswind-cell is current."""
     side = Side("now", ROOT, home / "now")
-    _build(side)
+    if not is_built:
+        _build(side)
     return side
 
 
@@ -77,7 +78,8 @@ def earlier_tree(commit: str, home: Path) -> Side:
         _git("worktree", "prune")
         _git("worktree", "add", "--detach", str(root), full)
     side = Side("base", root, home / "base")
-    _build(side)
+    if not side.cell.exists():
+        _build(side)
     return side
 
 
@@ -86,6 +88,5 @@ def _git(*words: str) -> str:
 
 
 def _build(side: Side) -> None:
-    side.home.mkdir(parents=True, exist_ok=True)
     command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "crosswind-cell"]
     subprocess.run(command, cwd=side.root, check=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cache import replace_file
-from crosswind.catalog import catalog
 from crosswind.cell.check import CheckedCell
 from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import counted, durations_file, read_learned
@@ -60,7 +59,7 @@ def read_carried() -> Carried | None:
 
 
 def _carried(data: Any) -> Carried | None:
-    if (data.get("schema"), data.get("version")) != (SCHEMA, catalog().version):
+    if (data.get("schema"), data.get("version")) != (SCHEMA, __version__):
         return None
     return Carried(counted(data["packets_per_s"]), date.fromisoformat(data["day"]).isoformat())
 
@@ -71,7 +70,7 @@ def learn_carried(most: MostCarried) -> None:
     if file is None or most.packets_per_s <= (known.packets_per_s if known else 0):
         return
     day = date.today().isoformat()
-    data = {"schema": SCHEMA, "version": catalog().version, "packets_per_s": most.packets_per_s, "day": day}
+    data = {"schema": SCHEMA, "version": __version__, "packets_per_s": most.packets_per_s, "day": day}
     try:
         replace_file(file, json.dumps(data).encode())
     except OSError:
