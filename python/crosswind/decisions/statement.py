@@ -5,7 +5,7 @@ the indices of its cells. `missing` are levels that it was declared for and that
 whether the run is the quick variant of its study, which has fewer.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -14,6 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 Scale = Literal["ratio", "difference", "value", "exponent", "slope", "model", "model-error"]
 Verdict = Literal["yes", "no", "cannot tell"]
 Yes = Literal["less", "more", "different", "same", "within", "rises", "falls"]
+
+OF_STATEMENT: Mapping[str, str] = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
+"""Verdicts on what a document says, in words."""
 
 NUMBERS: Mapping[Scale, str] = {
     "ratio": "a level divided by the reference",
@@ -73,6 +76,19 @@ class Range:
         """Whether all numbers of an interval lie below low, or all above high."""
         below = self.low is not None and high is not None and not self._reaches(high, self.low)
         return below or (self.high is not None and low is not None and not self._reaches(-low, -self.high))
+
+    def in_words(self, text: Callable[[float], str]) -> str:
+        """As "0.909 to 1.1", "−5 to 5 ms", "at least 5 ms", "above 1", "outside 0.8 to 1.25". Args: text: of an end."""
+        low, high = ("" if end is None else text(end) for end in (self.low, self.high))
+        if self.low is None:
+            return f"{'below' if self.is_open else 'at most'} {high}"
+        if self.high is None:
+            return f"{'above' if self.is_open else 'at least'} {low}"
+        if low == high:
+            return low if self.inside else f"another number than {low}"
+        unit = high.partition(" ")[2]
+        least = low.removesuffix(f" {unit}") if unit else low
+        return f"{'' if self.inside else 'outside '}{least} to {high}"
 
     def _reaches(self, number: float, end: float) -> bool:
         return number > end if self.is_open else number >= end

@@ -48,6 +48,12 @@ class Showing:
     cases: Callable[[Result], Iterable[JUnitCase]] = nothing
 
 
+def verdict_row(sentence: str, source: str, note: str | None) -> list[str]:
+    """Of a table of statements: the verdict, the rest of the sentence, and whose statement it is."""
+    verdict, _, said = sentence.partition(": ")
+    return [verdict, said, ". ".join(filter(None, (source, note)))]
+
+
 @cache
 def showings() -> tuple[Showing, ...]:
     """How findings of each kind are shown."""

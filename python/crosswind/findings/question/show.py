@@ -9,17 +9,16 @@ from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
 from crosswind.findings.question.statement import (
     OF_QUESTION,
-    OF_STATEMENT,
     compared,
     decisive_case,
     more_text,
     needed,
     number_text,
-    verdict_of,
 )
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
-from crosswind.report.showing import Showing
+from crosswind.report.showing import Showing, verdict_row
+from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 
@@ -108,14 +107,7 @@ def statement_tables(result: Result) -> list[Table]:
     statements = _statements(result)
     if not statements:
         return []
-    rows = [
-        [
-            verdict_of(statement),
-            str(statement.sentence).split(": ", 1)[1],
-            ". ".join(filter(None, (statement.source, statement.note))) or NOTHING,
-        ]
-        for statement in statements
-    ]
+    rows = [verdict_row(str(statement.sentence), statement.source, statement.note) for statement in statements]
     columns = [*names("verdict"), *sentences("statement, and what was measured", "source")]
     verdicts = Table("What documents say", columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML)
     comparisons = [row for statement in statements for row in _comparisons(statement)]

@@ -3,8 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
-from crosswind.decisions.statement import PLAIN, more_than
+from crosswind.decisions.statement import OF_STATEMENT, PLAIN, Range, more_than
 from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
@@ -25,19 +26,12 @@ from crosswind.report.text.format import (
     with_unit,
 )
 
-OF_STATEMENT = {"yes": "Holds", "no": "Does not hold", "cannot tell": "Cannot tell"}
-"""Verdicts on what a document says."""
 OF_QUESTION = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
-
-
-def verdict_of(answer: Answer) -> str:
-    """The verdict on a statement or a question, in words."""
-    return (OF_STATEMENT if answer.source else OF_QUESTION)[answer.verdict]
 
 
 def statement_sentence(answer: Answer) -> str:
     """The verdict, what a document says, the number that decides it, and what it needed to be."""
-    says = f"{verdict_of(answer)}: "
+    says = f"{(OF_STATEMENT if answer.source else OF_QUESTION)[answer.verdict]}: "
     if answer.source:
         says += f"“{answer.asks.rstrip('.')}”: "
     case = decisive_case(answer)
@@ -81,17 +75,8 @@ def number_text(answer: Answer, case: AnswerCase) -> str:
 
 
 def needed(answer: Answer) -> str:
-    """The range: "0.909 to 1.1", "−5 to 5 ms", "at least 5 ms", "above 1", "outside 0.8 to 1.25"."""
-    low, high = (_bound(answer, end) for end in (answer.low, answer.high))
-    if answer.low is None:
-        return f"{'below' if answer.is_open else 'at most'} {high}"
-    if answer.high is None:
-        return f"{'above' if answer.is_open else 'at least'} {low}"
-    if low == high:
-        return low if answer.inside else f"another number than {low}"
-    unit = high.partition(" ")[2]
-    least = low.removesuffix(f" {unit}") if unit else low
-    return f"{'' if answer.inside else 'outside '}{least} to {high}"
+    """The range that its number has to lie in."""
+    return Range(answer.low, answer.high, answer.inside, answer.is_open).in_words(partial(_bound, answer))
 
 
 def tally(answer: Answer) -> str:
@@ -207,9 +192,7 @@ def _scale(answer: Answer, case: AnswerCase) -> tuple[float, str]:
     return scale_of([case.effect.value if case.effect.value is not None else case.effect.low], answer.unit)
 
 
-def _bound(answer: Answer, end: float | None) -> str:
-    if end is None:
-        return ""
+def _bound(answer: Answer, end: float) -> str:
     if answer.scale in PLAIN:
         return three_digits(end)
     if answer.scale == "difference" and metric_of_answer(answer).is_share:
