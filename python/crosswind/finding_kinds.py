@@ -11,7 +11,6 @@ FINDING_KINDS = (
     "question",
     "ladder",
     "published",
-    "check",
     "figure",
     "fit",
 )

@@ -253,6 +253,11 @@ PUBLISHED = st.fixed_dictionaries(
         "levels": st.dictionaries(st.sampled_from(["path.loss", "workload.size", "y"]), SCALARS, max_size=2),
         "mean": st.just(1.5),
         "n": st.just(5),
+        "says": st.just("It is"),
+        "given": st.sampled_from([{"a": {}}, {"a": {"path.loss": "0%"}}, {"a": [1, 2]}]),
+        "value": st.sampled_from(["count(a)", "a / 0", "b"]),
+        "what": st.just("it"),
+        "at_most": st.just(1),
     },
 )
 

@@ -7,7 +7,7 @@ import pytest
 
 from crosswind.analysis.result import Result
 from crosswind.findings.pipeline import analyse
-from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.judge import PublishedResult
 from crosswind.findings.published.show import published_table
 from crosswind.record import CellRun
 from crosswind.report.run_page import render as html
@@ -73,9 +73,9 @@ def test_the_time_of_a_message_is_a_metric_of_one_value_a_repetition() -> None:
     assert (time.mean.value, time.mean.n) == (2.5e9, 2)
     assert (time.mean.low, time.mean.spread) == (None, (2e9, 3e9))
     assert list(metric_tables(result)) == ["program_time"]
-    (figure,) = result.of(PublishedComparison)
+    (figure,) = result.of(PublishedResult)
     assert (figure.theirs, figure.functions) == (4.5e9, {"mask": 4.41e9, "send": 0.045e9})
-    assert figure.ratio == pytest.approx(2.5 / 4.5)
+    assert figure.numbers[0].ratio == pytest.approx(2.5 / 4.5)
     assert published_table(result).title == "Published numbers"
 
 

@@ -9,7 +9,7 @@ import pytest
 from crosswind.analysis.result import Interval, LevelComparison
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
-from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.judge import PublishedResult
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import answer_table
 from crosswind.record import CellRun
@@ -149,7 +149,8 @@ def test_a_question_about_exact_cells_is_answered_without_a_test(other: int, ver
 )
 def test_a_published_number_beside_an_exact_one(ci: float | None, more: str) -> None:
     number = {"source": "s", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 16.0, "ci": ci, "cells": [0]}
-    (made,) = analyse(record(exact(0, [18 * MS]), published=[number])).of(PublishedComparison)
+    (found,) = analyse(record(exact(0, [18 * MS]), published=[number])).of(PublishedResult)
+    (made,) = found.numbers
     assert (made.remark, made.inside) == (f"ours is exact, 1.12 times theirs{more}", None)
 
 

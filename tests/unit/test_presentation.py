@@ -36,12 +36,6 @@ def test_figures_and_fits_know_their_cells_by_meaning() -> None:
     assert json.loads(json.dumps(shown)) == shown
 
 
-def test_a_published_figure_keeps_its_cell_however_the_level_is_written() -> None:
-    for loss in ("5%", "0.05", "5.00%"):
-        (entry,) = presentation(study(FACTORS + SHOWN).with_overrides({"path.loss": loss}))["asked"]["published"]
-        assert entry["cells"] == [0, 2]
-
-
 def test_every_place_that_names_models_is_told() -> None:
     read = study(FACTORS + SHOWN + '[report]\nmodels = ["mathis"]')
     assert read.models == ("mathis",)

@@ -1,67 +1,63 @@
-"""Numbers of documents: how a study writes them, and beside those of a run."""
+"""What documents print: numbers beside those of a run, statements that these decide, and how both are written."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
+from crosswind.findings.published.arithmetic import FormulaError, Number, value_of
+from crosswind.report.run_page import render as render_html
 from crosswind.study.design import Study
-from records import MS, echoes, parted, record, runs
+from records import MS, echoes, parted, record, run, runs
+from screens import render
 from study_texts import study
 
-PUBLISHED = {"source": "Table 1", "metric": "rtt", "unit": "ms", "levels": {"path.delay": "10ms"}, "mean": 20.0}
+PUBLISHED = {
+    "source": "Table 1", "metric": "rtt", "unit": "ms", "levels": {"path.delay": "10ms"}, "mean": 20.0, "cells": [0],
+}  # fmt: skip
 
 
-def published(entry: dict, rtts: list[int], **changes):
+def published(entry: dict, rtts: list[int]):
     tables = [echoes(part) for part in parted(rtts, 5)] if len(rtts) >= 30 else [echoes(rtts)]
-    made = runs(0, tables, {"path.delay": "10 ms"})
-    (found,) = analyse(record(*made, published=[entry], **changes)).published
+    (found,) = analyse(record(*runs(0, tables, {"path.delay": "10 ms"}), published=[entry])).published
     return found
+
+
+def remark(entry: dict, rtts: list[int]) -> str:
+    (beside,) = published(entry, rtts).numbers
+    return beside.remark
 
 
 def test_a_published_number_inside_our_interval() -> None:
     found = published(PUBLISHED, [20 * MS - 500 + 20 * index for index in range(50)])
-    assert (found.theirs, found.unit, found.cell, found.inside) == (20 * MS, "ns", 0, True)
-    assert found.remark == "theirs lies in our interval"
-    assert found.ratio == pytest.approx(1, abs=1e-5)
+    (beside,) = found.numbers
+    assert (found.theirs, found.unit, found.verdict, beside.cell, beside.inside) == (20 * MS, "ns", None, 0, True)
+    assert beside.remark == "theirs lies in our interval"
+    assert beside.ratio == pytest.approx(1, abs=1e-5)
 
 
 def test_a_published_number_outside_our_interval_with_and_without_its_own() -> None:
     rtts = [30 * MS + index for index in range(50)]
-    assert published(PUBLISHED, rtts).remark == "outside our interval; ours is 1.5 times theirs"
-    assert published(PUBLISHED | {"ci": 11.0}, rtts).remark == "the intervals overlap; ours is 1.5 times theirs"
+    assert remark(PUBLISHED, rtts) == "outside our interval; ours is 1.5 times theirs"
+    assert remark(PUBLISHED | {"ci": 11.0}, rtts) == "the intervals overlap; ours is 1.5 times theirs"
     # 20 ms and 21 either way: an interval that holds times below 0 says nothing.
-    assert published(PUBLISHED | {"ci": 21.0}, rtts).remark == (
+    assert remark(PUBLISHED | {"ci": 21.0}, rtts) == (
         "outside our interval; ours is 1.5 times theirs; their interval reaches below 0, where no such number is"
     )
 
 
 def test_a_published_number_without_one_of_ours() -> None:
-    assert published(PUBLISHED, [20 * MS] * 3).remark == (
+    assert remark(PUBLISHED, [20 * MS] * 3) == (
         "ours is as much as theirs; an interval of a mean needs 3 repetitions, there is 1: 2 more"
     )
-    assert published(PUBLISHED | {"metric": "goodput"}, [20 * MS] * 30).remark == "this cell has no such metric"
-    missing = published(PUBLISHED | {"levels": {"path.delay": "30ms"}}, [20 * MS] * 30)
-    assert (missing.cell, missing.remark) == (None, "no cell of this run has these levels")
-
-
-def test_a_published_level_may_be_a_fixed_setting_of_the_study() -> None:
-    entry = PUBLISHED | {"levels": {"path.delay": "10ms", "path.family": "ipv6"}}
-    rtts = [20 * MS + index for index in range(50)]
-    assert published(entry, rtts, study={"path": {"family": "ipv6"}}).cell == 0
-    assert published(entry, rtts, study={"path": {"family": "ipv4"}}).cell is None
-
-
-def test_the_plan_says_which_cells_a_published_number_belongs_to() -> None:
-    entry = PUBLISHED | {"levels": {"path.delay": "written otherwise"}, "cells": [0]}
-    rtts = [20 * MS + index for index in range(50)]
-    assert published(entry, rtts).cell == 0
-    assert published(PUBLISHED | {"cells": []}, rtts).cell is None
-
-
-def test_an_unknown_unit_is_named() -> None:
-    with pytest.raises(ValueError, match="unknown unit 'furlong'"):
-        published(PUBLISHED | {"unit": "furlong"}, [20 * MS] * 30)
+    assert remark(PUBLISHED | {"metric": "goodput", "unit": "Mbit/s"}, [20 * MS] * 30) == (
+        "this cell has no such metric"
+    )
+    (alone,) = published(PUBLISHED | {"cells": []}, [20 * MS] * 30).numbers
+    assert (alone.cell, alone.ours, alone.remark) == (None, None, "no cell of this run has these levels")
 
 
 # --- as a study writes them -------------------------------------------------------------------------------------------
@@ -183,3 +179,179 @@ def test_a_mistake_in_a_table_names_its_row(text: str, line: int, message: str, 
 def test_a_unit_of_another_metric_is_refused_in_a_table_too() -> None:
     with pytest.raises(StudyError, match=r'published\[1\]\.unit: "ms" is not a unit of goodput'):
         study(STUDY.replace('"rtt"', '"goodput"') + BY_ROW)
+
+
+# --- statements that a document's own numbers decide ------------------------------------------------------------------
+
+DESIGN = """
+[path]
+delay = ["5ms", "15ms"]
+[workload]
+kind = "echo"
+transport = ["tcp", "udp"]
+"""
+TABLES = """
+[[published]]
+source = "A paper, table 1"
+metric = "rtt"
+unit = "ms"
+levels = { "workload.transport" = "tcp" }
+columns = ["path.delay", "mean", "sd"]
+rows = [["5ms", 20, 1.0], ["15ms", 60, 1.0]]
+[[published]]
+source = "A paper, table 2"
+metric = "rtt"
+unit = "ms"
+levels = { "workload.transport" = "udp" }
+columns = ["path.delay", "mean", "sd"]
+rows = [["5ms", 10, 1.0], ["15ms", 31, 1.0]]
+"""
+GIVEN = 'given.tcp = { "workload.transport" = "tcp" }\ngiven.udp = { "workload.transport" = "udp" }\n'
+SAYS = '[[published]]\nsays = "TCP takes twice as long."\nsource = "A paper"\nwhat = "TCP over UDP"\n'
+
+
+def stated(text: str) -> Study:
+    return study(DESIGN + TABLES + SAYS + text)
+
+
+def kept(made: Study) -> dict[str, Any]:
+    """The statement as a plan keeps it."""
+    (statement,) = [each for each in presentation(made)["asked"]["published"] if "asks" in each]
+    return dict(statement)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict", "needed"),
+    [
+        ("at_least = 1.9\nat_most = 2.1\n", "Holds", "1.9 to 2.1"),
+        ("at_least = 1.95\n", "Does not hold", "at least 1.95"),
+        ("at_most = 2\n", "Holds", "at most 2"),
+        ("at_most = 1.99\n", "Does not hold", "at most 1.99"),
+    ],
+)
+def test_a_statement_holds_where_every_number_lies_in_its_range(bounds: str, verdict: str, needed: str) -> None:
+    (*_, statement) = stated(GIVEN + 'value = "tcp / udp"\n' + bounds).findings["published"]
+    assert statement.summary == (
+        f"{verdict}: “TCP takes twice as long”: TCP over UDP is 2 (delay 5ms) and 1.935 (delay 15ms); the "
+        f"statement needs {needed}. (A paper)"
+    )
+
+
+def test_published_numbers_are_chosen_by_levels_however_written_by_source_and_by_field() -> None:
+    made = kept(stated(
+        'given.a = { "path.delay" = "15000us" }\ngiven.b = { source = "A paper, table 2" }\n'
+        'given.c = { field = "sd" }\ngiven.d = { field = "n" }\nvalue = "a - b + count(c) + count(d)"\nat_most = 99\n'
+    ))  # fmt: skip
+    assert [number["value"] for number in made["numbers"]] == [60.0 - 10.0 + 4, 31.0 - 31.0 + 4]
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("2 + 3 * 4 ** 2 / 8 - -1", 9.0),
+        ("log(exp(2)) + sqrt(9) + log10(100) + abs(-1) + ceil(1.2)", 10.0),
+        ("x - 1", [0.0, 1.0, 3.0]),
+        ("x * x", [1.0, 4.0, 16.0]),
+        ("count(x) + mean(x) + least(x) + most(x)", 3 + 7 / 3 + 1 + 4),
+        ("slope(2 * x + 5, x)", 2.0),
+        ("is_in(x, 2)", [0.0, 1.0, 0.0]),
+    ],
+)  # fmt: skip
+def test_formulas(formula: str, value: Number) -> None:
+    assert value_of(formula, {"x": [1.0, 2.0, 4.0]}) == pytest.approx(value)
+
+
+def test_half_widths_of_one_sample_size_and_level_are_told_from_others() -> None:
+    # 1.96 / sqrt(10) of each, and Student's t of 10 values at 95 %: 2.262 / sqrt(10).
+    normal, student = [1.26, 1.72, 1.55, 0.45], [1.46, 1.99, 1.79, 0.52]
+    for half_widths in (normal, student):
+        given: dict[str, Number] = {"sd": [2.04, 2.78, 2.50, 0.73], "ci": half_widths}
+        assert value_of("explained(ci, sd)", given) == 1.0
+        assert value_of("possible(ci, sd)", given) == [1.0] * 4
+    mixed: dict[str, Number] = {"sd": [3.51, 0.46, 1.21, 0.43], "ci": [2.09, 0.27, 0.72, 0.31]}
+    assert value_of("explained(ci, sd)", mixed) == 0.5
+    # No conventional size and level gives 2.09 of 3.51: 1.96 / sqrt(11) is 2.07, t of 13 values 2.12.
+    assert value_of("possible(ci, sd)", mixed) == [0.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("x +", "it is not a formula"),
+        ("y + 1", "y is not among the given numbers"),
+        ("x.real", "'x.real' is not arithmetic"),
+        ("__import__('os')", "is not arithmetic"),
+        ("sqrt(x, 1)", "sqrt takes 1 numbers, not 2"),
+        ("x / 0", "it has no value"),
+        ("9 ** 9 ** 9", "it has no value"),
+        ("log(0)", "it has no value"),
+        ("x + z", "it combines 2 and 3 rows"),
+        ("1 + " * 100 + "1", "more than 300 characters"),
+        ("(" * 150 + "1" + ")" * 149, "it is not a formula"),
+        ("x and 1", "is not arithmetic"),
+    ],
+)
+def test_what_is_no_arithmetic_is_said_so(formula: str, message: str) -> None:
+    with pytest.raises(FormulaError) as caught:
+        value_of(formula, {"x": [1.0, 2.0], "z": [1.0, 2.0, 3.0]})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GIVEN + 'value = "tcp / udp"\n', "published[3].at_least: a statement needs at_least, at_most or both"),
+        (GIVEN + 'value = "tcp / udp"\nat_least = 2\nat_most = 1\n', "at_least 2 is more than at_most"),
+        (GIVEN + 'value = "tcp"\nat_least = 2\n', 'published[3].given.udp: "udp" is not in the formula'),
+        (GIVEN + 'value = "tcp / udp / x"\nat_least = 2\n', "x is not among the given numbers"),
+        (GIVEN + 'value = "tcp / udp"\nof = ["a"]\nat_least = 2\n', "`of` names 1 numbers, but the formula gives 2"),
+        ('given.a = { field = "median" }\nvalue = "a"\nat_least = 2\n', '"median" is not a field'),
+        ('given.a = { source = "A book" }\nvalue = "a"\nat_least = 2\n', 'no published number is from "A book"'),
+        ('given.a = { "path.dealy" = "5ms" }\nvalue = "a"\nat_least = 2\n', 'there is no key "path.dealy"'),
+        ('given.mean = [1, 2]\nvalue = "mean"\nat_least = 2\n', "mean is a function of formulas"),
+        ('given.a = { field = "n" }\nvalue = "a"\nat_least = 2\n', '"a" has no value'),
+        ('given.a = "many"\nvalue = "a"\nat_least = 2\n', "published[3].given.a"),
+        (f'given.a = {[1] * 201}\nvalue = "a"\nat_least = 2\n', "it has 201 numbers"),
+        (GIVEN + "at_least = 2\n", "published[3].value: is missing"),
+        (GIVEN + 'value = "tcp / udp"\nat_least = 2\nmean = 5\n', "published[3].mean: a statement has no mean"),
+        ('given.a = 1\nvalue = "a"\nat_least = 2\n[[published]]\nsource = "s"\nmetric = "rtt"\nunit = "ms"\n'
+         "mean = 1\nat_most = 2\n", "published[4].at_most: at_most is of a statement, which has says"),
+        ('given.a = 1\nvalue = "a"\nat_least = 2\n[[published]]\nsource = "s"\nunit = "ms"\nmean = 1\n',
+         "published[4].metric: is missing"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_statement_names_its_place(text: str, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        stated(text)
+    assert message in caught.value.message
+    assert caught.value.message.startswith("my.toml:")
+
+
+def test_verdicts_are_shown_before_a_run_and_in_every_report(
+    crosswind: Callable[..., tuple[int, str, str]],
+) -> None:
+    status, out, _ = crosswind("show", "queue-size")
+    assert status == 0
+    said = "the time through 10 packets divided by that through 100 is 4.194 (delay 15ms)"
+    assert said in out
+    statement = kept(stated(GIVEN + 'value = "tcp / udp"\nat_most = 1.99\n'))
+    made = record(run(0, echoes([20 * MS] * 10)), published=[statement])
+    result = analyse(made)
+    (found,) = result.published
+    assert (found.verdict, [(number.of, number.ours.value, number.inside) for number in found.numbers]) == (
+        "no", [("delay 5ms", 2.0, False), ("delay 15ms", pytest.approx(60 / 31), True)],
+    )  # fmt: skip
+    assert "TCP over UDP is 2 (delay 5ms)" in " ".join(render(result, everything=True).split())
+    assert "TCP over UDP is 2 (delay 5ms)" in render_html(made, result)
+
+
+def test_statements_are_of_the_whole_document_whichever_parts_are_run() -> None:
+    parts = '[[part]]\nname = "a"\n[part.path]\nloss = "0%"\n[[part]]\nname = "b"\n[part.path]\nloss = "1%"\n'
+    of_parts = TABLES.replace(
+        'levels = { "workload.transport" = "udp"', 'levels = { part = "b", "workload.transport" = "udp"'
+    )
+    text = DESIGN + parts + of_parts + SAYS + GIVEN + 'value = "tcp / udp"\nat_most = 2\n'
+    whole = study(text)
+    some = whole.with_overrides({"study.parts": "a"})
+    assert [number.table.source for number in some.findings["published"]] == [*["A paper, table 1"] * 2, "A paper"]
+    assert kept(some) == kept(whole)

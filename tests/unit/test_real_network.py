@@ -246,7 +246,7 @@ def test_what_names_what_is_left_out_or_is_about_another_network_goes() -> None:
     assert (asked["published"], design.limits, design.models) == ([], (), ("mathis",))
     assert said[3:] == (
         "Left out, as they name what is left out, or are about numbers of other networks: 1 of 2 thresholds, "
-        "5 of 8 questions and statements, the table of published numbers, 1 of 2 figures, the limit of repetitions.",
+        "5 of 8 questions and statements, the table of a document's numbers, 1 of 2 figures, the limit of repetitions.",
         "Left out, as they predict from the settings of an emulated path: ping-pong.",
         "The study's own remarks are left out, as they are about its emulated path.",
     )

@@ -161,7 +161,7 @@ def test_html_escapes_what_comes_from_a_study() -> None:
 
 
 def test_html_says_what_the_run_says() -> None:
-    entry = {"source": "Table 9", "metric": "rtt", "unit": "ms", "levels": {"path.loss": "0%"}, "mean": 20.05}
+    entry = {"source": "Table 9", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 20.05, "cells": [0]}
     made = two_cells(published=[entry], notes=["A note."])
     text = render(made, analyse(made))
     for said in ("A title", "theirs lies in our interval", "Table 9", "A note.", "Clopper-Pearson", "Woodruff's",
@@ -198,7 +198,7 @@ def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:
 
 
 def test_limits_of_numbers_are_soft_and_words_in_parentheses_are_not() -> None:
-    entry = {"source": "Table (9)", "metric": "rtt", "unit": "ms", "levels": {"path.loss": "0%"}, "mean": 20.05}
+    entry = {"source": "Table (9)", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 20.05, "cells": [0]}
     made = two_cells(published=[entry])
     text = render(made, analyse(made))
     assert ">Table (9)<" in text

@@ -140,13 +140,13 @@ def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
     cells, quick = list(shipped(name).cells()), shipped(name).quick()
     quick_parts = {cell.part for cell in quick.cells()}
     for figure in published_in(shipped(name)):
-        assert any(figure.matches(cell) for cell in cells), figure
+        assert any(figure.where.matches(cell) for cell in cells), figure
     for figure in published_in(quick):
         is_left_out = any(text not in quick.factors.get(key, (text,)) for key, text in figure.levels.items())
-        is_left_out |= quick_parts.isdisjoint(cell.part for cell in cells if figure.matches(cell))
-        assert is_left_out or any(figure.matches(cell) for cell in quick.cells()), figure
+        is_left_out |= quick_parts.isdisjoint(cell.part for cell in cells if figure.where.matches(cell))
+        assert is_left_out or any(figure.where.matches(cell) for cell in quick.cells()), figure
     beside = published_in(quick)
-    assert not beside or any(figure.matches(cell) for figure in beside for cell in quick.cells())
+    assert not beside or any(figure.where.matches(cell) for figure in beside for cell in quick.cells())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -315,7 +315,7 @@ def test_published_times_of_latency_by_link() -> None:
         "0ms": 1.0, "1.5ms": 4.0, "5ms": 11.0, "15ms": 31.0,
     }  # fmt: skip
     assert {(figure.metric, figure.inferred) for figure in others} == {("total", True)}
-    assert {figure.scale for figure in figures} == {1e6}
+    assert {figure.unit for figure in figures} == {"ms"}
 
 
 def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
@@ -486,7 +486,7 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
     assert today["server"][0] == "{cell}"
     served = json.loads(today["server"][2].replace("{server}", "10.0.0.2"))
     assert served == {"transport": "websocket", "address": "10.0.0.2:8080", "stay": True}
-    (figure,) = presentation(shipped("client-profile"))["asked"]["published"][1:]
+    (figure,) = presentation(shipped("client-profile"))["asked"]["published"][1:2]
     assert figure["functions"] == {"mask": 4.48, "send": 0.027, "format": 0.011, "array.tobytes": 0.01}
 
 
@@ -501,8 +501,8 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     assert (min(losses(cell)[0] for cell in sweep), max(losses(cell)[0] for cell in sweep)) == (0.0001, 0.2)
     assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
     figure = published_in(shipped("mathis"))[0]
-    assert sum(figure.matches(cell.cell) for cell in whole) == 3
-    assert figure.mean * figure.scale == 94_000_000
+    assert sum(figure.where.matches(cell.cell) for cell in whole) == 3
+    assert (figure.mean, figure.unit) == (94, "Mbit/s")
 
 
 def test_queue_size_has_table_6_and_its_last_row_beside_the_queue_that_it_was() -> None:
@@ -533,7 +533,7 @@ def test_bandwidth_or_delay_has_tables_4_and_5_for_either_window() -> None:
     assert figures == dict(zip(levels, table_4 + table_5, strict=True))
     study = shipped("bandwidth-or-delay")
     cells = list(study.cells())
-    assert all(sum(figure.matches(cell) for cell in cells) == 2 for figure in published_in(study))
+    assert all(sum(figure.where.matches(cell) for cell in cells) == 2 for figure in published_in(study))
 
 
 def test_no_queue_can_drop_in_transfers_without_loss() -> None:

@@ -74,7 +74,7 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
                 console.print(f"{name:<12} {finding.summary}", soft_wrap=True)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
-    if published := study.findings["published"]:
+    if published := [number for number in study.findings["published"] if not number.summary]:
         sources = dict.fromkeys(str(getattr(number, "source", "")) for number in published)
         numbers = f"{len(published)} number{'s' if len(published) > 1 else ''}"
         console.print(f"published    {numbers}: {', '.join(sources)}", soft_wrap=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crosswind.catalog import Carrier, CellUnit, Key, KeyType, Transport, catalog
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
-from crosswind.findings.check.arithmetic import FUNCTIONS
+from crosswind.findings.published.arithmetic import FUNCTIONS
 from crosswind.peers.registry import peer_names
 from crosswind.sections import fill_sections
 from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys

@@ -19,7 +19,6 @@ from crosswind.execution.durations import counted, durations_file, read_learned
 from crosswind.execution.observer import Observer
 from crosswind.store.plan import PlannedCell
 from crosswind.units import format_rate
-from crosswind.version import __version__
 
 SCHEMA = "crosswind.carried/1"
 HELD_SHARE = 0.01

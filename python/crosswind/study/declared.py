@@ -64,12 +64,6 @@ def as_written(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return table
 
 
-def of_its_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Nothing of a table that is about numbers of the study's network."""
-    del table
-    return None
-
-
 def subject_of(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:
     """The cells that a table, as written, is about, by the levels that they have, and the metric that it names."""
     return table.get("where", {}), table.get("metric")
@@ -97,7 +91,6 @@ class Declaration:
             levels that were set anew may leave a finding without cells. Raises: DesignError.
         is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
             run leaves some out.
-        is_about_cells: whether its tables are about cells, so that they go with these; else about documents alone.
         metric_key, axes: the keys in which a table names its metric, and factors that it is about as a whole.
         may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
             refused there.
@@ -115,7 +108,6 @@ class Declaration:
     read: Callable[[Reading], Sequence[Any]]
     check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
     is_bound_to_levels: bool = False
-    is_about_cells: bool = True
     metric_key: str = "metric"
     axes: tuple[str, ...] = ("factor",)
     may_be_left_out: bool = False

@@ -73,9 +73,12 @@ class Study:
             # A table for cells that are not run is no mistake, as where levels are set anew.
             options = {("study", "parts"): "study.parts", **origin.options}
             some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
-            # A document's numbers are what they are, whichever parts are run.
-            kept = {kind: findings[kind] for kind, declared in declarations().items() if not declared.is_about_cells}
-            return replace(some, document=document, origin=origin, findings={**some.findings, **kept})
+            # What a document says of its own numbers is what it is, whichever parts are run.
+            kept = {
+                kind: (*of_some, *(each for each in findings[kind] if not getattr(each, "is_about_cells", True)))
+                for kind, of_some in some.findings.items()
+            }
+            return replace(some, document=document, origin=origin, findings=kept)
         return cls(name, document, table, parts, census.exclusions, limits, precisions, findings, origin, census.cells)
 
     @classmethod

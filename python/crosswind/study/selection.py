@@ -14,9 +14,8 @@ from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
 from crosswind.units import shown
 
-_FINDINGS = {kind: declaration for kind, declaration in declarations().items() if declaration.is_about_cells}
+_FINDINGS = declarations()
 _ABOUT_CELLS = ("exclude", "repetitions", "precision", *_FINDINGS)
-_OF_DOCUMENTS = tuple(kind for kind in declarations() if kind not in _FINDINGS)
 
 
 def check_peers(table: DesignDocument) -> None:
@@ -39,7 +38,7 @@ def chosen_parts(table: DesignDocument, parts: Sequence[Part]) -> tuple[str, ...
 
 def with_parts(document: Mapping[str, Any], chosen: Collection[str]) -> dict[str, Any]:
     """A study's document with these of its parts only, and with the tables that are about their cells."""
-    kept = {key: value for key, value in document.items() if key not in (*_ABOUT_CELLS, *_OF_DOCUMENTS)}
+    kept = {key: value for key, value in document.items() if key not in _ABOUT_CELLS}
     kept["study"] = {key: value for key, value in document["study"].items() if key != "parts"}
     kept["part"] = [part for part in document["part"] if part["name"] in chosen]
     for key in _ABOUT_CELLS:

@@ -11,7 +11,7 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, ResultModel
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
-from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.judge import PublishedResult
 from crosswind.metrics import METRICS, are_far_apart
 
 _FAR_APART = 100
@@ -93,7 +93,7 @@ class Figure(ResultModel):
 def judge_figures(context: Context) -> list[Figure]:
     """The figures of a run. One in which x does not vary, as in a quick variant, is left out."""
     results = {cell.cell: cell for cell in context.cells}
-    published = [finding for finding in context.found.get("published", ()) if isinstance(finding, PublishedComparison)]
+    published = [finding for finding in context.found.get("published", ()) if isinstance(finding, PublishedResult)]
     asked = map(AskedFigure.model_validate, context.record.asked.get("figure", ()))
     made = (_figure(figure, context.data, results, published) for figure in asked)
     return [figure for figure in made if len({point.x for point in figure.points}) > 1]
@@ -111,7 +111,7 @@ def _figure(
     asked: AskedFigure,
     data: Sequence[CellData],
     cells: Mapping[int, CellResult],
-    published: Iterable[PublishedComparison],
+    published: Iterable[PublishedResult],
 ) -> Figure:
     metric = METRICS[asked.metric]
     cells_of_figure = [cell for cell in data if cell.cell in asked.cells]
@@ -149,13 +149,14 @@ def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear",
     return "log" if are_far_apart(known, _FAR_APART, METRICS[asked.metric].unit) else "linear"
 
 
-def _published_points(metric: str, published: Iterable[PublishedComparison]) -> dict[int, list[PublishedPoint]]:
+def _published_points(metric: str, published: Iterable[PublishedResult]) -> dict[int, list[PublishedPoint]]:
     """The published numbers of a metric at each cell."""
     points: dict[int, list[PublishedPoint]] = {}
-    for number in published:
-        if number.cell is not None and number.metric == metric and number.unit == METRICS[metric].unit.name:
-            point = PublishedPoint(source=number.source, value=number.theirs, ci=number.theirs_ci)
-            points.setdefault(number.cell, []).append(point)
+    for each in published:
+        if each.metric == metric and each.theirs is not None:
+            point = PublishedPoint(source=each.source, value=each.theirs, ci=each.theirs_ci)
+            for cell in [number.cell for number in each.numbers if number.cell is not None]:
+                points.setdefault(cell, []).append(point)
     return points
 
 

@@ -1,53 +1,61 @@
-"""`[[published]]`: numbers of documents, each beside the cells that it belongs to.
+"""`[[published]]`: what documents print: numbers beside the cells that have them, and statements that these decide.
 
-A table is one number, or has `columns` and `rows` as the document has them. Every number of it becomes one of a plan.
+A table of numbers is one, or has `columns` and `rows` as the document has them; every number becomes one of a plan. A
+statement (`says`) needs no run: `value`, a formula over `given` numbers, has to lie from `at_least` to `at_most`.
 """
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import FindingError, indices_of, measured_metric
-from crosswind.metrics import METRICS
-from crosswind.study.cells import Cell, Where, meaning_of
-from crosswind.study.declared import Declaration, Reading, of_its_network
-from crosswind.study.keys import VALUE_TYPES
+from crosswind.findings.published.arithmetic import FUNCTIONS, MOST_ROWS, FormulaError, Number, value_of
+from crosswind.findings.published.rows import printed_in
+from crosswind.findings.published.statement import PublishedStatement
+from crosswind.study.cells import Cell, Where, meaning_of, where_of
+from crosswind.study.declared import Declaration, Reading
 from crosswind.study.levels import text_of
+from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
-_NUMBER = (int, float)
-_OF_NUMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "mean": (_NUMBER, "a number"),
-    "sd": (_NUMBER, "a number"),
-    "ci": (_NUMBER, "a number"),
-    "n": ((int,), "a whole number"),
-    "inferred": ((bool,), "true or false"),
-    "note": ((str,), "text"),
-}
-"""What a column may have of its row's number, beside a level."""
-_OF_ONE = ("sd", "ci")
-"""What belongs to one number, and not to several of a row."""
-_NOTHING = ""
-"""Stands in a row where the document has no value."""
+FIELDS = ("mean", "sd", "ci", "n")
+"""What a number has that a formula can be about."""
+_KEPT = ("source", "metric", "unit", "levels", "mean", "sd", "ci", "n", "functions", "inferred", "note")
+"""What a plan keeps of a number beside its cells."""
+_OF_STATEMENTS = ("says", "given", "value", "what", "of", "at_least", "at_most")
+_OF_BOTH = ("source", "unit", "note")
+_NEEDED = {True: ("given", "value", "what"), False: ("metric", "unit")}
+"""The keys that a table cannot do without, by whether it is a statement."""
 
 
-class NumberTable(TomlTable):
-    """A number in a row, with what the document or the study says of it alone."""
+class _OfNumber(TomlTable):
+    """What a document may print of a number, or the study say of it."""
 
-    mean: float
+    mean: float | None = None
     sd: float | None = None
     ci: float | None = Field(default=None, description="half width of the published interval")
-    n: int | None = None
+    n: int | None = Field(
+        default=None, description="the sample size; beside rows that of every number, as inferred and note"
+    )
     inferred: bool | None = Field(default=None, description="not printed as a number in the source")
     functions: dict[str, float] | None = Field(
         default=None, description="parts of the mean by function, as a profile in the source has them; in its unit"
     )
     note: str | None = None
+
+
+class NumberTable(_OfNumber):
+    """A number in a row, with what the document or the study says of it alone."""
+
+    mean: float
 
 
 InRow = Annotated[
@@ -57,12 +65,21 @@ InRow = Annotated[
 """What stands in a row: a level, a number, a number with more, or "" where the document has none."""
 
 
-class PublishedTable(TomlTable):
-    """Published numbers, each shown beside the measured one: one with its mean, or many in rows."""
+class PublishedTable(_OfNumber):
+    """What a document prints: numbers, each shown beside the measured one, or a statement that its own numbers decide.
 
-    source: str = Field(description="the document and its table")
-    metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
-    unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s")
+    Numbers are one with its mean, or many in rows. A statement has says.
+    """
+
+    source: str = Field(description="the document and its table, or the place of the statement and its numbers")
+    metric: str = Field(
+        default="", description="rtt, total, response, connect, request, reply, transfer_time, goodput, ..."
+    )
+    unit: str = Field(
+        default="",
+        description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s; of a statement that of its "
+        "value and bounds, as text",
+    )
     levels: WhereTable = Field(
         default_factory=dict,
         description="dotted keys (or part) and the value each has in the cells that all numbers belong to",
@@ -77,22 +94,26 @@ class PublishedTable(TomlTable):
         description='a list of values for each row, in the order of the columns; "" where the document has none; in '
         'place of a mean { mean = 0.9, note = "..." }, with what is said of this number alone',
     )
-    mean: float | None = None
-    sd: float | None = None
-    ci: float | None = Field(default=None, description="half width of the published interval")
-    n: int | None = Field(
-        default=None, description="the sample size; with rows that of every number, as inferred, note"
+    says: str | None = Field(
+        default=None, description="a statement that the document's numbers decide, as one sentence"
     )
-    inferred: bool = Field(default=False, description="not printed as a number in the source")
-    functions: dict[str, float] | None = Field(
-        default=None, description="parts of the mean by function, as a profile in the source has them; in its unit"
+    given: dict[str, int | float | list[int | float] | WhereTable] = Field(
+        default_factory=dict,
+        description="the numbers by name: a number, a list, or the levels of published numbers, whose `source` and "
+        "`field` (mean, sd, ci, n) may be named too",
     )
-    note: str = ""
+    value: str = Field(
+        default="", description="a formula over the names: + - * / ** and the functions of docs/study.md"
+    )
+    what: str = Field(default="", description="what it gives, in words that begin a sentence on it: the gap")
+    of: list[str] = Field(default_factory=list, description="of what each number is; without it, by its levels")
+    at_least: int | float | None = Field(default=None, description="the least that every number may be")
+    at_most: int | float | None = Field(default=None, description="the most that every number may be")
 
 
 @dataclass(frozen=True)
 class Published:
-    """One published number. `mean`, `sd` and `ci` (half width) are in `unit`; times `scale`, in the metric's own.
+    """A number that a document prints. `mean`, `sd` and `ci` (half width) are in `unit`.
 
     `inferred`: not printed as a number in the source. `n`: the sample size, where the source gives it. `place`: of its
     table in the study.
@@ -118,45 +139,82 @@ class Published:
         return self.where.texts
 
     @property
-    def scale(self) -> float:
-        """Factor from `unit` to the unit of `METRICS[metric]`."""
-        return METRICS[self.metric].unit.scales[self.unit]
-
-    def matches(self, cell: Cell) -> bool:
-        """Whether this number belongs beside a cell: every level it names is the cell's, however each is written."""
-        return self.where.matches(cell)
-
-    @property
     def summary(self) -> str:
         """What `crosswind show` says of it."""
         return ""
 
     def as_dict(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """As plain data, with the indices of its cells among `cells`."""
-        known = {"sd": self.sd, "ci": self.ci, "n": self.n, "functions": self.functions}
-        return {
-            "source": self.source,
-            "metric": self.metric,
-            "unit": self.unit,
-            "levels": dict(self.levels),
-            "mean": self.mean,
-            **{name: value for name, value in known.items() if value is not None},
-            "inferred": self.inferred,
-            "note": self.note,
-            "cells": indices_of(cells, self.where),
+        """As `PublishedStatement`, with the indices of its cells among `cells`."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+        return {name: each for name, each in kept.items() if each is not None} | {
+            "cells": indices_of(cells, self.where)
         }
 
 
-def declare_published(reading: Reading) -> tuple[Published, ...]:
-    """The published numbers of a study. Raises: FindingError, CellError."""
+@dataclass(frozen=True)
+class OwnStatement:
+    """A statement that a document's own numbers decide.
+
+    Attributes: given: the numbers by name. names: of what each number is that the formula gives.
+    """
+
+    given: Mapping[str, Number]
+    names: Sequence[str]
+    table: PublishedTable = field(repr=False)
+    is_about_cells = False
+    is_own = False
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[str, float], ...]:
+        """What the formula comes to, each number with what it is of, which is empty for the only one."""
+        value = value_of(self.table.value, self.given)
+        return tuple(zip(self.names, value if isinstance(value, list) else [value], strict=True))
+
+    @property
+    def summary(self) -> str:
+        """What `crosswind show` says of it."""
+        return f"{PublishedStatement.model_validate(self.as_dict()).sentence} ({self.table.source})"
+
+    def as_dict(self, cells: Sequence[Cell] = ()) -> dict[str, Any]:
+        """As `PublishedStatement`."""
+        del cells
+        return {
+            "asks": self.table.says,
+            "low": self.table.at_least,
+            "high": self.table.at_most,
+            **self.table.model_dump(include={"source", "unit", "value", "what", "note"}),
+            "numbers": [{"of": of, "value": number} for of, number in self.numbers],
+        }
+
+
+def declare_published(reading: Reading) -> tuple[Published | OwnStatement, ...]:
+    """What a study has of documents: their numbers, then their statements. Raises: FindingError, CellError."""
     tables = reading.of(PublishedTable, "published")
-    return tuple(number for place, table in tables for number in _published(table, place, reading))
+    for place, table in tables:
+        _check_keys(table, place)
+    numbers = [number for place, table in tables if table.says is None for number in _published(table, place, reading)]
+    statements = [_statement(table, place, numbers, reading.parts) for place, table in tables if table.says is not None]
+    return (*numbers, *statements)
+
+
+def _check_keys(table: PublishedTable, place: Location) -> None:
+    """Raises: FindingError for a key that numbers have and a statement has not, or the other way round."""
+    is_statement = table.says is not None
+    for key in _NEEDED[is_statement]:
+        if key not in table.model_fields_set:
+            raise FindingError((*place, key), "is missing", f"write {key} = ...")
+    for key in PublishedTable.model_fields:
+        if key in table.model_fields_set and key not in _OF_BOTH and (key in _OF_STATEMENTS) != is_statement:
+            message = f"a statement has no {key}" if is_statement else f"{key} is of a statement, which has says"
+            raise FindingError((*place, key), message, "write a table of its own for each")
 
 
 def _one_by_one(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A table of a study that was checked as tables with one number each."""
+    """A table of numbers, of a study that was checked, as tables with one each. A statement has no cells."""
+    if "says" in table:
+        return []
     kept = {key: value for key, value in table.items() if key not in ("columns", "rows")}
-    return [{**kept, **number.said, "levels": dict(number.levels)} for number in _numbers_of(table, ("published",))]
+    return [{**kept, **number.said, "levels": dict(number.levels)} for number in printed_in(table, ("published",))]
 
 
 def _published(table: PublishedTable, place: Location, reading: Reading) -> Iterator[Published]:
@@ -165,8 +223,9 @@ def _published(table: PublishedTable, place: Location, reading: Reading) -> Iter
         message = f"{shown(table.unit)} is not a unit of {table.metric}"
         raise FindingError((*place, "unit"), message, "one of " + ", ".join(units))
     parts = [part.name for part in reading.parts if part.name]
-    for number in _numbers_of(table.model_dump(exclude_unset=True), place):
-        said = {**table.model_dump(include=set(NumberTable.model_fields)), **number.said}
+    of_table = table.model_dump(include=set(NumberTable.model_fields))
+    of_table |= {"inferred": bool(table.inferred), "note": table.note or ""}
+    for number in printed_in(table.model_dump(exclude_unset=True), place):
         values = {key: meaning_of(key, raw, number.places[key], parts) for key, raw in number.levels.items()}
         yield Published(
             source=table.source,
@@ -175,135 +234,87 @@ def _published(table: PublishedTable, place: Location, reading: Reading) -> Iter
             where=Where({key: text_of(raw) for key, raw in number.levels.items()}, values),
             place=place,
             table=table,
-            **said,
+            **{**of_table, **number.said},
         )
 
 
-@dataclass(frozen=True)
-class _Number:
-    """A number as it stands there: its levels, where each of them stands, and what is said of it."""
-
-    levels: Mapping[str, TomlValue]
-    places: Mapping[str, Location]
-    said: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column. Attributes: level: of the key in its head, of a column that has means at that level."""
-
-    name: str
-    place: Location
-    level: TomlValue | None = None
-
-    @property
-    def has_means(self) -> bool:
-        """Whether a number of the document stands in it."""
-        return self.name == "mean" or self.level is not None
-
-
-def _numbers_of(table: Mapping[str, Any], place: Location) -> Iterator[_Number]:
-    """Every number of a table as written. Raises: FindingError."""
-    levels: Mapping[str, TomlValue] = table.get("levels", {})
-    places: dict[str, Location] = {key: (*place, "levels", key) for key in levels}
-    rows, columns = table.get("rows", ()), list(_columns(table, place))
-    if not rows and not columns:
-        if "mean" not in table:
-            raise FindingError((*place, "mean"), "is missing", "write mean = ..., or columns = [...] and rows = [...]")
-        yield _Number(levels, places, {})
-        return
-    _check_columns(table, columns, place)
-    for number, row in enumerate(rows):
-        at: Location = (*place, "rows", number)
-        if len(row) != len(columns):
-            message = f"it has {len(row)} value{'' if len(row) == 1 else 's'} for {len(columns)} columns"
-            raise FindingError(at, message, f'one value for each column; "{_NOTHING}" where the document has none')
-        of_row, of_places = dict(levels), dict(places)
-        said: dict[str, Any] = {}
-        means: list[tuple[_Column, Mapping[str, Any]]] = []
-        for index, (column, value) in enumerate(zip(columns, row, strict=True)):
-            cell: Location = (*at, index)
-            if column.has_means:
-                means += [(column, _mean(value, cell))] if value != _NOTHING else []
-            elif column.name in _OF_NUMBERS:
-                said |= {column.name: _checked(column.name, value, cell)} if value != _NOTHING else {}
-            else:
-                of_row[column.name], of_places[column.name] = value, cell
-        for column, mean in means:
-            column_levels = {} if column.level is None else {column.name: column.level}
-            own_places = dict.fromkeys(column_levels, column.place)
-            yield _Number({**of_row, **column_levels}, {**of_places, **own_places}, {**said, **mean})
+def _statement(
+    table: PublishedTable, place: Location, published: Sequence[Published], parts: Sequence[Part]
+) -> OwnStatement:
+    if table.at_least is None and table.at_most is None:
+        raise FindingError((*place, "at_least"), "a statement needs at_least, at_most or both", None)
+    if table.at_least is not None and table.at_most is not None and table.at_least > table.at_most:
+        raise FindingError((*place, "at_most"), f"at_least {table.at_least} is more than at_most", "exchange them")
+    given: dict[str, Number] = {}
+    names: list[list[str]] = []
+    for name, raw in table.given.items():
+        where: Location = (*place, "given", name)
+        if isinstance(raw, dict):
+            rows = list(_chosen(raw, where, published, parts))
+            given[name] = [number for _, number in rows]
+            names.append(_named([levels for levels, _ in rows]))
+        else:
+            given[name] = [float(number) for number in raw] if isinstance(raw, list) else float(raw)
+        _check_given(name, given[name], table.value, where)
+    try:
+        value = value_of(table.value, given, draft=True)
+    except FormulaError as error:
+        hint = "names of `given`, numbers, + - * / ** and the functions of docs/study.md"
+        raise FindingError((*place, "value"), f"{shown(table.value)}: {error}", hint) from None
+    numbers = value if isinstance(value, list) else [value]
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise FindingError((*place, "value"), f"{shown(table.value)} has no value", None)
+    if table.of and len(table.of) != len(numbers):
+        message = f"`of` names {len(table.of)} numbers, but the formula gives {len(numbers)}"
+        raise FindingError((*place, "of"), message, "name each number, or leave it out")
+    of = next((labels for labels in (table.of, *names) if len(labels) == len(numbers)), [""] * len(numbers))
+    return OwnStatement(given, of if isinstance(value, list) else [""], table)
 
 
-def _columns(table: Mapping[str, Any], place: Location) -> Iterator[_Column]:
-    for number, head in enumerate(table.get("columns", ())):
-        at: Location = (*place, "columns", number)
-        if isinstance(head, str):
-            yield _Column(head, at)
-            continue
-        if len(head) != 1 or not all(head.values()):
-            message = f"{shown(head)} is not a key with its levels"
-            raise FindingError(at, message, 'as { "workload.size" = [1, 100] }, for a column of means each')
-        for key, levels in head.items():
-            yield from (_Column(key, (*at, key, index), level) for index, level in enumerate(levels))
-
-
-def _check_columns(table: Mapping[str, Any], columns: Sequence[_Column], place: Location) -> None:
+def _check_given(name: str, number: Number, formula: str, place: Location) -> None:
     """Raises: FindingError."""
-    for missing in ("columns", "rows"):
-        if not table.get(missing):
-            raise FindingError((*place, missing), "is missing", "columns and rows go together")
-    for key in ("mean", *_OF_ONE, "functions"):
-        if key in table:
-            message = f"{key} is of one number, and this table has rows"
-            raise FindingError((*place, key), message, "name a column, or write { mean = ..., ... } in a row")
-    seen: dict[tuple[str, str | None], Location] = {}
-    for column in columns:
-        name = column.name
-        of_level = column.level is not None
-        if name not in VALUE_TYPES and name != "part" and (of_level or name not in _OF_NUMBERS):
-            known = [*([] if of_level else _OF_NUMBERS), "part", *VALUE_TYPES]
-            hint = did_you_mean(name, known)
-            raise FindingError(column.place, f"{shown(name)} is not a column", hint)
-        if name in table.get("levels", {}):
-            raise FindingError(column.place, f"{name} is among the levels of the whole table", "leave it out there")
-        level = None if column.level is None else text_of(column.level)
-        if (name, level) in seen or (name, None) in seen or (level is None and name in [key for key, _ in seen]):
-            message = f"{name}{'' if level is None else f' = {level}'} is a column already"
-            raise FindingError(column.place, message, "name each column once")
-        seen[name, level] = column.place
-    heads = {column.name: column for column in columns if column.has_means}
-    if not heads:
-        hint = 'write "mean", or { "workload.size" = [1, 100] } for a column of means each'
-        raise FindingError((*place, "columns"), "no column has means", hint)
-    if len(heads) > 1:
-        _, second, *_ = heads.values()
-        message = f"{' and '.join(map(shown, heads))} both have means"
-        raise FindingError(second.place, message, "name one of them, and the other among the levels")
-    for column in columns:
-        if column.name in _OF_ONE and "mean" not in heads:
-            hint = f"write {{ mean = ..., {column.name} = ... }} in place of a number"
-            raise FindingError(column.place, f"{column.name} is of one number, and a row has several", hint)
+    if name in FUNCTIONS:
+        raise FindingError(place, f"{name} is a function of formulas", "give it another name")
+    if isinstance(number, list) and len(number) > MOST_ROWS:
+        raise FindingError(place, f"it has {len(number)} numbers", f"at most {MOST_ROWS}")
+    if name not in re.findall(r"\w+", formula):
+        raise FindingError(place, f"{shown(name)} is not in the formula", "leave it out")
 
 
-def _mean(value: object, place: Location) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {"mean": _checked("mean", value, place)}
+def _chosen(
+    raw: Mapping[str, TomlValue], place: Location, published: Sequence[Published], parts: Sequence[Part]
+) -> Iterator[tuple[Mapping[str, str], float]]:
+    """The published numbers with these levels, each with the levels that it has. Raises: FindingError, CellError."""
+    field_name = str(raw.get("field", "mean"))
+    if field_name not in FIELDS:
+        raise FindingError((*place, "field"), f"{shown(field_name)} is not a field", did_you_mean(field_name, FIELDS))
+    source = raw.get("source")
+    if source is not None and all(row.source != source for row in published):
+        hint = did_you_mean(str(source), [row.source for row in published])
+        raise FindingError((*place, "source"), f"no published number is from {shown(source)}", hint)
+    levels = {key: value for key, value in raw.items() if key not in ("field", "source")}
+    where = where_of(levels, place, parts)
+    for row in published:
+        if where.includes(row.where) and (source is None or row.source == source):
+            number = getattr(row, field_name)
+            if number is not None:
+                yield row.levels, float(number)
 
 
-def _checked(name: str, value: object, place: Location) -> object:
-    """A value of a column. Raises: FindingError."""
-    types, what = _OF_NUMBERS[name]
-    if not isinstance(value, types) or isinstance(value, bool) != (types == (bool,)):
-        message = f"{shown(value)} is not {what}"
-        raise FindingError(place, message, f'{name} is {what}, or "{_NOTHING}" where the document has none')
-    return float(value) if isinstance(value, _NUMBER) and types == _NUMBER else value
+def _named(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Each row by the levels in which the rows differ."""
+    varied = [key for key in (rows[0] if rows else ()) if len({row.get(key) for row in rows}) > 1]
+    return [
+        ", ".join(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {row[key]}" for key in varied if key in row)
+        for row in rows
+    ]
 
 
 DECLARATION = Declaration(
     "published",
     PublishedTable,
-    ("table of published numbers", "tables of published numbers"),
+    ("table of a document's numbers", "tables of documents' numbers"),
     declare_published,
-    over_network=of_its_network,
+    over_network=lambda table: None,  # noqa: ARG005 -- another network has other numbers
     split=_one_by_one,
 )

@@ -1,160 +1,136 @@
-"""Published numbers beside ours, with a remark that is computed and not chosen."""
+"""What documents print beside ours, with a remark or a verdict that is computed and not chosen."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from pydantic import Field
 
 from crosswind.analysis.result import CellResult, Interval, ResultModel
-from crosswind.decisions.statement import LevelText, Stored
+from crosswind.decisions.statement import Range, Verdict
 from crosswind.findings.judged import Context, Judging
+from crosswind.findings.published.statement import OwnNumber, PublishedStatement
 from crosswind.metrics import METRICS
-from crosswind.quantities import UNITS, Unit
+from crosswind.stats import exactly
 
 
-class AskedNumber(Stored):
-    """A published number to set beside ours. `mean`, `sd`, `ci` and `functions` are in `unit`.
+class PublishedNumber(ResultModel):
+    """A number of ours beside what a document prints: of a cell, or computed from the document's own numbers.
 
-    `cells` is None in runs of an early version: then `levels` have to be those of a cell.
+    `of`: which one of its own, empty for the only one. `observed`: our smallest and largest sample. `ratio`: ours /
+    theirs. `inside`: whether theirs lies in our interval; of one of its own, whether that lies in the range. Where no
+    cell has the levels, one without `ours` says so.
+    """
+
+    cell: int | None = None
+    of: str = ""
+    ours: Interval | None
+    observed: tuple[float, float] | None = None
+    ratio: float | None = None
+    inside: bool | None
+    remark: str = ""
+
+
+class PublishedResult(ResultModel):
+    """What a document prints: a number (`theirs`) beside ours in the cells that have its `levels`, or a statement.
+
+    A statement (`says`) is a yes where every number that its formula (`value`) gives, in words `what`, lies from `low`
+    to `high`, which are null where there is no such end; no measurement enters. `sentence`: all of it in words.
+    `functions`: those of a program among which the document divides its number, in `unit`. What belongs to the other
+    one is empty or null.
     """
 
     source: str
-    metric: str
-    statistic: str = "mean"
-    unit: str
-    levels: dict[str, LevelText]
-    mean: float
-    sd: float | None = None
-    ci: float | None = None
-    note: str | None = None
-    functions: dict[str, float] = Field(default={})
-    cells: frozenset[int] | None = None
-
-
-class PublishedComparison(ResultModel):
-    """A published number beside ours.
-
-    `ratio` is ours / theirs, `inside` whether theirs lies in our interval, `observed` our smallest and largest sample.
-    `functions`: the functions of a program among which the source divides it, in `unit`.
-    """
-
-    source: str
+    says: str
     metric: str
     statistic: str
     unit: str
     levels: dict[str, str]
-    cell: int | None
-    theirs: float
+    theirs: float | None
     theirs_sd: float | None
     theirs_ci: float | None
-    ours: Interval | None
-    observed: tuple[float, float] | None
-    ratio: float | None
-    inside: bool | None
-    remark: str
-    note: str | None
     functions: dict[str, float] = Field(default={})
+    value: str
+    what: str
+    low: float | None
+    high: float | None
+    numbers: list[PublishedNumber]
+    verdict: Verdict | None
+    sentence: str | None
+    note: str | None
 
 
 _BELOW_ZERO = "their interval reaches below 0, where no such number is"
 
 
-def judge_published(context: Context) -> list[PublishedComparison]:
-    """Every published number beside every cell that it belongs to; alone when there is none.
-
-    Raises: ValueError when a number's unit is unknown.
-    """
-    rows: list[PublishedComparison] = []
-    for number in map(AskedNumber.model_validate, context.record.asked.get("published", ())):
-        belonging = (cell for cell in context.cells if _belongs(number, cell, context.record.study))
-        matching: list[CellResult | None] = [*belonging]
-        rows.extend(_beside(number, cell) for cell in matching or [None])
-    return rows
+def judge_published(context: Context) -> list[PublishedResult]:
+    """Every published number beside every cell that it belongs to, and every statement."""
+    asked = map(PublishedStatement.model_validate, context.record.asked.get("published", ()))
+    return [_result(statement, context.cells, context.level) for statement in asked]
 
 
-def _belongs(number: AskedNumber, cell: CellResult, design: Mapping[str, Any]) -> bool:
-    """Whether the plan named the cell; in runs whose plan names none, whether the levels read alike."""
-    if number.cells is not None:
-        return cell.cell in number.cells
-    wanted = number.levels.items()
-    return all(_comparable(cell.levels.get(key, _dotted(design, key))) == _comparable(value) for key, value in wanted)
-
-
-def _dotted(design: Mapping[str, Any], key: str) -> object:
-    """The value of a dotted key in a study; None where it is not set."""
-    value: object = design
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _comparable(value: object) -> str:
-    return str(value).replace(" ", "").casefold()
-
-
-def _beside(number: AskedNumber, cell: CellResult | None) -> PublishedComparison:
-    unit, scale = _scale(number.unit)
-    theirs = number.mean * scale
-    ci = None if number.ci is None else number.ci * scale
-    estimates = cell.estimates.get(number.metric) if cell else None
-    ours = None
-    if estimates is not None and estimates.unit == unit.name:
-        ours = estimates.statistic(number.statistic)
-    inside = ours.low <= theirs <= ours.high if ours and ours.low is not None and ours.high is not None else None
-    return PublishedComparison(
-        source=number.source,
-        metric=number.metric,
-        statistic=number.statistic,
-        unit=unit.name,
-        levels=number.levels,
-        cell=cell.cell if cell else None,
-        theirs=theirs,
-        theirs_sd=None if number.sd is None else number.sd * scale,
-        theirs_ci=ci,
-        ours=ours,
-        observed=(estimates.smallest, estimates.largest) if ours and estimates else None,
-        ratio=ours.value / theirs if ours and ours.value is not None and theirs else None,
-        inside=inside,
-        remark="no cell of this run has these levels"
-        if cell is None
-        else _remark(theirs, ci, ours, inside=inside, is_positive=METRICS[number.metric].is_positive),
-        note=number.note,
-        functions={name: part * scale for name, part in number.functions.items()},
+def _result(statement: PublishedStatement, cells: Iterable[CellResult], level: float) -> PublishedResult:
+    is_number = statement.theirs is not None
+    if is_number:
+        beside = [_beside(statement, cell) for cell in cells if cell.cell in statement.cells] or [_NOWHERE]
+    else:
+        beside = [_own(statement, number, level) for number in statement.numbers]
+    same = statement.model_dump(
+        include={"source", "metric", "statistic", "levels", "value", "what", "low", "high", "note"}
+    )
+    return PublishedResult(
+        **same,
+        says=statement.asks,
+        unit=METRICS[statement.metric].unit.name if is_number else statement.unit,
+        theirs=statement.theirs,
+        theirs_sd=statement.in_metric(statement.sd),
+        theirs_ci=statement.in_metric(statement.ci),
+        functions={name: statement.in_metric(part) or 0.0 for name, part in statement.functions.items()},
+        numbers=beside,
+        verdict=None if is_number else statement.verdict,
+        sentence=None if is_number else statement.sentence,
     )
 
 
-def _scale(name: str) -> tuple[Unit, float]:
-    """The unit of results that a unit is a scale of, and how many of it make one."""
-    for unit in UNITS.values():
-        if name in unit.scales:
-            return unit, unit.scales[name]
-    known = ", ".join(scale for unit in UNITS.values() for scale in unit.scales)
-    raise ValueError(f"unknown unit {name!r} of a published number; known are {known}")
+_NOWHERE = PublishedNumber(ours=None, inside=None, remark="no cell of this run has these levels")
 
 
-def _remark(theirs: float, ci: float | None, ours: Interval | None, *, inside: bool | None, is_positive: bool) -> str:
+def _own(statement: PublishedStatement, number: OwnNumber, level: float) -> PublishedNumber:
+    ours = Interval.of(exactly(number.value, n=1, level=level, unit=statement.unit))
+    return PublishedNumber(of=number.of, ours=ours, inside=statement.holds_of(number.value))
+
+
+def _beside(statement: PublishedStatement, cell: CellResult) -> PublishedNumber:
+    estimates, theirs = cell.estimates.get(statement.metric), statement.theirs
+    ours = None if estimates is None else estimates.statistic(statement.statistic)
+    is_inside = not statement.range.misses(ours.low, ours.high) if ours is not None and ours.is_whole else None
+    return PublishedNumber(
+        cell=cell.cell,
+        ours=ours,
+        observed=None if estimates is None else (estimates.smallest, estimates.largest),
+        ratio=ours.value / theirs if ours is not None and ours.value is not None and theirs else None,
+        inside=is_inside,
+        remark=_remark(statement, ours),
+    )
+
+
+def _remark(statement: PublishedStatement, ours: Interval | None) -> str:
+    theirs, ci = statement.theirs, statement.in_metric(statement.ci)
     if ours is None or ours.value is None or not theirs:
         return "this cell has no such metric" if ours is None else ours.reason or "theirs is 0"
-    if ours.is_exact:
-        return _exact_remark(theirs, ci, ours.value, is_positive=is_positive)
     ratio = _times(ours.value / theirs)
-    if ours.low is None or ours.high is None:
+    own = None if ci is None else Range(theirs - ci, theirs + ci)
+    is_below_zero = ci is not None and theirs < ci and METRICS[statement.metric].is_positive
+    below = f"; {_BELOW_ZERO}" if is_below_zero else ""
+    if ours.is_exact:
+        is_within = own is not None and own.encloses(ours.value, ours.value)
+        where = "" if own is None else f", {'within' if is_within else 'outside'} their interval"
+        return f"ours is exact, {ratio}{below or where}"
+    if not ours.is_whole:
         return f"ours is {ratio}; {ours.reason}"
-    if inside:
+    if not statement.range.misses(ours.low, ours.high):
         return "theirs lies in our interval"
-    overlap = ci is not None and theirs - ci <= ours.high and ours.low <= theirs + ci
-    if overlap and is_positive and theirs < (ci or 0):
-        return f"outside our interval; ours is {ratio}; {_BELOW_ZERO}"
-    return f"the intervals overlap; ours is {ratio}" if overlap else f"outside our interval; ours is {ratio}"
-
-
-def _exact_remark(theirs: float, ci: float | None, ours: float, *, is_positive: bool) -> str:
-    ratio = f"ours is exact, {_times(ours / theirs)}"
-    if ci is None:
-        return ratio
-    if is_positive and theirs < ci:
-        return f"{ratio}; {_BELOW_ZERO}"
-    return f"{ratio}, {'within' if theirs - ci <= ours <= theirs + ci else 'outside'} their interval"
+    overlap = own is not None and not own.misses(ours.low, ours.high)
+    where = "the intervals overlap" if overlap and not below else "outside our interval"
+    return f"{where}; ours is {ratio}{below if overlap else ''}"
 
 
 def _times(ratio: float) -> str:
@@ -164,4 +140,4 @@ def _times(ratio: float) -> str:
     return f"{ratio:.3g} times theirs" if not 0 < ratio < 0.1 else f"1/{1 / ratio:.0f} of theirs"
 
 
-JUDGING = Judging("published", "published", PublishedComparison, judge_published)
+JUDGING = Judging("published", "published", PublishedResult, judge_published)

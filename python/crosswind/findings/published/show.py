@@ -1,60 +1,84 @@
-"""Published numbers beside ours."""
+"""Published numbers beside ours, and statements of documents that their own numbers decide."""
 
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
-from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.judge import PublishedNumber, PublishedResult
 from crosswind.metrics import METRICS
-from crosswind.report.page import Section, SectionPlace
-from crosswind.report.showing import Showing
-from crosswind.report.tables.table import Table, names, numbers, sentences
+from crosswind.report.page import Section, SectionPlace, Sentence
+from crosswind.report.showing import Showing, verdict_row
+from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 
 _NARROW = (0, 1, 3, 4, 5)
 """The columns of the narrow form."""
+_HOW_TO_READ = (
+    "Each verdict follows from a formula that the study declares over numbers that the document prints. No measurement "
+    "enters it."
+)
 
 
 def published_table(result: Result) -> Table | None:
     """A row for each published number and each cell that it belongs to."""
-    published = result.of(PublishedComparison)
+    published = [each for each in result.of(PublishedResult) if not each.says]
     if not published:
         return None
     by_cell = {cell.cell: cell.levels for cell in result.cells}
-    rows = [_row(number, by_cell) for number in published]
+    rows = [_row(each, number, by_cell) for each in published for number in each.numbers]
     columns = [
         *names("source", "cell", "metric"),
         *numbers("published", "ours, 95 %", "ours / theirs"),
         *sentences("remark"),
     ]
-    notes = list(dict.fromkeys(f"{number.source}: {number.note}" for number in published if number.note))
+    notes = list(dict.fromkeys(f"{each.source}: {each.note}" for each in published if each.note))
     narrow = [[row[index] for index in _NARROW] for row in rows]
     small = Table("Published numbers", [columns[index] for index in _NARROW], narrow)
     return Table("Published numbers", columns, rows, footnotes=notes, narrow=small)
 
 
-def _row(published: PublishedComparison, by_cell: dict[int, dict[str, str]]) -> list[str]:
-    divisor, unit = scale_of([published.theirs], published.unit)
+def _row(published: PublishedResult, number: PublishedNumber, by_cell: dict[int, dict[str, str]]) -> list[str]:
+    theirs = published.theirs or 0.0
+    divisor, unit = scale_of([theirs], published.unit)
     spread = "" if published.theirs_ci is None else f" ± {published.theirs_ci / divisor:.4g}"
     ours = NOTHING
-    if published.ours is not None:
-        ours = with_unit(interval_or_observed(published.ours, published.observed, divisor), unit)
-    metric = METRICS.get(published.metric)
-    title = metric.title.lower() if metric else published.metric
+    if number.ours is not None:
+        ours = with_unit(interval_or_observed(number.ours, number.observed, divisor), unit)
     return [
         published.source,
-        levels(published.levels if published.cell is None else by_cell[published.cell]),
-        f"{published.statistic} {title}",
-        f"{published.theirs / divisor:.4g}{spread} {unit}",
+        levels(published.levels if number.cell is None else by_cell[number.cell]),
+        f"{published.statistic} {METRICS[published.metric].title.lower()}",
+        f"{theirs / divisor:.4g}{spread} {unit}",
         ours,
-        three_digits(published.ratio),
-        published.remark,
+        three_digits(number.ratio),
+        number.remark,
     ]
+
+
+def _statements(result: Result) -> list[PublishedResult]:
+    return [each for each in result.of(PublishedResult) if each.says]
+
+
+def _statement_table(result: Result) -> Table | None:
+    """A row for each statement; a terminal has them as sentences."""
+    rows = []
+    for each in _statements(result):
+        verdict, said, source = verdict_row(str(each.sentence), each.source, each.note)
+        rows.append([verdict, said, each.value, source])
+    columns = [*names("verdict"), *sentences("statement, and what the numbers come to", "formula", "source")]
+    title = "The documents by their own numbers"
+    return Table(title, columns, rows, footnotes=[_HOW_TO_READ], shown=Shown.HTML) if rows else None
 
 
 def _sections(result: Result, has_charts: bool) -> Iterator[Section]:
     del has_charts
     if table := published_table(result):
         yield Section(table.title, tables=[table], place=SectionPlace.AFTER_METRICS)
+    if table := _statement_table(result):
+        yield Section(table.title, tables=[table])
 
 
-SHOWING = Showing(_sections)
+def _remarks(result: Result) -> Iterator[Sentence]:
+    yield from (Sentence(str(each.sentence), shown=Shown.TERMINAL) for each in _statements(result))
+
+
+SHOWING = Showing(_sections, remarks=_remarks)

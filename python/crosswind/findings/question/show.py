@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from crosswind.analysis.result import Result
+from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.findings.question.fastest import last_lines
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, case_name, has_reference, not_asked
@@ -18,7 +19,6 @@ from crosswind.findings.question.statement import (
 from crosswind.findings.question.words import effect_text, value_text, what_of
 from crosswind.report.page import Chart, Panels, Section, SectionPlace, Sentence, Tone
 from crosswind.report.showing import Showing, verdict_row
-from crosswind.decisions.statement import OF_STATEMENT
 from crosswind.report.tables.table import Column, Shown, Table, names, numbers, sentences, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, p_value
 

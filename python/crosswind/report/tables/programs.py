@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from crosswind.analysis.result import CellResult, ClientProgram, Result
-from crosswind.findings.published.judge import PublishedComparison
+from crosswind.findings.published.judge import PublishedResult
 from crosswind.metrics import METRICS
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, number, percent
@@ -28,8 +28,10 @@ def program_tables(result: Result) -> list[Table]:
     if not timed:
         return []
     by_cell = {cell.cell: cell for cell in result.cells}
-    published = _published(result)
-    times = [program.time_ns for program in timed if program.time_ns] + [profile.theirs for profile in published]
+    published = [each for each in result.of(PublishedResult) if each.metric == _METRIC and each.functions]
+    times = [program.time_ns for program in timed if program.time_ns] + [
+        profile.theirs for profile in published if profile.theirs
+    ]
     divisor, unit = METRICS[_METRIC].unit.scale_for([min(times, default=None)])
     rows: list[list[str]] = []
     marked: set[int] = set()
@@ -70,21 +72,16 @@ def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> l
     ]
 
 
-def _published_rows(published: PublishedComparison, divisor: float) -> list[list[str]]:
-    head = [published.source, "in all, published", NOTHING, number(published.theirs, divisor), percent(1.0)]
-    return [head, *_function_rows(published.functions, published.theirs, divisor)]
+def _published_rows(published: PublishedResult, divisor: float) -> list[list[str]]:
+    whole = published.theirs or 0.0
+    head = [published.source, "in all, published", NOTHING, number(whole, divisor), percent(1.0)]
+    return [head, *_function_rows(published.functions, whole, divisor)]
 
 
 def _function_rows(functions: Mapping[str, float], whole: float, divisor: float) -> list[list[str]]:
     remainder = whole - sum(functions.values())
     every = {**functions, **({"the rest": remainder} if remainder >= _MIN_SHARE * whole else {})}
     return [["", name, "", number(time, divisor), percent(time / whole)] for name, time in every.items()]
-
-
-def _published(result: Result) -> list[PublishedComparison]:
-    """Each published profile once, however many cells it stands beside."""
-    profiles = [number for number in result.of(PublishedComparison) if number.metric == _METRIC and number.functions]
-    return list({profile.source: profile for profile in profiles}.values())
 
 
 def _short(name: str) -> str:

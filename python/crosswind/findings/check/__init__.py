@@ -1,1 +1,0 @@
-"""Statements that a document's own numbers decide, by arithmetic and without a run."""
