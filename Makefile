@@ -188,7 +188,7 @@ fuzz: $(DEV)/.locked
 	done
 
 # What crosswind-cell says of itself, and everything that is made of it. Tests say whether it is current.
-CATALOG := python/crosswind/catalog.json
+CATALOG := python/crosswind/catalog/catalog.json
 catalog: $(DEV)/.locked $(CELL)
 	$(CELL) --describe | $(DEV)/bin/python packaging/catalog.py > $(CATALOG).new
 	@mv $(CATALOG).new $(CATALOG)

@@ -12,8 +12,8 @@ import numpy as np
 from common import HERE, main, show, spread
 
 from crosswind.analysis import collect
+from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.record import RunRecord
 from crosswind.report.run_page import render
 
 sys.path.insert(0, str(HERE.parent / "tests"))

@@ -1,6 +1,6 @@
 """The part of `crosswind-cell --describe` that the Python package keeps: everything but the schemas of events.
 
-crosswind-cell --describe | python packaging/catalog.py > python/crosswind/catalog.json
+crosswind-cell --describe | python packaging/catalog.py > python/crosswind/catalog/catalog.json
 """
 
 import json

@@ -23,9 +23,9 @@ from typing import Any
 from crosswind.catalog import catalog
 from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError
+from crosswind.files.safe_path import python_command
 from crosswind.peers.chromium.job import TRANSPORTS
-from crosswind.safe_path import python_command
-from crosswind.sections import fill_sections
+from crosswind.text.sections import fill_sections
 
 _TIMEOUT_NS = 5_000_000_000
 

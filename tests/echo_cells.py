@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.record import CellRun
+from crosswind.cell.record import CellRun
 from records import MS, echoes, path, run
 
 BASE_MS = [20, 23, 21, 26, 22, 24]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import models
-from crosswind.path_effect import DIRECTIONS, DirectionEffect, PathEffect
+from crosswind.catalog.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
 FRAME_BYTES = 38
 """Header, FCS, preamble and gap of an Ethernet frame."""

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from crosswind.record import CellRun
+from crosswind.cell.record import CellRun
 
 
 def flip(content: bytes, draw: random.Random) -> bytes:

@@ -11,9 +11,9 @@ from cell_events import FINISHED
 from crosswind.analysis.cells import collect
 from crosswind.analysis.result import CellResult
 from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_table
 from crosswind.cell.result import Finished
 from crosswind.findings.judged import Context
-from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_table
 from effects import effect_of
 
 MS = 1_000_000

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from cell_events import finished
+from crosswind.catalog.path_effect import NO_EFFECT
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd
+from crosswind.cell.record import SAMPLE_SCHEMA, CellRun
 from crosswind.execution.durations import Taken
-from crosswind.path_effect import NO_EFFECT
-from crosswind.record import SAMPLE_SCHEMA, CellRun
 from crosswind.store.cells import CellsFolder, checksums_in
 from crosswind.store.directory import Store
 from crosswind.store.files import write_sealed

@@ -1,9 +1,9 @@
 """The screen of a result as plain text."""
 
 from crosswind.analysis.result import Result
-from crosswind.console import Console
 from crosswind.report.run_page import page_of
 from crosswind.report.text.terminal import print_screen
+from crosswind.text.console import Console
 
 
 def render(result: Result, *, width: int = 80, everything: bool = False) -> str:

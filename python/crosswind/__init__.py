@@ -16,15 +16,15 @@ one cell in virtual time and returns its samples and packets. The names are impo
 
 from importlib import import_module
 
-from crosswind.version import __version__
+from crosswind.catalog.version import __version__
 
 # For type checkers. Importing `typing` takes milliseconds, in which Ctrl-C would show a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from crosswind.api.results import analyse, write_html
+    from crosswind.api.runs import Run, load, resume, run
     from crosswind.execution.observer import Observer
     from crosswind.execution.virtual import VirtualCell, virtual
-    from crosswind.results import analyse, write_html
-    from crosswind.runs import Run, load, resume, run
     from crosswind.study.design import Study
     from crosswind.study.files import load_study
 
@@ -45,16 +45,16 @@ __all__ = [
 
 _PLACES = {
     "Observer": "crosswind.execution.observer",
-    "Run": "crosswind.runs",
+    "Run": "crosswind.api.runs",
     "Study": "crosswind.study.design",
     "VirtualCell": "crosswind.execution.virtual",
-    "analyse": "crosswind.results",
-    "load": "crosswind.runs",
+    "analyse": "crosswind.api.results",
+    "load": "crosswind.api.runs",
     "load_study": "crosswind.study.files",
-    "resume": "crosswind.runs",
-    "run": "crosswind.runs",
+    "resume": "crosswind.api.runs",
+    "run": "crosswind.api.runs",
     "virtual": "crosswind.execution.virtual",
-    "write_html": "crosswind.results",
+    "write_html": "crosswind.api.results",
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from cell_events import finished
 from coverage.resampled import Number, Outcomes, Pool, judged
 from crosswind.analysis.cells import collect
-from crosswind.path_effect import DirectionEffect, PathEffect
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 from crosswind.stats.estimate import Array
 from records import MS, echoes, record, run
 

@@ -14,8 +14,8 @@ from coverage.worlds import Size, World, scores_of_cell
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.fit.curves import fit_curve
-from crosswind.metrics import METRICS
 from crosswind.stats import Estimate, Repetitions
 from effects import effect_of
 from records import path, run

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from coverage.resampled import Number, Outcomes, Pool, judged
-from crosswind.runs import load
+from crosswind.api.runs import load
 
 REPETITIONS = 300
 DRAWS, PAIRS = 300, 100

@@ -15,10 +15,10 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell
 from crosswind.analysis.samples import repetition_key
+from crosswind.catalog.metrics import LOST, STATISTICS
+from crosswind.cell.record import CellRun
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.metrics import LOST, STATISTICS
-from crosswind.record import CellRun
 from crosswind.stats import Repetitions, TooFewSamples, difference, quantile_of, ratio
 from crosswind.stats.estimate import Array
 

@@ -35,7 +35,7 @@ from coverage.verdicts import all_cases as all_families
 from coverage.verdicts import tried as tried_family
 from coverage.verdicts import verdicts_text
 from coverage.worlds import SHARED, WORLDS, Size
-from crosswind.sections import fill_sections
+from crosswind.text.sections import fill_sections
 
 UNITS = (3, 5, 10, 20, 30, 100)
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crosswind.catalog import catalog
-from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
-from crosswind.spent import GROUPS
+from crosswind.catalog.spent import GROUPS
+from crosswind.cell.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.store.checksums import sealed, unsealed
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel

@@ -14,9 +14,9 @@ import pytest
 from conftest import ROOT, requires, requires_cell
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.path_effect import PathEffect
 from crosswind.models import predict
-from crosswind.path_effect import PathEffect
 from crosswind.stats import Tail
 from e2e_cli import ANY_FIDELITY
 
@@ -60,7 +60,7 @@ LINES = (
         "    WorkloadKind::of::<crate::toy::Toy>(),",
     ),
     Line("crates/workload/src/lib.rs", "mod session;", "mod toy;"),
-    Line("python/crosswind/metrics.py", "_ALL_METRICS = (", METRIC.strip("\n")),
+    Line("python/crosswind/catalog/metrics.py", "_ALL_METRICS = (", METRIC.strip("\n")),
 )
 
 

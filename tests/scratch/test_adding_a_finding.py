@@ -21,7 +21,7 @@ workload = { kind = "echo", transport = "udp", messages = 5 }
 metric = "rtt"
 """
 LINE = '    "fit",\n'
-"""Of crosswind/finding_kinds.py, behind which the line of the toy stands."""
+"""Of crosswind/catalog/finding_kinds.py, behind which the line of the toy stands."""
 
 
 @pytest.fixture
@@ -62,4 +62,4 @@ def test_a_toy_is_declared_run_judged_and_shown(package: Path) -> None:
 def test_what_is_touched_is_listed() -> None:
     listed = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert "`python/crosswind/findings/<kind>/`" in listed
-    assert "`python/crosswind/finding_kinds.py`" in listed
+    assert "`python/crosswind/catalog/finding_kinds.py`" in listed

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cell_events import finished
+from crosswind.cell.forecast import HEAVY
 from crosswind.cell.result import Finished
 from crosswind.execution.admission import ATTEMPTS, CAPACITY, Admission, Admitted, Loads
-from crosswind.forecast import HEAVY
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell
 

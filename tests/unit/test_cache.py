@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from crosswind import __version__
-from crosswind.cache import keep, read_kept
 from crosswind.execution.carried import SCHEMA as CARRIED
 from crosswind.execution.carried import read_carried
 from crosswind.execution.durations import SCHEMA, Durations, read_durations
+from crosswind.files.cache import keep, read_kept
 from crosswind.report import html
 
 DIGITS = "9" * 400

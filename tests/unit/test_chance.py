@@ -14,8 +14,8 @@ from crosswind.analysis.chance import least_of_bursts
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell
 from crosswind.analysis.settings import CellSettings
-from crosswind.metrics import METRICS
-from crosswind.path_effect import DirectionEffect, PathEffect
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 from crosswind.stats import Design, Repetitions, Tail
 from crosswind.stats.chance import NO_CHANCE, Chance
 from crosswind.stats.design import mean_shortage

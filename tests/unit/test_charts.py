@@ -8,12 +8,11 @@ import pytest
 from conftest import ROOT, requires
 from crosswind.analysis import collect
 from crosswind.analysis.axes import axis_of
+from crosswind.catalog.metrics import are_far_apart
+from crosswind.cell.record import RunRecord
 from crosswind.findings.figure.chart import figure_chart
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.pipeline import analyse
-from crosswind.metrics import are_far_apart
-from crosswind.quantities import RATE, TIME
-from crosswind.record import RunRecord
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import separating
@@ -22,6 +21,7 @@ from crosswind.report.charts.stacked import phase_charts
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE
 from crosswind.report.page import Chart
 from crosswind.report.text.format import levels
+from crosswind.text.quantities import RATE, TIME
 from records import MS, echoes, parted, path, record, runs
 
 TRANSPORTS = ("tcp", "quic", "websocket")

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from crosswind.analysis import collect
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.figure.chart import figure_chart
 from crosswind.findings.figure.judge import Figure
 from crosswind.findings.pipeline import analyse
-from crosswind.metrics import METRICS
 from crosswind.report.charts.distributions import distribution
 from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
 from crosswind.report.charts.intervals import intervals

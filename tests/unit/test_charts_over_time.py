@@ -3,8 +3,8 @@
 from typing import Any
 
 from crosswind.analysis import collect
+from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.record import RunRecord
 from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, over_time, thinned
 from crosswind.report.run_page import Drawn, sections_of
 from records import MS, echoes, path, record, runs

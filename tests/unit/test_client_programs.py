@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from crosswind.analysis.result import Result
+from crosswind.cell.record import CellRun
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.published.judge import PublishedResult
 from crosswind.findings.published.show import published_table
-from crosswind.record import CellRun
 from crosswind.report.run_page import render as html
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.programs import program_tables, readable

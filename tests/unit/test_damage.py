@@ -11,10 +11,10 @@ import pytest
 
 import crosswind as api
 from cell_events import finished
+from crosswind.cell.record import OBJECT_SCHEMA, RunRecord
 from crosswind.cell.result import Finished
 from crosswind.errors import StoreError
 from crosswind.execution.verify import check_files
-from crosswind.record import OBJECT_SCHEMA, RunRecord
 from crosswind.store.cells import CellsFolder
 from crosswind.store.checksums import Checksum, DamagedFileError, check_file
 from crosswind.store.directory import Store

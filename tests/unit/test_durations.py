@@ -10,6 +10,7 @@ import pytest
 from cell_events import finished
 from cells import adhoc, checked, only_cell
 from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.forecast import AROUND_S
 from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import (
     SCHEMA,
@@ -21,7 +22,6 @@ from crosswind.execution.durations import (
     read_durations,
 )
 from crosswind.execution.planning import plan_costs
-from crosswind.forecast import AROUND_S
 from crosswind.study.plan import Plan
 from fixture_types import Crosswind
 from runs import planned_cell, taken

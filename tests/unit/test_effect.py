@@ -7,7 +7,7 @@ import pytest
 
 from crosswind import models
 from crosswind.analysis.settings import CellSettings
-from crosswind.path_effect import DirectionEffect, PathEffect
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 
 BURSTY = DirectionEffect(loss=0.1, loss_after_loss=0.75)
 """Bursts of four packets in the mean, with 36 between them."""

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from crosswind.analysis.result import Interval, LevelComparison
+from crosswind.cell.record import CellRun
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.published.judge import PublishedResult
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import answer_table
-from crosswind.record import CellRun
 from crosswind.report import estimates_frame, samples_frame
 from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.comparisons import comparison_tables

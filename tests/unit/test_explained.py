@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.explained import (
+from crosswind.catalog.explained import (
     Connection,
     Explained,
     PacketPoint,
@@ -14,10 +14,10 @@ from crosswind.explained import (
     SocketHistory,
     SocketPoint,
 )
+from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.sockets import socket_charts
 from crosswind.report.text.connections import connection_sentence
 from crosswind.report.text.explained import exchange_sentence
-from crosswind.spent import GROUPS
 
 MS = 1_000_000
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from crosswind.analysis.result import CellResult, Result
+from crosswind.cell.record import CellRun
 from crosswind.findings.pipeline import analyse
-from crosswind.record import CellRun
 from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.outcomes import outcome_tables

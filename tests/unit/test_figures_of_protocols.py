@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from crosswind.analysis import collect
+from crosswind.cell.record import OBJECT_SCHEMA, CellRun, RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
 from crosswind.report.charts.profiles import profile_charts
 from crosswind.report.charts.stacked import Stratum, cell_phases, phase_charts
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls

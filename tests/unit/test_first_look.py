@@ -2,9 +2,9 @@
 
 import pytest
 
+from crosswind.api.first_look import NOTE, first_look
 from crosswind.cell.kernels import Kernel
 from crosswind.errors import EngineError
-from crosswind.first_look import NOTE, first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 
@@ -14,7 +14,7 @@ ECHO = 'title = "t"\n[workload]\nkind = "echo"\ntransport = ["tcp", "udp"]\n[stu
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has a kernel of virtual time."""
-    monkeypatch.setattr("crosswind.first_look.find_kernel", lambda _series: Kernel)
+    monkeypatch.setattr("crosswind.api.first_look.find_kernel", lambda _series: Kernel)
 
 
 def clocks(study: Study) -> set[object]:
@@ -64,6 +64,6 @@ def test_without_a_kernel_the_machine_s_clock_is_taken(monkeypatch: pytest.Monke
     def none(_series: object) -> Kernel:
         raise EngineError("there is none")
 
-    monkeypatch.setattr("crosswind.first_look.find_kernel", none)
+    monkeypatch.setattr("crosswind.api.first_look.find_kernel", none)
     quick, notes = first_look(Study.from_toml(ECHO, name="s"))
     assert (clocks(quick), notes) == ({None}, ())

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from crosswind.analysis.model_fit import AT_BOUND
+from crosswind.cell.record import RunRecord
 from crosswind.cli.fit import command
 from crosswind.errors import StoreError, UsageError
-from crosswind.record import RunRecord
 from records import path, record, runs, timed
 
 

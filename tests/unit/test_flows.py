@@ -11,10 +11,10 @@ import records
 from crosswind.analysis.cells import collect
 from crosswind.analysis.flow_counts import INTERVAL_NS, Flows, flow_counts, jain
 from crosswind.analysis.flows import flows_of
+from crosswind.catalog.ends import all_peers_of
+from crosswind.cell.record import FLOW_SCHEMA, CellRun
 from crosswind.cell.spec import cell_json
-from crosswind.ends import all_peers_of
 from crosswind.errors import StudyError
-from crosswind.record import FLOW_SCHEMA, CellRun
 from crosswind.study.design import Study
 from crosswind.study.overrides import FurtherTables
 

@@ -3,8 +3,8 @@
 import pytest
 
 from cells import checked, only_cell
+from crosswind.cell.forecast import HEAVY, Forecast, forecast, packed_s, virtual_wall_ns
 from crosswind.execution.durations import Durations, expected_s
-from crosswind.forecast import HEAVY, Forecast, forecast, packed_s, virtual_wall_ns
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.ping_pong import ping_pong
 from crosswind.study.design import Study

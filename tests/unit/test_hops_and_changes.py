@@ -8,9 +8,9 @@ import pytest
 from cells import checked
 from conftest import requires_binary
 from crosswind.analysis.conditions import _changes
+from crosswind.catalog.factors import factor_scale
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
-from crosswind.factors import factor_scale
 from crosswind.report.charts.over_time import change_periods
 from crosswind.report.text.conditions import scheduled_change_text
 from crosswind.study.design import Study

@@ -7,12 +7,12 @@ import pytest
 
 from cells import checked
 from crosswind.analysis.result import Result
+from crosswind.api.ladder import NOTE, RUNGS, over_ladder
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.findings.ladder.result import Ladder
 from crosswind.findings.ladder.show import SHOWING, ladder_table
 from crosswind.findings.pipeline import analyse
-from crosswind.ladder import NOTE, RUNGS, over_ladder
 from crosswind.report.page import Tone
 from crosswind.study.design import Study
 from fixture_types import Crosswind

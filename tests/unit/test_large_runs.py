@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crosswind import results
 from crosswind.analysis.result import CellResult
+from crosswind.api import results
 from crosswind.store import partitions
 from crosswind.store.run import StoredRun, load
 from fixture_types import Crosswind

@@ -10,15 +10,15 @@ from scipy import stats
 
 from crosswind.analysis import collect, compare_levels
 from crosswind.analysis.result import LevelComparison
+from crosswind.api.runs import Run
+from crosswind.cell.record import CellRun
 from crosswind.errors import StudyError, UsageError
 from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.result import Answer
-from crosswind.record import CellRun
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.text.exploration import exploration
-from crosswind.runs import Run
 from crosswind.stats import benjamini_hochberg
 from crosswind.stats.majority import MOST
 from crosswind.study.design import Study

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.record import RunRecord
 from crosswind.report.html import render as render_page
 from crosswind.report.markup import Markup
 from crosswind.report.page import Page, Section, Sentence

@@ -11,16 +11,16 @@ import pytest
 from conftest import ROOT
 from crosswind.analysis.counters import counters_of
 from crosswind.analysis.samples import read_samples
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per, Statistic, metrics_at, phases_of
+from crosswind.cell.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
-from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per, Statistic, metrics_at, phases_of
-from crosswind.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
-from crosswind.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.report import estimates_frame
 from crosswind.report.reference import with_tables
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.stats.quantile import WOODRUFF
+from crosswind.text.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
 from records import MS, echoes, finished, parted, processor_time, record, run, runs
 from screens import render as render_text
 
@@ -180,7 +180,7 @@ def test_the_tables_in_the_documentation_are_those_of_the_rows() -> None:
 @pytest.mark.parametrize(
     ("module", "light"),
     [
-        ("crosswind.metrics", ("pydantic", "numpy", "polars", "scipy", "altair", "rich")),
+        ("crosswind.catalog.metrics", ("pydantic", "numpy", "polars", "scipy", "altair", "rich")),
         ("crosswind.models", ("pydantic", "numpy", "polars", "scipy", "altair", "rich")),
         ("crosswind.report.text.format", ("pydantic", "numpy", "polars", "scipy", "altair", "rich")),
         ("crosswind.analysis.result", ("numpy", "polars", "scipy", "altair", "rich")),

@@ -9,10 +9,10 @@ from cell_events import FINISHED, NETWORK_CLOCKS, network
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Result
 from crosswind.analysis.settings import CellSettings
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.path_effect import NO_EFFECT
+from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.metrics import METRICS
-from crosswind.path_effect import NO_EFFECT
-from crosswind.record import RunRecord
 from crosswind.report.run_page import render, sections_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import inferred_sentences, verdict

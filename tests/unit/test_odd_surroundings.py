@@ -20,14 +20,14 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from conftest import ROOT, missing, requires, requires_binary
-from crosswind.console import NARROWEST, Console
+from crosswind.api.results import analysed
 from crosswind.errors import StudyError
 from crosswind.findings.pipeline import analyse
 from crosswind.report.export import spreadsheet_text, write_csv
 from crosswind.report.run_page import page_of, render
-from crosswind.results import analysed
 from crosswind.store.checksums import sealed
 from crosswind.store.run import load
+from crosswind.text.console import NARROWEST, Console
 from fixture_types import Crosswind, UseCell
 from records import MS, echoes, record, run
 from runs import kept_run

@@ -9,11 +9,11 @@ import pytest
 
 import crosswind as api
 from cell_events import finished
-from crosswind import results
+from crosswind.api import results
+from crosswind.cell.record import CellRun, RunRecord
 from crosswind.cell.result import Finished
 from crosswind.errors import StoreError
 from crosswind.execution.verify import check_files, compare_cells
-from crosswind.record import CellRun, RunRecord
 from crosswind.store import partitions
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store

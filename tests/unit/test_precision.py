@@ -13,11 +13,11 @@ from conftest import GOOD_END
 from coverage.jumps import Jumps
 from coverage.jumps import ended as ended_runs
 from crosswind.analysis.precision import PrecisionRule, precision_of, why_unreachable
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
+from crosswind.catalog.precision import CellPrecision, Ended
 from crosswind.errors import StudyError
 from crosswind.execution.growth import further_cells
 from crosswind.execution.planning import precision as precision_json
-from crosswind.path_effect import DirectionEffect, PathEffect
-from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.precision import precision_text
 from crosswind.stats.design import SKEWED_EVENTS, SKEWED_UNITS
 from crosswind.stats.sequential import repeated_interval

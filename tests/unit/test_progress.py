@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from cell_events import finished, progress
+from crosswind.catalog.precision import CellPrecision, Ended
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, progress_for
@@ -19,7 +20,6 @@ from crosswind.execution.concurrency import Concurrency, FidelityWindow
 from crosswind.execution.durations import learn
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally
-from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell, taken

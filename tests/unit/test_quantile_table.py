@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from crosswind.analysis import collect
+from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
-from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import drawn_cells
 from crosswind.report.run_page import render
 from crosswind.report.tables.quantiles import quantile_table

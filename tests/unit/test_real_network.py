@@ -10,7 +10,7 @@ from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.real_network import over_network
 from crosswind.study.server_address import server_address
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 from study_texts import ISSUE_EXAMPLE, PARTS, study
 
 SERVER = "192.0.2.7:9470"

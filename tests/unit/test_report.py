@@ -13,12 +13,12 @@ from rich.console import Console
 
 from crosswind.analysis import collect
 from crosswind.analysis.result import Interval
+from crosswind.cell.record import RunRecord
 from crosswind.errors import DiskError
 from crosswind.findings.fit.chart import fit_charts
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.fit.show import SHOWING
 from crosswind.findings.pipeline import analyse
-from crosswind.record import RunRecord
 from crosswind.report import (
     estimates_frame,
     samples_frame,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
+from crosswind.cell.record import CellRun
 from crosswind.findings.pipeline import analyse
-from crosswind.path_effect import DirectionEffect, PathEffect
-from crosswind.record import CellRun
 from records import MS, echoes, record, run
 from screens import render
 

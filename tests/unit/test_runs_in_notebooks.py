@@ -7,12 +7,12 @@ import altair as alt
 import polars as pl
 import pytest
 
+from crosswind.api.runs import Run
+from crosswind.cell.record import RunRecord
 from crosswind.errors import UsageError
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.chart import answer_chart
 from crosswind.findings.question.result import Answer
-from crosswind.record import RunRecord
-from crosswind.runs import Run
 from records import MS, echoes, parted, record, run, runs, timed
 
 TCP = {"workload": {"kind": "echo", "transport": "tcp"}}

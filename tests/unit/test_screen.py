@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crosswind.analysis.result import Result
+from crosswind.cell.record import CellRun
 from crosswind.findings.pipeline import analyse
-from crosswind.record import CellRun
 from crosswind.report.tables.cut import cut_to
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.summary import summary_tables

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosswind.sections import fill_sections
+from crosswind.text.sections import fill_sections
 
 PAGE = """Before.
 <!-- table: rows -->

@@ -5,7 +5,7 @@ import pytest
 from crosswind.catalog import CellUnit, Key, KeyType
 from crosswind.study.levels import SeriesFile
 from crosswind.study.value_types import type_of
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 RATES = Key(
     name="rates_bps", study="rates", type=KeyType.SERIES, unit=CellUnit.BITS_PER_SECOND, default=None,

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from crosswind.record import SPENT_SCHEMA, empty_table
+from crosswind.cell.record import SPENT_SCHEMA, empty_table
 from crosswind.store.spent import TIERS, with_connections
 
 Piece = tuple[int, int, int, str]

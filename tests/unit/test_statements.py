@@ -10,6 +10,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.effects import Predicted, mean_error, over_model
 from crosswind.analysis.result import Interval
 from crosswind.analysis.settings import CellSettings
+from crosswind.catalog.metrics import METRICS
 from crosswind.errors import StudyError
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import presentation
@@ -19,7 +20,6 @@ from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import statement_tables
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.metrics import METRICS
 from crosswind.report.run_page import page_of
 from crosswind.report.run_page import render as render_html
 from crosswind.stats.design import mean_shortage

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_table
 from crosswind.errors import DiskError, EngineError, StoreError
-from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_table
 from crosswind.store.cells import CellsFolder
 from crosswind.store.checksums import Checksum
 from crosswind.store.directory import Store

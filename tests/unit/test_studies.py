@@ -13,14 +13,14 @@ from cells import checked
 from conftest import requires_binary
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
+from crosswind.api.first_look import first_look
+from crosswind.catalog.metrics import METRICS
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import EngineError
 from crosswind.execution.planning import planned_cells, presentation
 from crosswind.findings.figure.declare import FigureDeclaration
 from crosswind.findings.fit.declare import FitDeclaration
 from crosswind.findings.published.declare import Published
-from crosswind.first_look import first_look
-from crosswind.metrics import METRICS
 from crosswind.models import unknown_models
 from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from crosswind.temporary import LOCK, open_own_file, temporary_directory
+from crosswind.files.temporary import LOCK, open_own_file, temporary_directory
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from crosswind.temporary import temporary_directory
+from crosswind.files.temporary import temporary_directory
 with temporary_directory(Path(sys.argv[1])) as place:
     (place / "file").touch()
     print(place, flush=True)

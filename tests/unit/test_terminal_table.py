@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from crosswind.terminal_table import TextColumn, number_columns, table_lines
+from crosswind.text.terminal_table import TextColumn, number_columns, table_lines
 
 COLUMNS = [TextColumn("run"), TextColumn("study", spare=1), *number_columns("size")]
 ROWS = [["a-run", "echo", "1 B"], ["another run", "transfer", "12 kB"]]

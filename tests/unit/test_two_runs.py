@@ -16,18 +16,18 @@ from scipy import stats
 from crosswind.analysis.two_runs.compare import compare_runs
 from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
+from crosswind.catalog.metrics import METRICS, Metric
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
+from crosswind.cell.record import CellRun
 from crosswind.cli import main
 from crosswind.decisions.families import CONDITIONS
 from crosswind.decisions.judge import judge
-from crosswind.metrics import METRICS, Metric
-from crosswind.path_effect import DirectionEffect, PathEffect
-from crosswind.quantities import RATE, RPM
-from crosswind.record import CellRun
 from crosswind.report.html import render
 from crosswind.report.junit import comparison_junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
 from crosswind.report.two_runs import page_of
 from crosswind.stats import Repetitions, Side, TooFewSamples, difference, ratio
+from crosswind.text.quantities import RATE, RPM
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run, table
 from runs import kept_run, new_run

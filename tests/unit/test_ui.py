@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import requires_cell
-from crosswind.results import REPORT
+from crosswind.api.results import REPORT
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Status
 from crosswind.ui import studies

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind import units
-from crosswind.units import Queue, UnitError
+from crosswind.text import units
+from crosswind.text.units import Queue, UnitError
 
 
 @pytest.mark.parametrize(

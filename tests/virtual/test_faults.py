@@ -14,6 +14,7 @@ import pytest
 
 import crosswind
 from conftest import ROOT, requires_binary
+from crosswind.catalog.warning import ResultWarning
 from crosswind.cell import guests, started
 from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.failure import ErrorKind
@@ -21,7 +22,6 @@ from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError
 from crosswind.execution.workers.worker import followed
-from crosswind.warning import ResultWarning
 from linux.lab import KEPT_BYTES, Object, assert_shortened, left_out_warning, ms, wait_until
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel

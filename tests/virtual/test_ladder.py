@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.ladder import NOTE, RUNGS
+from crosswind.api.ladder import NOTE, RUNGS
 from e2e_cli import Cli
 from virtual.conftest import requires_kernel
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, requires
+from crosswind.catalog.explained import Explained, Piece
 from crosswind.cli.run import command
 from crosswind.cli.settings import chosen
 from crosswind.execution.virtual import virtual
-from crosswind.explained import Explained, Piece
 from crosswind.report.text.explained import exchange_sentence
 from e2e_cli import Cli
 from linux.lab import Object

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from conftest import ROOT
+from crosswind.api.running import run
 from crosswind.catalog import catalog
 from crosswind.execution.virtual import VirtualCell, virtual
-from crosswind.running import run
 from crosswind.study.design import Study
 from linux.lab import Object
 

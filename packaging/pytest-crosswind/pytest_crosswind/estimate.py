@@ -23,7 +23,7 @@ class Estimate:
     __hash__ = None  # type: ignore[assignment]  # There is no equality.
 
     def __init__(self, data: "CellData", metric: str, statistic: str) -> None:
-        """Args: data: of the run's one cell. metric, statistic: their names in crosswind.metrics."""
+        """Args: data: of the run's one cell. metric, statistic: their names in crosswind.catalog.metrics."""
         self._data = data
         self._metric = metric
         self._statistic = statistic
@@ -80,7 +80,7 @@ class Estimate:
         return value
 
     def __repr__(self) -> str:
-        from crosswind.metrics import METRICS, STATISTICS
+        from crosswind.catalog.metrics import METRICS, STATISTICS
         from crosswind.report.text.format import count, count_of, interval, scale_of
 
         made, metric = self._interval, METRICS[self._metric]

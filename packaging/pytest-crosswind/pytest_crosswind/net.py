@@ -15,7 +15,7 @@ from pytest_crosswind.result import Result
 from pytest_crosswind.settings import check_names, keys
 
 if TYPE_CHECKING:
-    from crosswind.programs import ProgramRoundTrips, Programs
+    from crosswind.api.programs import ProgramRoundTrips, Programs
     from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
     from crosswind.study.overrides import FurtherTables
@@ -109,8 +109,8 @@ class Net:
         self, client: Program, server: Program | None, further: "FurtherTables", settings: dict[str, Any]
     ) -> Result:
         """Raises: CrosswindError."""
-        from crosswind.results import write_html
-        from crosswind.running import run as run_study
+        from crosswind.api.results import write_html
+        from crosswind.api.running import run as run_study
 
         check_names(settings, "net.run()")
         given = dict(settings)
@@ -130,9 +130,9 @@ class Net:
         self, client: Program, server: Program | None, further: "FurtherTables", settings: Mapping[str, Any]
     ) -> "ProgramRoundTrips | None":
         """Raises: CrosswindError."""
-        from crosswind.programs import program_round_trips, refuse_other_delays
-        from crosswind.running import run as run_study
-        from crosswind.temporary import temporary_directory
+        from crosswind.api.programs import program_round_trips, refuse_other_delays
+        from crosswind.api.running import run as run_study
+        from crosswind.files.temporary import temporary_directory
 
         given, seed = _given(settings), settings.get("seed")
         flags = {key: name for name, key in keys().items()}
@@ -155,7 +155,7 @@ class Net:
         self, client: Program, server: Program | None, further: "FurtherTables", settings: dict[str, Any]
     ) -> "Study":
         """Raises: CrosswindError."""
-        from crosswind.programs import study_of
+        from crosswind.api.programs import study_of
         from crosswind.study.design import Study
 
         repetitions, seed = settings.pop("repetitions", 1), settings.pop("seed", None)
@@ -197,7 +197,7 @@ def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _programs(client: Program, server: Program | None) -> "Programs":
-    from crosswind.programs import Programs
+    from crosswind.api.programs import Programs
 
     return Programs(command_of(client, "client"), None if server is None else command_of(server, "server"))
 

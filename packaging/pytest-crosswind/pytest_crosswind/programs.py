@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import UsageError
-from crosswind.safe_path import python_command
+from crosswind.files.safe_path import python_command
 
 Function = Callable[[str, int], Any]
 Program = Sequence[str | os.PathLike[str]] | str | Function

@@ -13,8 +13,8 @@ from pytest_crosswind.estimate import Estimate
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
-    from crosswind.explained import Connection
-    from crosswind.programs import ProgramRoundTrips
+    from crosswind.api.programs import ProgramRoundTrips
+    from crosswind.catalog.explained import Connection
     from crosswind.store.run import StoredRun
 
 _REPORTED, _WHOLE = "client_time", "program_time"
@@ -148,7 +148,7 @@ class Result:
     ) -> None:
         """Args: run: whose repetitions have all finished. has_value: whether the client is a function. round_trips:
         counts them."""
-        from crosswind.programs_summary import summary_of
+        from crosswind.api.programs_summary import summary_of
 
         summary = summary_of(run)
         self._run = run
@@ -281,8 +281,8 @@ class Result:
                 (docs/programs.md); None: client_time where the client says its times, else program_time.
         Raises: UsageError for a name of neither.
         """
-        from crosswind.metrics import METRICS, STATISTICS
-        from crosswind.quantities import TIME
+        from crosswind.catalog.metrics import METRICS, STATISTICS
+        from crosswind.text.quantities import TIME
 
         if statistic not in STATISTICS:
             raise UsageError(f"there is no statistic {statistic!r}", hint=f"one of {', '.join(STATISTICS)}")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
+from crosswind.catalog.metrics import STATISTICS
+from crosswind.cell.record import RunRecord
 from crosswind.decisions.families import ALPHA, LEVELS
 from crosswind.decisions.judge import explored
-from crosswind.metrics import STATISTICS
-from crosswind.record import RunRecord
 from crosswind.stats import Side, TooFewSamples, difference
 from crosswind.stats.beyond import size_of, two_sided_p
 from crosswind.stats.effect import ComparedStatistic

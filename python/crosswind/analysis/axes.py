@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from crosswind.analysis.cells import CellData
 from crosswind.catalog import KeyType
-from crosswind.factors import FactorScale, catalogue_key, factor_scale
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.factors import FactorScale, catalogue_key, factor_scale
+from crosswind.catalog.path_effect import DIRECTIONS
 
 Number = TypeVar("Number")
 

@@ -13,9 +13,9 @@ from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
-from crosswind.metrics import LOST, METRICS, Metric, MetricPlace
-from crosswind.path_effect import PathEffect
-from crosswind.record import CellRun, RunRecord
+from crosswind.catalog.metrics import LOST, METRICS, Metric, MetricPlace
+from crosswind.catalog.path_effect import PathEffect
+from crosswind.cell.record import CellRun, RunRecord
 from crosswind.stats import Design, Repetitions, Share, Side, TooFewSamples
 from crosswind.stats.chance import Chance
 

@@ -13,15 +13,15 @@ from scipy import special
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.settings import CellSettings
+from crosswind.catalog.metrics import Metric
+from crosswind.catalog.path_effect import DIRECTIONS
+from crosswind.cell.record import CellRun
 from crosswind.cell.result import Ledger
-from crosswind.metrics import Metric
-from crosswind.path_effect import DIRECTIONS
-from crosswind.quantities import RATE, SIZE
-from crosswind.record import CellRun
 from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance
 from crosswind.stats.effect import ComparedStatistic
 from crosswind.stats.mean import TRIMMED
 from crosswind.stats.repetitions import Repetitions
+from crosswind.text.quantities import RATE, SIZE
 
 FIRST_TIMER_NS = 1e9
 """The first timer of a handshake: TCP (RFC 6298), and at most that of QUIC (RFC 9002)."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from crosswind.record import CellRun
+from crosswind.cell.record import CellRun
 
 _RESULTS = ("times_s", "seconds", "messages", "functions")
 """Keys, one of which makes an object a report."""

@@ -8,9 +8,9 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN, LevelPair
+from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.decisions.families import ALPHA, LEVELS
 from crosswind.decisions.judge import explored
-from crosswind.metrics import METRICS, STATISTICS
 from crosswind.stats import (
     Estimate,
     Side,

@@ -20,9 +20,9 @@ from crosswind.analysis.result.conditions import (
     SettingValues,
 )
 from crosswind.catalog import CellUnit, Key, KeyType, catalog
-from crosswind.path_effect import DIRECTIONS
-from crosswind.record import RunRecord
-from crosswind.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
+from crosswind.catalog.path_effect import DIRECTIONS
+from crosswind.cell.record import RunRecord
+from crosswind.text.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
 
 _NAMES = {"count": "rate counts"}
 """Names of settings of a path that say nothing beside others: of what the rate and a queue count the bytes."""

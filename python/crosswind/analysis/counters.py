@@ -14,9 +14,9 @@ import polars as pl
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.flow_counts import flow_counts
 from crosswind.analysis.result import CpuProfile, HostCpuProfile
+from crosswind.cell.record import CellRun
 from crosswind.cell.result import Finished
 from crosswind.cell.result import HostCpuProfile as RecordedProfile
-from crosswind.record import CellRun
 
 _COLUMNS = (
     "messages",

@@ -1,9 +1,9 @@
 """How heavy the tail of a metric may be, from the settings of a cell alone: decided before anything is measured."""
 
 from crosswind.analysis.settings import CellSettings
-from crosswind.metrics import Metric, Per
-from crosswind.quantities import RATE
+from crosswind.catalog.metrics import Metric, Per
 from crosswind.stats import LIGHT, Design, Tail
+from crosswind.text.quantities import RATE
 
 HEAVY_LOSS = 0.125
 """At this loss of retransmissions, in one direction, a wait for them with a doubling timer has no finite third moment:

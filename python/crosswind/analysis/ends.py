@@ -6,7 +6,7 @@ from typing import Literal
 
 from crosswind.analysis.result import End, Ends, SettingValues
 from crosswind.cell.result import Finished, PeerEnd, Peers
-from crosswind.units import format_duration
+from crosswind.text.units import format_duration
 
 _FINE_NS = 1000
 """Steps of a clock that no exchange over a network is short enough for."""

@@ -7,8 +7,7 @@ from functools import cached_property
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
-from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
-from crosswind.quantities import SHARE
+from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
 from crosswind.stats import (
     Estimate,
     Repetitions,
@@ -28,6 +27,7 @@ from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
 from crosswind.stats.effect import Effect, claim_estimate, of_one
 from crosswind.stats.majority import median_estimate
+from crosswind.text.quantities import SHARE
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from crosswind.path_effect import DIRECTIONS
-from crosswind.record import CellRun
+from crosswind.catalog.path_effect import DIRECTIONS
+from crosswind.cell.record import CellRun
 from crosswind.stats.estimate import Array
 
 WORKLOAD = 0

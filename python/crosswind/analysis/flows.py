@@ -8,12 +8,12 @@ import polars as pl
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.flow_counts import INTERVAL_NS, IS_BACKGROUND, Flows
 from crosswind.analysis.result.flows import FlowOverTime, FlowResult
+from crosswind.cell.record import CellRun
 from crosswind.decisions.interval import Interval
-from crosswind.quantities import RATE, SHARE, TIME
-from crosswind.record import CellRun
 from crosswind.stats import Repetitions, TooFewSamples, exactly, mean_interval, refused
 from crosswind.stats.design import LIGHT
 from crosswind.stats.estimate import Array
+from crosswind.text.quantities import RATE, SHARE, TIME
 
 MOST_INTERVALS = 300
 """Over time, of a flow; longer runs have longer intervals."""

@@ -16,8 +16,8 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult
-from crosswind.metrics import Metric, Per
-from crosswind.record import OF_REPETITION, SAMPLE_SCHEMA, LargeRun
+from crosswind.catalog.metrics import Metric, Per
+from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, LargeRun
 from crosswind.stats import Repetitions, Share, TooFewSamples
 from crosswind.stats.repetitions import RepetitionKey
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Diagnostics
+from crosswind.catalog.metrics import METRICS, MetricPlace
+from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.decisions.families import ALPHA, LIKENESS
 from crosswind.decisions.judge import explored
-from crosswind.metrics import METRICS, MetricPlace
-from crosswind.warning import ResultWarning, WarningKind
 
 
 def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:

@@ -8,7 +8,8 @@ import numpy as np
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
+from crosswind.cell.record import RunRecord
 from crosswind.models import Situation, situation
 from crosswind.models.fitting import FORMS, Cells, Fitted, Form, FormComparison, MeasuredCells, compare
 from crosswind.models.fitting.fit import METHOD
@@ -16,9 +17,8 @@ from crosswind.models.model import of_sized_transfers
 from crosswind.models.numbers import Array
 from crosswind.models.simulated import simulated_transfers
 from crosswind.models.situation import MEASURED_ROUND_TRIP
-from crosswind.record import RunRecord
 from crosswind.stats.design import Amount, Shortage, coefficient_shortage
-from crosswind.units import format_rate, format_size
+from crosswind.text.units import format_rate, format_size
 
 _METRIC = "transfer_time"
 _MIN_CELLS = 8

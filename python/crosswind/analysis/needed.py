@@ -17,9 +17,9 @@ from crosswind.analysis.precision import (
 )
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
-from crosswind.metrics import METRICS, metric_named
-from crosswind.path_effect import PathEffect
-from crosswind.record import CellRun, RunRecord
+from crosswind.catalog.metrics import METRICS, metric_named
+from crosswind.catalog.path_effect import PathEffect
+from crosswind.cell.record import CellRun, RunRecord
 from crosswind.stats.design import Tail
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits

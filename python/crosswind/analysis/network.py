@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
+from crosswind.catalog.path_effect import NO_EFFECT
 from crosswind.cell.result import Finished, RealNetwork, TcpOfEnd
 from crosswind.models import Situation, situation
-from crosswind.path_effect import NO_EFFECT
 from crosswind.stats import Share, share_interval
 
 DirectionName = Literal["forward", "reverse"]

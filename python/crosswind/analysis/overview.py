@@ -19,11 +19,11 @@ from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.held import HeldSamples
 from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.catalog.warning import ResultWarning
+from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.cell.result import Finished, OutcomeCount
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per
-from crosswind.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.stats.estimate import EXACT, NO_INTERVAL
-from crosswind.warning import ResultWarning
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
 _OWN = list(OF_REPETITION)

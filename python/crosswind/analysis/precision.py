@@ -21,10 +21,10 @@ from crosswind.analysis.designs import INFINITE_LOSS
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
-from crosswind.metrics import METRICS, STATISTICS
-from crosswind.path_effect import PathEffect
-from crosswind.precision import CellPrecision, Ended
-from crosswind.record import CellRun, RunRecord
+from crosswind.catalog.metrics import METRICS, STATISTICS
+from crosswind.catalog.path_effect import PathEffect
+from crosswind.catalog.precision import CellPrecision, Ended
+from crosswind.cell.record import CellRun, RunRecord
 from crosswind.stats import Repetitions
 from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance, expected_allowance
 from crosswind.stats.design import mean_shortage, repetition_quantile_shortage

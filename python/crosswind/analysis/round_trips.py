@@ -11,11 +11,11 @@ from crosswind.analysis.comparisons import groups_of_levels, other_levels
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.round_trips import RoundTrips
-from crosswind.metrics import METRICS
-from crosswind.path_effect import PathEffect
-from crosswind.quantities import TIME
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.path_effect import PathEffect
 from crosswind.stats import Design, Repetitions, exactly, mean_interval
 from crosswind.stats.estimate import Array
+from crosswind.text.quantities import TIME
 
 
 def round_trips(data: Sequence[CellData], *, level: float) -> list[RoundTrips]:

@@ -1,4 +1,4 @@
-"""The values of each metric in a cell, computed by the metric's formula (crosswind.metrics)."""
+"""The values of each metric in a cell, computed by the metric's formula (crosswind.catalog.metrics)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,8 +10,8 @@ import polars as pl
 from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.counters import counters_of
 from crosswind.analysis.settings import CellSettings
-from crosswind.metrics import METRICS, Metric, Per
-from crosswind.record import CellRun
+from crosswind.catalog.metrics import METRICS, Metric, Per
+from crosswind.cell.record import CellRun
 from crosswind.stats import Repetitions
 from crosswind.stats.estimate import Array
 from crosswind.stats.repetitions import RepetitionKey

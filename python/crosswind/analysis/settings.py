@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from crosswind.catalog import catalog, filled_in, is_datagram
-from crosswind.ends import NETWORK
-from crosswind.path_effect import DIRECTIONS, DirectionEffect, PathEffect
+from crosswind.catalog.ends import NETWORK
+from crosswind.catalog.path_effect import DIRECTIONS, DirectionEffect, PathEffect
 
 MIN_RTO_NS = 200e6
 """Linux's least retransmission timer beyond the round trip (TCP_RTO_MIN)."""

@@ -10,8 +10,8 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
 from crosswind.analysis.samples import repetition_key
-from crosswind.metrics import METRICS
-from crosswind.spent import GROUPS, WHOLE, SpentGroup
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.spent import GROUPS, WHOLE, SpentGroup
 from crosswind.stats import Repetitions, Side
 
 MOST_PAIRS = 500

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.metrics import LOST, STATISTICS, Metric, Per
-from crosswind.record import CellRun
+from crosswind.catalog.metrics import LOST, STATISTICS, Metric, Per
+from crosswind.cell.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
 
 VALUES_BEYOND = 5

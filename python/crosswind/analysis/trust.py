@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
 from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Interval, Ledger
+from crosswind.catalog.ends import peers_of
+from crosswind.catalog.warning import ResultWarning, WarningKind
+from crosswind.cell.record import CellRun, output_of_program
 from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up
-from crosswind.ends import peers_of
-from crosswind.record import CellRun, output_of_program
 from crosswind.stats import Share, share_interval
-from crosswind.warning import ResultWarning, WarningKind
 
 
 def reason_of(runs: Sequence[CellRun]) -> str | None:

@@ -14,9 +14,9 @@ import polars as pl
 
 from crosswind.analysis.settings import CellSettings, without_loss
 from crosswind.catalog import Carrier, catalog
+from crosswind.catalog.path_effect import DirectionEffect
+from crosswind.cell.record import CellRun
 from crosswind.models.situation import WINDOW_FIELD_BYTES, situation
-from crosswind.path_effect import DirectionEffect
-from crosswind.record import CellRun
 
 ABSENT = "no exchange without delay to compare with: add a cell without loss (path.loss = 0%)"
 """Why a metric that rests on it has no value."""

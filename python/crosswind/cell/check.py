@@ -15,20 +15,20 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
+from crosswind.catalog.ends import EMULATOR, NETWORK, all_peers_of, is_virtual
+from crosswind.catalog.path_effect import NO_EFFECT, PathEffect
+from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.binary import REINSTALL
 from crosswind.cell.clocks import Clock, clock_for
+from crosswind.cell.forecast import Demand, Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
-from crosswind.ends import EMULATOR, NETWORK, all_peers_of, is_virtual
 from crosswind.errors import EngineError
-from crosswind.forecast import Demand, Forecast, deadline_ns, disk_bytes, forecast
-from crosswind.path_effect import NO_EFFECT, PathEffect
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
-from crosswind.warning import ResultWarning
 
 START_TIMEOUT_S = 30.0
 TIMEOUT_OF_A_CELL_S = 0.01

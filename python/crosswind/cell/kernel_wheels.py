@@ -13,11 +13,11 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from crosswind.cache import read_cached, say_damaged
 from crosswind.cell.kernels import WHEEL, kernels_directory
 from crosswind.errors import DiskError, UsageError
-from crosswind.inside import remove_path
-from crosswind.temporary import temporary_directory
+from crosswind.files.cache import read_cached, say_damaged
+from crosswind.files.inside import remove_path
+from crosswind.files.temporary import temporary_directory
 
 WHEELS = "CROSSWIND_WHEELS"
 """The environment variable with the directory of wheels."""

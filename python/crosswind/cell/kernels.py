@@ -15,9 +15,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from crosswind.cache import cache_directory, read_cached, say_damaged
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import EngineError
+from crosswind.files.cache import cache_directory, read_cached, say_damaged
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 
 PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""

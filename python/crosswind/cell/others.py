@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog.ends import all_peers_of, commands_of, programs_of
 from crosswind.cell.binary import misspelt_placeholder
 from crosswind.cell.refusal import Refusal
-from crosswind.ends import all_peers_of, commands_of, programs_of
 from crosswind.peers.registry import PEERS, Obstacle
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, catalog
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError
-from crosswind.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.keys import FLOW, names_of

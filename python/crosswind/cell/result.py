@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.fidelity import DirectionTimes, Fidelity
 from crosswind.cell.protocol_object import ProtocolObject
-from crosswind.warning import ResultWarning
 
 
 class OutcomeCount(ProtocolObject):

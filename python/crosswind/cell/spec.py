@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import KeyType, catalog
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.cells import Cell
 from crosswind.study.keys import FLOW, HOP, default_transport, names_of
 from crosswind.study.levels import Level, Peer, SeriesFile, Value
 from crosswind.study.network_files import place_of
 from crosswind.study.resolve import Resolved, changes_of, hops_of, resolve
-from crosswind.units import Queue
+from crosswind.text.units import Queue
 
 SCHEMA = "crosswind.cell/1"
 

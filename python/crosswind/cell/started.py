@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from crosswind.catalog.ends import commands_of
 from crosswind.cell.binary import BINARY, REINSTALL
 from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
-from crosswind.ends import commands_of
 from crosswind.errors import EngineError
 
 STUCK_S = 30.0

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from crosswind.errors import UsageError
-from crosswind.regular_files import open_regular
+from crosswind.files.regular_files import open_regular
 
 VARIABLE = "CROSSWIND_TOKEN"
 SHORTEST = 20

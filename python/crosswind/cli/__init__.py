@@ -25,7 +25,7 @@ from click.shell_completion import CompletionItem
 from crosswind import __version__
 from crosswind.cli.standard_output import why_output_fails
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 _COMMANDS = {
     "run": "Run a study (built-in, from a file or made of options) and report.",

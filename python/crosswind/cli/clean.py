@@ -13,7 +13,6 @@ from rich.text import Text
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.runs import STYLES
 from crosswind.cli.text import size_text, time_text
-from crosswind.console import Console, plain_console
 from crosswind.errors import StoreError, UsageError
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.listing import (
@@ -32,7 +31,8 @@ from crosswind.store.listing import (
 from crosswind.store.lock import in_use, used_by_another
 from crosswind.store.manifest import Status
 from crosswind.store.removal import not_a_run, remove_entries, remove_run
-from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
+from crosswind.text.console import Console, plain_console
+from crosswind.text.terminal_table import TextCell, TextColumn, number_columns, print_table
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 40

@@ -7,8 +7,8 @@ import click
 
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.thresholds import status_of
-from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
+from crosswind.text.console import plain_console
 
 if TYPE_CHECKING:
     from crosswind.analysis.two_runs.conditions import Condition
@@ -104,8 +104,8 @@ def _compared(
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
     from crosswind.analysis.two_runs.compare import compare_runs
     from crosswind.analysis.two_runs.why import NotPairedError
+    from crosswind.catalog.metrics import LOST, METRICS, metric_named
     from crosswind.errors import did_you_mean
-    from crosswind.metrics import LOST, METRICS, metric_named
     from crosswind.stats.estimate import TooFewSamples
     from crosswind.store.addresses import shown
     from crosswind.store.run import load

@@ -5,7 +5,7 @@ import json
 import click
 
 from crosswind.cell.doctor import Diagnosis, MachineCheck, examine_machine
-from crosswind.console import plain_console
+from crosswind.text.console import plain_console
 
 
 @click.command()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.cli.places import RUN_PATH
-from crosswind.console import plain_console
 from crosswind.errors import UsageError
-from crosswind.terminal_table import TextColumn, number_columns, print_table
+from crosswind.text.console import plain_console
+from crosswind.text.terminal_table import TextColumn, number_columns, print_table
 
 if TYPE_CHECKING:
-    from crosswind.explained import Timed
+    from crosswind.catalog.explained import Timed
 
 _SLOWEST = 3
 _ROWS = 40
@@ -70,7 +70,7 @@ def command(
         if excluded:
             raise UsageError(f"--{one} and --{other} exclude each other", hint="give only one of them")
     # Reading tables takes a while to import, for which --help should not wait.
-    from crosswind.explained import SCHEMA, Connection, Explained
+    from crosswind.catalog.explained import SCHEMA, Connection, Explained
     from crosswind.store.connections import explained_connections, has_connections
     from crosswind.store.directory import Store
     from crosswind.store.explained import check_sockets, explained, socket_histories
@@ -109,7 +109,7 @@ def command(
 
 
 def _sentence(each: "Timed") -> str:
-    from crosswind.explained import Connection, Explained
+    from crosswind.catalog.explained import Connection, Explained
     from crosswind.report.text.connections import connection_sentence
     from crosswind.report.text.explained import exchange_sentence
 
@@ -123,7 +123,7 @@ def _sentence(each: "Timed") -> str:
 
 def _print(each: "Timed") -> None:
     """The sentence, of a connection its parts, and the timeline."""
-    from crosswind.explained import Connection
+    from crosswind.catalog.explained import Connection
     from crosswind.report.explain_page import part_rows
     from crosswind.report.text.explained import timeline
 

@@ -38,7 +38,7 @@ def command(
     if zenodo and not authors:
         raise UsageError("--zenodo needs an author", hint="--author 'Name (0000-0000-0000-0000)'")
     # Drawing and statistics take more than a second to import, for which --help should not wait.
-    from crosswind import results
+    from crosswind.api import results
     from crosswind.ro_crate import check_people, write_crate
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load

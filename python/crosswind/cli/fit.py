@@ -9,8 +9,8 @@ import click
 
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.text import warn_of_damage
-from crosswind.console import plain_console
 from crosswind.errors import StoreError, UsageError
+from crosswind.text.console import plain_console
 
 if TYPE_CHECKING:
     from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit

@@ -13,7 +13,7 @@ from crosswind.errors import EngineError, StudyError, UsageError
 from crosswind.report.text.format import count_of
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.starter import NO_COMPARISON, STARTERS, starter, usual_answers
-from crosswind.visible import no_utf8_in, visible
+from crosswind.text.visible import no_utf8_in, visible
 
 _QUESTIONS = {
     "what": "What is measured?\n" + "".join(f"  {kind:<10} {one.asked}\n" for kind, one in STARTERS.items()),

@@ -16,7 +16,7 @@ from crosswind.cli.standard_output import is_read
 from crosswind.cli.thresholds import require_answer_option, status_of
 from crosswind.cli.to import token_file_option
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.units import parse_duration, parse_rate
+from crosswind.text.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from crosswind.live.goodput import Goodput, TransferAmount
@@ -241,8 +241,8 @@ def _probe(ends: _Ends, port: int | None, transport: str | None) -> "Probe":
 
 def _view(watch: "Watch", subject: "Subject") -> "View":
     """The display on a terminal, plain lines elsewhere."""
-    from crosswind.console import Console
     from crosswind.live.views import Lines
+    from crosswind.text.console import Console
 
     console = Console()
     if not console.is_terminal or console.is_dumb_terminal:

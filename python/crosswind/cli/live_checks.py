@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.errors import UsageError
-from crosswind.units import UnitError, format_duration, parse_duration, parse_size
+from crosswind.text.units import UnitError, format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from crosswind.live.goodput import TransferAmount

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.catalog import catalog
-from crosswind.console import plain_console
 from crosswind.errors import UsageError, did_you_mean
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.network_columns import besides, direction_as_json, network_columns
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.resolve import network_named
-from crosswind.terminal_table import TextCell, TextColumn, number_columns, print_table
-from crosswind.units import UnitError
-from crosswind.visible import one_line
+from crosswind.text.console import plain_console
+from crosswind.text.terminal_table import TextCell, TextColumn, number_columns, print_table
+from crosswind.text.units import UnitError
+from crosswind.text.visible import one_line
 
 SCHEMA = "crosswind.networks/1"
 _WIDE = 110

@@ -17,13 +17,13 @@ from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.settings import setting_options, variant_options
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
-from crosswind.console import plain_console
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models, warnings_of
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.store.directory import check_place
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
+from crosswind.text.console import plain_console
 
 
 @click.command()
@@ -103,7 +103,7 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
     refuse_unmeasured(study, checked, profile=profile)
     if (asked := precision(study)) is not None:
         # Imported here, since it takes a while, for which no other plan should wait.
-        from crosswind.running import PrecisionRules
+        from crosswind.api.running import PrecisionRules
 
         PrecisionRules().check(asked, {cell.cell.index: (cell.parameters, cell.effect) for cell in checked})
     needs_machine = any(not cell.is_virtual and not cell.is_over_network for cell in checked)

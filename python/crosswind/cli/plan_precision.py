@@ -16,7 +16,7 @@ from crosswind.execution.planning import precision
 from crosswind.report.text.format import NOTHING, count, quantity
 from crosswind.study.design import Study
 from crosswind.study.precision import most_repetitions
-from crosswind.terminal_table import TextColumn, number_columns, print_table
+from crosswind.text.terminal_table import TextColumn, number_columns, print_table
 
 if TYPE_CHECKING:
     from crosswind.analysis.needed import NeededRepetitions

@@ -6,11 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.cell.check import CheckedCell
-from crosswind.cli.plan_precision import precision_facts
-from crosswind.cli.planned import PlannedRuns
-from crosswind.cli.text import levels_text, seconds_text, size_text
-from crosswind.execution.planning import PlanCosts
-from crosswind.forecast import (
+from crosswind.cell.forecast import (
     HEAVY,
     PROGRAM_NS,
     SETUP_NS,
@@ -22,9 +18,13 @@ from crosswind.forecast import (
     VIRTUAL_START_NS,
     Forecast,
 )
+from crosswind.cli.plan_precision import precision_facts
+from crosswind.cli.planned import PlannedRuns
+from crosswind.cli.text import levels_text, seconds_text, size_text
+from crosswind.execution.planning import PlanCosts
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
-from crosswind.terminal_table import TextColumn, number_columns, print_table
+from crosswind.text.terminal_table import TextColumn, number_columns, print_table
 
 _LONGEST = 10
 _MUCH_SHORTER = 3

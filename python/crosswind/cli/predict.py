@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.catalog import catalog
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 from crosswind.cli.quantities import read_by
 from crosswind.errors import UsageError
-from crosswind.metrics import METRICS
-from crosswind.path_effect import DirectionEffect, PathEffect
-from crosswind.units import (
+from crosswind.text.units import (
     format_duration,
     format_probability,
     format_rate,

@@ -13,17 +13,17 @@ from typing import Any, Self
 
 import click
 
+from crosswind.api.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
+from crosswind.catalog.explained import Connection
 from crosswind.cell.binary import OUTPUT
 from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.settings import FURTHER_OPTIONS, F, option_name, options, options_of, picked
 from crosswind.errors import DiskError, EngineError, UsageError
-from crosswind.explained import Connection
-from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
+from crosswind.files.temporary import temporary_directory
 from crosswind.store.addresses import shown
 from crosswind.study.overrides import FurtherTables
-from crosswind.temporary import temporary_directory
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.port",
@@ -98,9 +98,9 @@ def run_programs(
     Raises: CrosswindError with its exit status.
     """
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    from crosswind.api.programs_summary import TIMED_OUT, summary_of
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
-    from crosswind.programs_summary import TIMED_OUT, summary_of
     from crosswind.report.exec_page import page_of
     from crosswind.report.text.terminal import summary_lines
     from crosswind.store.manifest import Options
@@ -112,7 +112,7 @@ def run_programs(
         raise UsageError(f"{OUTPUT} is a directory of the run, which is not kept", hint="give --output DIR")
     _check_writable(capture)
     if round_trips:
-        from crosswind.programs import refuse_other_delays
+        from crosswind.api.programs import refuse_other_delays
 
         refuse_other_delays(settings, asked.further, name=option_name, asked="--round-trips", delay="--delay")
     try:
@@ -157,9 +157,9 @@ def run_programs(
 def _round_trips(
     programs: Programs, settings: Mapping[str, str], flags: Mapping[str, str], asked: ProgramOptions
 ) -> dict[str, Any] | None:
+    from crosswind.api.programs import program_round_trips
     from crosswind.execution.in_turn import run_in_turn
     from crosswind.execution.options import RunOptions
-    from crosswind.programs import program_round_trips
 
     with _temporary() as place:
         options = RunOptions(output=place, jobs=1)

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress_text import (
@@ -32,7 +33,6 @@ from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.reach import Reached
 from crosswind.execution.tally import Tally
-from crosswind.precision import CellPrecision
 from crosswind.report.text.format import count_of
 from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell

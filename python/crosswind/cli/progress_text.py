@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.events import Progress
 from crosswind.cell.process import CellEnd
+from crosswind.cell.record import output_of_program
 from crosswind.cell.result import Finished
 from crosswind.cli.text import levels_text, repetition_text, seconds_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.tally import CellUnderWay, Tally
-from crosswind.precision import CellPrecision
-from crosswind.record import output_of_program
 from crosswind.report.text.format import count_of, quantity, without_middle
 from crosswind.store.plan import PlannedCell, kinds_of
 

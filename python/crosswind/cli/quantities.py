@@ -6,11 +6,11 @@ from typing import Any
 import click
 
 from crosswind.errors import UsageError
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 
 def read_by(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """What reads an option's value with its unit by a function of crosswind.units; it raises UsageError."""
+    """What reads an option's value with its unit by a function of crosswind.text.units; it raises UsageError."""
 
     def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
         try:

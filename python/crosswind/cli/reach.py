@@ -41,8 +41,8 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.cell.binary import find_binary
     from crosswind.cell.token import use_token
-    from crosswind.console import plain_console
     from crosswind.execution.reach import reach
+    from crosswind.text.console import plain_console
 
     address, transports = server_at(server, "HOST[:PORT]"), _transports(named)
     use_token(token_file)

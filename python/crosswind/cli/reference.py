@@ -13,7 +13,7 @@ import click
 
 from crosswind.cli import cli
 from crosswind.cli.settings import options
-from crosswind.sections import fill_sections
+from crosswind.text.sections import fill_sections
 
 
 def with_commands(page: str) -> str:

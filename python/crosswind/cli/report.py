@@ -11,7 +11,7 @@ from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import UsageError
 
 if TYPE_CHECKING:
-    from crosswind.results import Analysed
+    from crosswind.api.results import Analysed
     from crosswind.store.run import StoredRun
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -82,7 +82,8 @@ def command(
     if len(printed) + as_json > 1:
         raise UsageError("standard output takes one thing at a time", hint="give the others the name of a file")
     # Drawing and statistics take more than a second to import, for which --help should not wait.
-    from crosswind import report, results
+    from crosswind import report
+    from crosswind.api import results
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
 
@@ -141,7 +142,8 @@ def _write_tables(made: "Analysed", csv: Path | None, parquet: Path | None, samp
 
 def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Path | None) -> None:
     """The report as a page, and as data. Raises: DiskError."""
-    from crosswind import report, results
+    from crosswind import report
+    from crosswind.api import results
 
     if html:
         results.write_page(run, made, html)

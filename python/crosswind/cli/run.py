@@ -98,12 +98,12 @@ def command(
     if token_file is not None:
         use_token(token_file)
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
-    from crosswind import running
+    from crosswind.api import running
     from crosswind.cli.progress import progress_for
-    from crosswind.console import Console
     from crosswind.execution.options import RunOptions
     from crosswind.execution.session import resume_command
     from crosswind.store.manifest import Options
+    from crosswind.text.console import Console
 
     options = RunOptions(
         output=output if resume is None else _directory_to_resume(resume, output, files),
@@ -207,8 +207,9 @@ def _kept(run: "StoredRun") -> str:
 
 def _report(run: "StoredRun", asked: _Reporting) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
-    from crosswind import report, results
-    from crosswind.record import output_of_program
+    from crosswind import report
+    from crosswind.api import results
+    from crosswind.cell.record import output_of_program
     from crosswind.store.objects import send_pages
 
     made = results.analysed(run)

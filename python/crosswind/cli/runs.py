@@ -10,11 +10,11 @@ from rich.text import Text
 
 from crosswind.cli.places import RUN_PATH
 from crosswind.cli.text import size_text, time_text
-from crosswind.console import Console, plain_console
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
-from crosswind.terminal_table import TextColumn, print_table
-from crosswind.visible import one_line
+from crosswind.text.console import Console, plain_console
+from crosswind.text.terminal_table import TextColumn, print_table
+from crosswind.text.visible import one_line
 
 SCHEMA = "crosswind.runs/1"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.console import plain_console
-from crosswind.temporary import temporary_directory
+from crosswind.files.temporary import temporary_directory
+from crosswind.text.console import plain_console
 
 if TYPE_CHECKING:
     from crosswind.analysis.against_itself import SelfTest
@@ -57,10 +57,10 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
 
 def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
     # What runs cells takes a while to import, for which --help should not wait.
-    from crosswind import running
+    from crosswind.api import running
     from crosswind.cli.progress import progress_for
-    from crosswind.console import Console
     from crosswind.study.files import load_study
+    from crosswind.text.console import Console
 
     fewer = {"study.repetitions": QUICK_REPETITIONS} if quick else {}
     study = load_study(STUDY).with_overrides({"host.clock": clock, **fewer})

@@ -20,8 +20,8 @@ from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import UsageError
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.server_address import DEFAULT_PORT
-from crosswind.units import parse_size
-from crosswind.visible import one_line
+from crosswind.text.units import parse_size
+from crosswind.text.visible import one_line
 
 _OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 """Addresses to which nothing is sent: the kernel says from which of this machine's it would be."""

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
+from crosswind.api.programs import PORT
 from crosswind.cli.programs import ProgramOptions, program_options, run_programs
 from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
-from crosswind.programs import PORT
 
 _SERVER = {"ipv4": "198.18.0.2", "ipv6": "2001:2::2"}
 """The address of the server's host, by family (docs/cell-protocol.md)."""

@@ -3,18 +3,18 @@
 import click
 from rich.console import Console
 
+from crosswind.api.first_look import first_look
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.cli.study_options import as_run_here
 from crosswind.cli.text import seconds_text
-from crosswind.console import plain_console
 from crosswind.errors import EngineError
 from crosswind.execution.planning import plan_costs, runs_of
-from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
-from crosswind.terminal_table import TextColumn, print_table
+from crosswind.text.console import plain_console
+from crosswind.text.terminal_table import TextColumn, print_table
 
 _SHOWN_CELLS = 40
 

@@ -4,9 +4,9 @@ import json
 
 import click
 
-from crosswind.console import plain_console
 from crosswind.study.files import builtin_studies
-from crosswind.terminal_table import TextColumn, print_table
+from crosswind.text.console import plain_console
+from crosswind.text.terminal_table import TextColumn, print_table
 
 
 @click.command()

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import click
 
+from crosswind.api.first_look import first_look
+from crosswind.api.ladder import over_ladder
 from crosswind.cli.settings import chosen, options, parse_set, picked
 from crosswind.cli.to import server_at, study_to
 from crosswind.errors import UsageError
-from crosswind.first_look import first_look
-from crosswind.ladder import over_ladder
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS

@@ -15,11 +15,11 @@ from crosswind.catalog import Carrier, CellUnit, Key, KeyType, Transport, catalo
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.findings.published.arithmetic import FUNCTIONS
 from crosswind.peers.registry import peer_names
-from crosswind.sections import fill_sections
 from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
 from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
-from crosswind.units import format_duration, format_probability, format_rate, format_size
+from crosswind.text.sections import fill_sections
+from crosswind.text.units import format_duration, format_probability, format_rate, format_size
 
 
 def with_tables(page: str) -> str:

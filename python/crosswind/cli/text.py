@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crosswind.damage import damage_sentences
+from crosswind.files.damage import damage_sentences
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
-from crosswind.units import BYTES
+from crosswind.text.units import BYTES
 
 if TYPE_CHECKING:
-    from crosswind.record import RunRecord
+    from crosswind.cell.record import RunRecord
 
 
 def seconds_text(seconds: float) -> str:

@@ -10,7 +10,7 @@ from crosswind.cell.token import VARIABLE
 from crosswind.cli.settings import options
 from crosswind.errors import UsageError
 from crosswind.study.server_address import server_address
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 if TYPE_CHECKING:
     from crosswind.study.design import Study

@@ -6,8 +6,8 @@ import click
 
 from crosswind.cli.places import RUN_PATH
 from crosswind.errors import UsageError
-from crosswind.terminal_table import TextColumn, table_lines
-from crosswind.visible import visible
+from crosswind.text.terminal_table import TextColumn, table_lines
+from crosswind.text.visible import visible
 
 _CELLS = 5
 

@@ -8,7 +8,7 @@ median(rtt) worse by 10%                                    by how much the seco
 import re
 from dataclasses import dataclass
 
-from crosswind.units import NUMBER
+from crosswind.text.units import NUMBER
 
 EXAMPLE = 'as "p95(rtt) > 200ms" or "share(lost) > 1% where loss = 2%"'
 EXAMPLE_OF_CHANGE = 'as "p95(rtt) worse by 10%"'

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from crosswind.cell.forecast import CAPACITY, HEAVY
 from crosswind.cell.result import Finished
-from crosswind.forecast import CAPACITY, HEAVY
 from crosswind.store.plan import PlannedCell
 
 ATTEMPTS = 3

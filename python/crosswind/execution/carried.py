@@ -12,13 +12,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crosswind.cache import replace_file
+from crosswind.catalog.version import __version__
 from crosswind.cell.check import CheckedCell
 from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import counted, durations_file, read_learned
 from crosswind.execution.observer import Observer
+from crosswind.files.cache import replace_file
 from crosswind.store.plan import PlannedCell
-from crosswind.units import format_rate
+from crosswind.text.units import format_rate
 
 SCHEMA = "crosswind.carried/1"
 HELD_SHARE = 0.01

@@ -6,9 +6,9 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import EngineError, UsageError
-from crosswind.regular_files import read_regular
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
+from crosswind.files.regular_files import read_regular
 
 QUEUES = {
     name: ("dask_jobqueue", f"{name.upper() if name != 'htcondor' else 'HTCondor'}Cluster", "dask-jobqueue")

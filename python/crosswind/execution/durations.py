@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crosswind.cache import cache_directory, read_cached, replace_file, say_damaged
+from crosswind.cell.forecast import virtual_wall_ns
 from crosswind.cell.process import CellEnd
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.execution.observer import Observer
-from crosswind.forecast import virtual_wall_ns
+from crosswind.files.cache import cache_directory, read_cached, replace_file, say_damaged
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.store.plan import PlannedCell
 
 VARIABLE, OFF, SCHEMA = "CROSSWIND_DURATIONS", "off", "crosswind.durations/5"

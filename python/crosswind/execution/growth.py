@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from crosswind.path_effect import PathEffect
-from crosswind.precision import CellPrecision, StoppingRule
+from crosswind.catalog.path_effect import PathEffect
+from crosswind.catalog.precision import CellPrecision, StoppingRule
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
 from crosswind.store.plan import PlannedCell

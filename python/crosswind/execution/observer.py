@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.events import CellEvent
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.reach import Reached
-from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cell.check import CheckedCell, check_study, foreseen_sentences
+from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
-from crosswind.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell

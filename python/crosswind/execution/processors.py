@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from crosswind.catalog.ends import EMULATOR, NETWORK
 from crosswind.cell.placement import Placement
-from crosswind.ends import EMULATOR, NETWORK
 
 WATCHED = 0.3
 """Share of an emulators' processor that all emulators on it may spend watching the clock, together."""

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Carrier, catalog
+from crosswind.catalog.ends import NETWORK
 from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
-from crosswind.ends import NETWORK
 from crosswind.execution.workers.worker import run_alone
 from crosswind.study.design import Study
-from crosswind.units import format_duration
+from crosswind.text.units import format_duration
 
 TIMEOUT_NS = 3_000_000_000
 """How long an answer is waited for."""

@@ -1,7 +1,7 @@
 """A study is run, or a run goes on, in a session: planned, checked, run, and closed.
 
-`crosswind.running` offers this to programs and to the command line. Nothing here prints: who wants to see a run go by
-passes an observer. Nothing here judges what was measured: how often cells are run, a stopping rule may decide.
+`crosswind.api.running` offers this to programs and to the command line. Nothing here prints: who wants to see a run go
+by passes an observer. Nothing here judges what was measured: how often cells are run, a stopping rule may decide.
 """
 
 import time
@@ -14,7 +14,6 @@ from typing import Any
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
-from crosswind.damage import Repeated, damage_sentences
 from crosswind.errors import CrosswindError
 from crosswind.execution.carried import MostCarried, learn_carried
 from crosswind.execution.durations import Taken, learn
@@ -23,6 +22,7 @@ from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
+from crosswind.files.damage import Repeated, damage_sentences
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run

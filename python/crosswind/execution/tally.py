@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from crosswind.catalog.precision import CellPrecision
 from crosswind.cell.events import CellEvent, Progress
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.durations import expected_s, read_durations
 from crosswind.execution.observer import Observer
-from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
 
 

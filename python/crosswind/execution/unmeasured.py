@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+from crosswind.catalog.metrics import MetricPlace, metric_named
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
-from crosswind.metrics import MetricPlace, metric_named
 from crosswind.study.declared import declarations
 from crosswind.study.design import Study
 from crosswind.study.toml_text import Location

@@ -20,12 +20,13 @@ import polars as pl
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.kernels import build_hint, find_kernel
-from crosswind.damage import Damage, damage_texts
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.session import execute, resume_command
-from crosswind.inside import files_inside, read_inside
+from crosswind.files.damage import Damage, damage_texts
+from crosswind.files.inside import files_inside, read_inside
+from crosswind.files.temporary import temporary_directory
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
@@ -33,7 +34,6 @@ from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import cell_version
 from crosswind.store.result import RESULT, RepetitionResult
 from crosswind.store.wallclock import utc_now
-from crosswind.temporary import temporary_directory
 
 CELLS = 5
 """That are run again where nobody says how many."""

@@ -21,21 +21,21 @@ from pathlib import Path
 
 import polars as pl
 
+from crosswind.catalog.ends import EMULATOR
 from crosswind.cell.binary import find_binary
 from crosswind.cell.guests import MEMORY_MB, Template
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
-from crosswind.ends import EMULATOR
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
 from crosswind.execution.workers.worker import followed, sent
+from crosswind.files.temporary import temporary_directory
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
-from crosswind.temporary import temporary_directory
 
 _ENDS = ("client", "server")
 

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from crosswind.catalog.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_named
 from crosswind.errors import did_you_mean
-from crosswind.metrics import LOST, METRICS, SHARE_STATISTIC, Metric, metric_named
-from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, Where, meaning_of
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import VALUE_TYPES, owner_of
@@ -16,7 +15,8 @@ from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable
 from crosswind.study.titles import filled_title
 from crosswind.study.toml_text import Location
-from crosswind.units import NUMBER, shown
+from crosswind.text.quantities import SHARE, Unit
+from crosswind.text.units import NUMBER, shown
 
 _QUANTITY = re.compile(rf"(?P<number>-?{NUMBER}) ?(?P<unit>\S*)")
 

@@ -6,8 +6,8 @@ from functools import cache
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, ResultModel
-from crosswind.finding_kinds import of_each_kind
-from crosswind.record import RunRecord
+from crosswind.catalog.finding_kinds import of_each_kind
+from crosswind.cell.record import RunRecord
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from crosswind.analysis.overview import Overview, overview_of
 from crosswind.analysis.result import CellResult, Result
 from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
-from crosswind.damage import left_out
+from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
+from crosswind.catalog.warning import ResultWarning, WarningKind
+from crosswind.cell.record import LargeRun, RunRecord
+from crosswind.files.damage import left_out
 from crosswind.findings.pipeline import compared_by_questions, findings_of, run_warnings, summarise
 from crosswind.findings.result import result_model
-from crosswind.metrics import LOST, METRICS, Metric, metric_named
-from crosswind.record import LargeRun, RunRecord
-from crosswind.warning import ResultWarning, WarningKind
 
 MOST_IN_DEPTH = 500
 """Cells whose estimates have intervals. What is asked about more of them is answered all the same."""

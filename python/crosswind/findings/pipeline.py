@@ -33,13 +33,13 @@ from crosswind.analysis.trust import (
     packet_loss_of,
     warnings_of,
 )
-from crosswind.damage import Damage, damage_sentences, left_out
+from crosswind.catalog.warning import ResultWarning, WarningKind
+from crosswind.cell.record import RunRecord
+from crosswind.files.damage import Damage, damage_sentences, left_out
 from crosswind.findings.judged import Context, judgings
 from crosswind.findings.question.result import Answer
 from crosswind.findings.result import result_model
-from crosswind.record import RunRecord
 from crosswind.stats import share_interval
-from crosswind.warning import ResultWarning, WarningKind
 
 
 def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level: float = 0.95) -> Result:

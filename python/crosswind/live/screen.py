@@ -26,7 +26,7 @@ from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.report.text.format import NOTHING, count, number, quantity, scale_of
 from crosswind.stats.estimate import Array
-from crosswind.terminal_table import TextColumn, table_lines
+from crosswind.text.terminal_table import TextColumn, table_lines
 
 _S = 10**9
 _WINDOWS_S = (1, 5, 10, 30, 60, 300)

@@ -22,10 +22,10 @@ from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text, undecided_text
 from crosswind.live.probes import Slice
 from crosswind.live.summary import answer_of, loss_of, quantile_of_times, refusal_of
-from crosswind.quantities import SHARE, TIME, Unit
 from crosswind.report.text.format import count
 from crosswind.stats import refused
 from crosswind.stats.sample_size import more_to_decide
+from crosswind.text.quantities import SHARE, TIME, Unit
 
 _QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 _HINT = 'as "loss > 1%", "refused > 1%", "answered < 99%" or "p95(rtt) > 200ms"; of rtt there are median, p95 and p99'

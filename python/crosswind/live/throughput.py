@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog.ends import NETWORK
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
-from crosswind.ends import NETWORK
 from crosswind.errors import CrosswindError
 from crosswind.execution.workers.worker import run_alone
+from crosswind.files.temporary import temporary_directory
 from crosswind.live.goodput import Goodput, TransferAmount
 from crosswind.stats.estimate import without_interval
-from crosswind.temporary import temporary_directory
 
 TRANSFER_DIRECTIONS = ("download", "upload")
 _LONGEST_OF_A_SIZE_NS = 120 * 10**9

@@ -16,7 +16,7 @@ from crosswind.live.summary import Summary
 from crosswind.live.targets import Target
 from crosswind.live.thresholds import JudgedThreshold
 from crosswind.live.watch import News, Watch, WindowReport
-from crosswind.units import format_duration
+from crosswind.text.units import format_duration
 
 SCHEMA = "crosswind.live/1"
 

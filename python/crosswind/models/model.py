@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.models.situation import Situation
 
 MOST_PACKETS, _FEWEST_PACKETS = 50_000, 1_000  # up to half a second, and ten milliseconds
@@ -31,7 +31,8 @@ class Model:
 
     Attributes:
         name: in studies and on the command line. title: heading. source: where the formula is from.
-        metric: what it predicts (crosswind.metrics), as a mean. assumptions, valid_range: where it holds, in words.
+        metric: what it predicts (crosswind.catalog.metrics), as a mean. assumptions, valid_range: where it holds, in
+            words.
         applies: whether it says anything about a cell's workload. predicted: its number, in the metric's unit; raises
             ValueError where the formula has none. violated: which assumptions a cell breaks, in words.
         simulated: the mean of runs with so many simulated packets in all, for a slow model; `predicted` is its value.

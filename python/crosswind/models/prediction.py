@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.catalog.path_effect import PathEffect
 from crosswind.models.model import MOST_PACKETS, Model, SimulatedMean
 from crosswind.models.registry import model_named
 from crosswind.models.situation import Situation, situation
-from crosswind.path_effect import PathEffect
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.catalog import catalog, filled_in
-from crosswind.path_effect import PathEffect
+from crosswind.catalog.path_effect import PathEffect
 
 TCP_HEADER_BYTES = 20
 TIMESTAMP_BYTES = 12  # RFC 7323: ten, padded to twelve

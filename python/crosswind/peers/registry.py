@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from crosswind.errors import CrosswindError
-from crosswind.safe_path import python_command
+from crosswind.files.safe_path import python_command
 
 NATIVE = "native"
 """Crosswind's own client and server."""

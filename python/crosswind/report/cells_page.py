@@ -9,13 +9,13 @@ import polars as pl
 
 from crosswind.analysis.overview import Overview
 from crosswind.analysis.result import Result
-from crosswind.metrics import METRICS
-from crosswind.record import RunRecord
+from crosswind.catalog.metrics import METRICS
+from crosswind.cell.record import RunRecord
 from crosswind.report import html
 from crosswind.report.markup import escaped
 from crosswind.report.text.exploration import main_metrics, statistic_of
 from crosswind.report.text.format import factor_names, scale_of_metric
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 
 def render_cells(record: RunRecord, result: Result, overview: Overview, report: str) -> str:

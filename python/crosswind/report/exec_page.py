@@ -1,5 +1,5 @@
-"""The page of a summary of programs (`crosswind.programs_summary`): how they ended, what the path did, and whether to
-trust that."""
+"""The page of a summary of programs (`crosswind.api.programs_summary`): how they ended, what the path did, and whether
+to trust that."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -7,14 +7,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from crosswind.explained import Connection
-from crosswind.path_effect import DIRECTION_NAMES
-from crosswind.quantities import RATE
+from crosswind.catalog.explained import Connection
+from crosswind.catalog.path_effect import DIRECTION_NAMES
+from crosswind.catalog.warning import ResultWarning
 from crosswind.report.page import Page, Section, Sentence, Tone
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.connections import connection_sentence, spent_text
 from crosswind.report.text.format import NOT_MEASURED, bytes_text, count_of, quantity, short_number
-from crosswind.warning import ResultWarning
+from crosswind.text.quantities import RATE
 
 _LONGEST = 3
 """Connections that have a sentence each."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.explained import Connection, Explained, SocketHistory, Timed
+from crosswind.catalog.explained import Connection, Explained, SocketHistory, Timed
 from crosswind.report.files import write_text
 from crosswind.report.page import Page, Section, Sentence
 from crosswind.report.tables.table import Shown, Table, names, numbers

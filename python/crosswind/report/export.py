@@ -12,9 +12,9 @@ import polars as pl
 
 from crosswind.analysis.result import Interval, LevelComparison, Result
 from crosswind.analysis.result.comparisons import MEAN
-from crosswind.metrics import METRICS, STATISTICS, Per
-from crosswind.polars_errors import system_error
-from crosswind.record import RunRecord
+from crosswind.catalog.metrics import METRICS, STATISTICS, Per
+from crosswind.cell.record import RunRecord
+from crosswind.files.polars_errors import system_error
 from crosswind.report.files import whole_file, write_text
 from crosswind.report.text.format import levels
 

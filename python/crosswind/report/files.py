@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crosswind.errors import DiskError
-from crosswind.inside import create_inside
+from crosswind.files.inside import create_inside
 
 STANDARD_OUTPUT = Path("-")
 _OPEN_FILES = re.compile(r"/dev|/proc/\d+(/task/\d+)?/fd")

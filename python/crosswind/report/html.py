@@ -17,11 +17,11 @@ from typing import IO
 
 import vl_convert
 
-from crosswind.cache import cache_directory, keep, read_kept
+from crosswind.files.cache import cache_directory, keep, read_kept
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
 from crosswind.report.page import Page, Tone
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 _NOTICE = (
     "The next script holds Vega, Vega-Lite and vega-embed (Copyright University of Washington Interactive Data Lab, "

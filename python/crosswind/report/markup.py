@@ -10,7 +10,7 @@ from crosswind.report.charts.style import Specification
 from crosswind.report.page import Chart, Element, Page, Panels, Picture, Section, Sentence, Tone
 from crosswind.report.tables.table import Column, ColumnKind, Shown, Table
 from crosswind.report.text.format import EXACT, NOT_MEASURED
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _FEWEST_CONTENTS = 4  # sections of a page that lists them at its top

@@ -7,8 +7,8 @@ import altair as alt
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import METRICS
 from crosswind.errors import UsageError
-from crosswind.metrics import METRICS
 from crosswind.report.charts.distributions import distribution
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.charts.intervals import intervals

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from crosswind.analysis.overview import Overview
 from crosswind.analysis.result import Result
-from crosswind.metrics import METRICS
-from crosswind.record import RunRecord
+from crosswind.catalog.metrics import METRICS
+from crosswind.cell.record import RunRecord
 from crosswind.report.cells_page import render_cells
 from crosswind.report.files import is_stream, write_text
 from crosswind.report.page import Page, Section, SectionPlace

@@ -1,4 +1,4 @@
-"""The tables of docs/result.md that follow from the rows of `crosswind.metrics` and from the catalogue.
+"""The tables of docs/result.md that follow from the rows of `crosswind.catalog.metrics` and from the catalogue.
 
     python -m crosswind.report.reference docs/result.md
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswind.catalog import SampleColumn, catalog
-from crosswind.metrics import METRICS, STATISTICS, Per
-from crosswind.quantities import UNITS
-from crosswind.sections import fill_sections
+from crosswind.catalog.metrics import METRICS, STATISTICS, Per
+from crosswind.text.quantities import UNITS
+from crosswind.text.sections import fill_sections
 
 _PER = {
     Per.EXCHANGE: "exchange",

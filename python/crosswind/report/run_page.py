@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crosswind.analysis import CellData, collect
 from crosswind.analysis.result import Conditions, NetworkConditions, PathConditions, Result
-from crosswind.record import RunRecord
+from crosswind.cell.record import RunRecord
 from crosswind.report.files import write_text
 from crosswind.report.page import Element, Page, Panels, Picture, Section, SectionPlace, Sentence, Term, Tone
 from crosswind.report.showing import showings

@@ -1,12 +1,12 @@
 """What a page has of the findings of a kind."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from crosswind.analysis.result import Result
-from crosswind.finding_kinds import of_each_kind
+from crosswind.catalog.finding_kinds import of_each_kind
 from crosswind.report.page import Section, Sentence
 
 
@@ -17,6 +17,16 @@ class JUnitCase:
     name: str
     verdict: str
     said: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedProfile:
+    """What somebody published of a client program's time for a message, in ns: all of it, and that of its functions."""
+
+    source: str
+    note: str | None
+    whole: float
+    functions: Mapping[str, float]
 
 
 def nothing(result: Result) -> Sequence[Any]:
@@ -37,6 +47,7 @@ class Showing:
         conclusion: the last lines of a terminal.
         metrics: names of the metrics that it asks about, whose tables come first, each with its statistic.
         cases: test cases of JUnit XML.
+        profiles: of client programs, beside those that were measured.
     """
 
     sections: Callable[[Result, bool], Iterable[Section]]
@@ -46,6 +57,7 @@ class Showing:
     conclusion: Callable[[Result], Sequence[str]] = nothing
     metrics: Callable[[Result], Iterable[tuple[str, str | None]]] = nothing
     cases: Callable[[Result], Iterable[JUnitCase]] = nothing
+    profiles: Callable[[Result], Iterable[PublishedProfile]] = nothing
 
 
 def verdict_row(sentence: str, source: str, note: str | None) -> list[str]:

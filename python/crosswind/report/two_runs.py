@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
-from crosswind.metrics import metric_named
+from crosswind.catalog.metrics import metric_named
 from crosswind.report.page import VERDICT_TONES, Chart, Page, Panels, Section, Sentence, Tone
 from crosswind.report.tables.table import Shown
 from crosswind.report.tables.two_runs import change_tables, condition_table, part_tables, surroundings_table

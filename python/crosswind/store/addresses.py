@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.cache import cache_directory
 from crosswind.errors import UsageError
+from crosswind.files.cache import cache_directory
 
 _SCHEME = re.compile(r"s3:/{1,2}", re.IGNORECASE)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")

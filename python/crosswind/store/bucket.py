@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import StoreError, UsageError
-from crosswind.regular_files import read_regular
+from crosswind.files.regular_files import read_regular
 from crosswind.store.addresses import Address
 
 if TYPE_CHECKING:

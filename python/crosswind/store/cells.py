@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import DiskError
-from crosswind.inside import files_inside, open_inside, remove_path
+from crosswind.files.inside import files_inside, open_inside, remove_path
 from crosswind.store.checksums import Checksum, DamagedFileError
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.kept import kind_of

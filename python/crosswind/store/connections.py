@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from crosswind.catalog.explained import Connection, PartOfConnection, Piece
+from crosswind.cell.record import CONNECTION_PARTS_SCHEMA, CONNECTION_PIECES_SCHEMA, CONNECTION_SCHEMA
 from crosswind.errors import UsageError
-from crosswind.explained import Connection, PartOfConnection, Piece
-from crosswind.record import CONNECTION_PARTS_SCHEMA, CONNECTION_PIECES_SCHEMA, CONNECTION_SCHEMA
 from crosswind.store.directory import Store
 from crosswind.store.explained import chosen_results, untold
 from crosswind.store.record import CONNECTION_PARTS, CONNECTION_PIECES, CONNECTIONS

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cell.result import OutcomeCount, added_up
-from crosswind.damage import damage_texts
 from crosswind.errors import StoreError
+from crosswind.files.damage import damage_texts
 from crosswind.store.checksums import DamagedFileError
 from crosswind.store.directory import Store
 from crosswind.store.manifest import UnreadableFileError

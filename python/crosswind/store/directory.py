@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from crosswind.damage import Damage, Repeated
 from crosswind.errors import StoreError
-from crosswind.inside import remove_path
+from crosswind.files.damage import Damage, Repeated
+from crosswind.files.inside import remove_path
 from crosswind.store.addresses import address_of, shown
 from crosswind.store.checksums import Checksum, DamagedFileError, check_file
 from crosswind.store.files import ATTEMPT, disk_errors, set_aside, write_sealed
@@ -32,7 +32,7 @@ from crosswind.store.partition_index import INDEX, PARTITIONS, file_of, names_in
 from crosswind.store.plan import PLAN, PlannedCell, StoredPlan, drop_unlisted, extend_plan, read_plan, write_plan
 from crosswind.store.result import RESULT, RepetitionResult, read_result
 from crosswind.store.run_file import RunFile
-from crosswind.visible import no_utf8_in
+from crosswind.text.visible import no_utf8_in
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,13 +5,13 @@ from statistics import median
 
 import polars as pl
 
+from crosswind.catalog.ends import EMULATOR
+from crosswind.catalog.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
+from crosswind.catalog.spent import NOT_KEPT, TAKES
+from crosswind.cell.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
 from crosswind.cell.result import added_up
-from crosswind.damage import Repeated
-from crosswind.ends import EMULATOR
 from crosswind.errors import StoreError, UsageError
-from crosswind.explained import MOST_PACKETS, Explained, PacketPoint, Piece, SocketHistory, SocketPoint
-from crosswind.record import CONNECTION_SCHEMA, PACKET_SCHEMA, PIECES_SCHEMA, SPENT_SCHEMA, TCP_SCHEMA
-from crosswind.spent import NOT_KEPT, TAKES
+from crosswind.files.damage import Repeated
 from crosswind.store.addresses import shown
 from crosswind.store.directory import Store
 from crosswind.store.record import CONNECTIONS, PACKETS, PIECES, SPENT, TCP

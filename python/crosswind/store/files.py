@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError
-from crosswind.inside import create_inside
+from crosswind.files.inside import create_inside
 from crosswind.store.checksums import sealed
 
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged|repeated)-\d+")

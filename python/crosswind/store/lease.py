@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import IO, Self
 
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.store.bucket import UNCONDITIONAL_HINT, AbsentError, Bucket, ObjectError, StoredObject, TakenError
 from crosswind.store.lock import LOCK, used_by_another
 

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
-from crosswind.inside import read_inside
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
+from crosswind.files.inside import read_inside
 from crosswind.store.addresses import address_of, place_of
 from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from crosswind.errors import StoreError
-from crosswind.inside import open_inside
+from crosswind.files.inside import open_inside
 from crosswind.store.addresses import shown
 
 LOCK = "lock"

@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.errors import StoreError
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
 from crosswind.store.addresses import shown
 from crosswind.store.checksums import Checksum, unsealed, unsealed_schema
 from crosswind.store.files import write_sealed

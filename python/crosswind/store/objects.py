@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from crosswind.cache import keep, read_kept, replace_file, say_damaged
 from crosswind.errors import StoreError
-from crosswind.inside import open_inside, read_inside, reader_inside, remove_path
+from crosswind.files.cache import keep, read_kept, replace_file, say_damaged
+from crosswind.files.inside import open_inside, read_inside, reader_inside, remove_path
 from crosswind.store.addresses import address_of
 from crosswind.store.bucket import AbsentError, Bucket, StoredObject
 from crosswind.store.lease import Lease, age_s, held_by

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.inside import plain
+from crosswind.files.inside import plain
 from crosswind.store.checksums import Checksum, damaged_file
 from crosswind.store.files import ATTEMPT
 from crosswind.store.manifest import read_sealed

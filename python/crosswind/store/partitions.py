@@ -19,7 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.record import OF_REPETITION, empty_table
+from crosswind.cell.record import OF_REPETITION, empty_table
 from crosswind.store.checksums import (
     CHANGED,
     MISSING,

@@ -17,11 +17,11 @@ from operator import eq
 from pathlib import Path
 from typing import Any, Self, overload
 
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
-from crosswind.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
+from crosswind.catalog.ends import EMULATOR, NETWORK, all_peers_of, has_programs, is_virtual, runs_programs
+from crosswind.catalog.path_effect import PathEffect
 from crosswind.errors import StoreError
-from crosswind.inside import open_inside
-from crosswind.path_effect import PathEffect
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
+from crosswind.files.inside import open_inside
 from crosswind.store.checksums import CHANGED, Checksum, json_bytes
 from crosswind.store.files import write_whole
 from crosswind.store.run_file import RunFile

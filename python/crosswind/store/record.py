@@ -4,8 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import polars as pl
 
-from crosswind.damage import Damage
-from crosswind.record import (
+from crosswind.cell.record import (
     CONNECTION_PIECES_SCHEMA,
     CONNECTION_SCHEMA,
     FLOW_SCHEMA,
@@ -21,6 +20,7 @@ from crosswind.record import (
     RunRecord,
     empty_table,
 )
+from crosswind.files.damage import Damage
 from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.partitions import PACKED_AT_ONCE, texts_of

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosswind.errors import DiskError, StoreError
-from crosswind.inside import remove_path
+from crosswind.files.inside import remove_path
 from crosswind.store.addresses import address_of
 from crosswind.store.files import sync_path
 from crosswind.store.listing import is_leftover, is_run

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.result import Finished, OutcomeCount
-from crosswind.damage import NOT_WHAT_WAS_WRITTEN
-from crosswind.inside import plain
+from crosswind.files.damage import NOT_WHAT_WAS_WRITTEN
+from crosswind.files.inside import plain
 from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
 from crosswind.store.manifest import read_sealed
 from crosswind.store.plan import PlannedCell

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
+from crosswind.cell.record import CellRun, LargeRun, RunRecord
 from crosswind.errors import StoreError
-from crosswind.record import CellRun, LargeRun, RunRecord
 from crosswind.store.addresses import place_of, shown
 from crosswind.store.directory import Store
 from crosswind.store.kept import Sums

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from crosswind.inside import read_inside, reader_inside
+from crosswind.files.inside import read_inside, reader_inside
 from crosswind.store.addresses import shown
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.record import SPENT_SCHEMA
+from crosswind.cell.record import SPENT_SCHEMA
 
 _LINK = ("serialisation_forward", "serialisation_reverse")
 _HOSTS = ("client_host", "server_host")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from crosswind.cell.record import empty_table
 from crosswind.errors import EngineError
-from crosswind.polars_errors import system_error
-from crosswind.record import empty_table
+from crosswind.files.polars_errors import system_error
 from crosswind.store.checksums import Checksum, DamagedFileError, checked_bytes, damaged_file, open_checked
 from crosswind.store.run_file import RunFile
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from crosswind.errors import CrosswindError, DiskError
-from crosswind.inside import files_inside
+from crosswind.files.inside import files_inside
 from crosswind.store.bucket import ObjectError
 from crosswind.store.lease import Lease
 from crosswind.store.manifest import MANIFEST

@@ -17,7 +17,7 @@ from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.levels import Level, Value, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from crosswind.finding_kinds import of_each_kind
+from crosswind.catalog.finding_kinds import of_each_kind
 from crosswind.study.cells import Cell
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable

@@ -15,8 +15,8 @@ from crosswind.study.format import DesignDocument, table_of
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.tables import TomlTable
 from crosswind.study.toml_text import Location, line_number
-from crosswind.units import UnitError, shown
-from crosswind.visible import hidden_in, no_utf8_in
+from crosswind.text.units import UnitError, shown
+from crosswind.text.visible import hidden_in, no_utf8_in
 
 # The hints of pydantic are for programmers. These replace them, for the types of error that a study file can cause.
 _HINTS = {

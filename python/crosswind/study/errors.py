@@ -11,7 +11,7 @@ from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.study.toml_text import DEEP_KEY, MOST_KEY_PARTS, Location, key_lines, line_number
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 
 class DesignError(ValueError):

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.regular_files import read_regular
+from crosswind.files.regular_files import read_regular
 from crosswind.study.design import Study
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 MAX_FILE_BYTES = 1_000_000
 STANDARD_INPUT = "-"

@@ -24,7 +24,7 @@ from crosswind.study.keys import (
 )
 from crosswind.study.levels import Values
 from crosswind.study.tables import TomlTable, WhereTable
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 
 class SettingsTable(TomlTable):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind.errors import StudyError
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 SCHEMA = "crosswind.study/1"
 _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.path_effect import DIRECTION_NAMES
+from crosswind.catalog.path_effect import DIRECTION_NAMES
 from crosswind.study.networks import NETWORKS
 from crosswind.study.own_networks import network_type
 from crosswind.study.server_address import SERVER

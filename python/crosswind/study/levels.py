@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from crosswind.units import Queue
+from crosswind.text.units import Queue
 
 
 @dataclass(frozen=True)

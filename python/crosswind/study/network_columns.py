@@ -7,10 +7,10 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.levels import Level, Value
 from crosswind.study.networks import Network, NetworkChange
-from crosswind.units import Queue, format_duration
+from crosswind.text.units import Queue, format_duration
 
 _DOWN_AND_UP = tuple(reversed(DIRECTIONS))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import did_you_mean
-from crosswind.regular_files import open_regular
+from crosswind.files.regular_files import open_regular
 from crosswind.study.levels import NetworkFiles
 from crosswind.study.networks import Network, Source
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 TRACES = Path(__file__).parents[1] / "traces"
 """Traces that come with Crosswind, by the names of their files."""

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.keys import HOP, direction_keys
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import DirectionTexts, Network, merged_directions

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Key, catalog
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.levels import Level
 from crosswind.study.value_types import type_of
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 FOLDER = Path(__file__).parents[1] / "networks"
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from crosswind import units
 from crosswind.catalog import CellUnit, Key, KeyType
 from crosswind.study.value_type import ValueType, pattern_schema
-from crosswind.units import NUMBER, UnitError, shown
+from crosswind.text import units
+from crosswind.text.units import NUMBER, UnitError, shown
 
 
 def duration(key: Key) -> ValueType:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.path_effect import DIRECTIONS
 from crosswind.study.format import BudgetTable, StudyTable
 from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 _PLAIN_KEYS = tuple(f"study.{key}" for key in StudyTable.model_fields) + tuple(
     f"budget.{key}" for key in BudgetTable.model_fields

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import Key, catalog
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.path_effect import DIRECTIONS
-from crosswind.regular_files import read_regular
+from crosswind.files.regular_files import read_regular
 from crosswind.study.errors import DesignError, read_toml
 from crosswind.study.levels import NetworkFiles, OwnNetwork
 from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
@@ -23,8 +23,8 @@ from crosswind.study.networks import NETWORKS, Network, Source
 from crosswind.study.toml_text import Location, key_lines, line_number
 from crosswind.study.value_type import ValueType
 from crosswind.study.value_types import type_of
-from crosswind.units import UnitError, shown
-from crosswind.visible import hidden_in
+from crosswind.text.units import UnitError, shown
+from crosswind.text.visible import hidden_in
 
 _EXAMPLE = 'network = { file = "my-network.toml" }'
 _FORMAT = '[network.office], with what = "..." and path.delay = "5ms" in it'

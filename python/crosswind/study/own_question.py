@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from crosswind.metrics import METRICS
-from crosswind.quantities import TIME
+from crosswind.catalog.metrics import METRICS
 from crosswind.study.declared import MOST_CHARACTERS
 from crosswind.study.design import Study
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.precision import main_metric
+from crosswind.text.quantities import TIME
 
 USUAL_REPETITIONS = 10
 """Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""

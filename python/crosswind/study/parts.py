@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
 from crosswind.study.keys import (
@@ -31,7 +31,7 @@ from crosswind.study.network_use import network_uses
 from crosswind.study.resolve import hops_of, network_named, networks_of_path, sources_of
 from crosswind.study.toml_text import Location
 from crosswind.study.value_types import type_of
-from crosswind.units import UnitError
+from crosswind.text.units import UnitError
 
 MAX_CELLS = 100_000
 

@@ -5,7 +5,7 @@ from typing import Any
 from crosswind.errors import did_you_mean
 from crosswind.peers.registry import NATIVE, PEERS, peer_names
 from crosswind.study.levels import Peer
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 PEER_EXAMPLE = '"chromium"'
 _KEYS = ("command", "ready", "name")

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.errors import did_you_mean
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per
-from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, RepetitionLimit, Where, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument, PrecisionTable
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
-from crosswind.units import NUMBER, shown
+from crosswind.text.quantities import SHARE, Unit
+from crosswind.text.units import NUMBER, shown
 
 FIRST_LOOK = 5
 """Repetitions before an interval is looked at, at least: fewer show too little of how much they spread."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.metrics import metric_named
+from crosswind.catalog.metrics import metric_named
 from crosswind.study.declared import declarations, subject_of
 from crosswind.study.design import Study
 from crosswind.study.titles import keys_named_in

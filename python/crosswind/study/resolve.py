@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from crosswind.catalog import Key, catalog
-from crosswind.path_effect import DIRECTIONS
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.keys import CHANGE, FLOW, HOP, names_of
 from crosswind.study.levels import Level, NetworkFiles, OwnNetwork, Value, Values
 from crosswind.study.network_files import network_of_files

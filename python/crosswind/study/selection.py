@@ -12,7 +12,7 @@ from crosswind.study.declared import declarations
 from crosswind.study.errors import DesignError
 from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 _FINDINGS = declarations()
 _ABOUT_CELLS = ("exclude", "repetitions", "precision", *_FINDINGS)

@@ -4,7 +4,7 @@ import ipaddress
 import re
 
 from crosswind.study.value_type import ValueType
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 DEFAULT_PORT = 9470
 EXAMPLE = "192.0.2.7:9470"

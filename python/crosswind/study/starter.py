@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.catalog import catalog
+from crosswind.catalog.metrics import METRICS
 from crosswind.errors import StudyError, did_you_mean
-from crosswind.metrics import METRICS
 from crosswind.study.design import Study
 from crosswind.study.errors import Origin
 from crosswind.study.files import STANDARD_INPUT
@@ -22,8 +22,8 @@ from crosswind.study.own_networks import names_file
 from crosswind.study.own_question import question_about, series
 from crosswind.study.precision import main_metric
 from crosswind.study.toml_text import Location, write_value
-from crosswind.units import shown
-from crosswind.visible import hidden_in
+from crosswind.text.units import shown
+from crosswind.text.visible import hidden_in
 
 NO_COMPARISON = "nothing"
 _USUAL_FILE = "study.toml"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crosswind.study.levels import Level, Value, Values, text_of
-from crosswind.units import UnitError, shown
+from crosswind.text.units import UnitError, shown
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

@@ -5,14 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from crosswind import units
 from crosswind.catalog import CellUnit, Key, KeyType, catalog
 from crosswind.errors import did_you_mean
 from crosswind.study.levels import SeriesFile, Value, Values
 from crosswind.study.number_types import duration, number_of, probability, rate, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.study.value_type import ValueType, pattern_schema
-from crosswind.units import UnitError, shown
+from crosswind.text import units
+from crosswind.text.units import UnitError, shown
 
 _BY_UNIT: Mapping[CellUnit | None, Callable[[Key], ValueType]] = {
     CellUnit.NANOSECONDS: duration,

@@ -15,17 +15,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from crosswind.api.results import REPORT
 from crosswind.errors import CrosswindError, StoreError, UsageError
-from crosswind.inside import read_inside
-from crosswind.results import REPORT
+from crosswind.files.inside import read_inside
 from crosswind.store.listing import examine_directory
 from crosswind.store.lock import in_use, used_by_another
 from crosswind.store.removal import remove_run
 from crosswind.study.files import MAX_FILE_BYTES
+from crosswind.text.visible import no_utf8_in, visible
 from crosswind.ui import by_hand, commands, runs, studies
 from crosswind.ui.guard import REPORT_POLICY, Guard
 from crosswind.ui.watch import Watch
-from crosswind.visible import no_utf8_in, visible
 
 _STATIC = {
     "/app.js": ("crosswind.ui", "static/app.js", "text/javascript"),

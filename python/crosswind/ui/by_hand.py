@@ -15,11 +15,11 @@ from crosswind.cli.predict import PathQuestion
 from crosswind.errors import UsageError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.virtual import run_in_virtual_time
+from crosswind.files.temporary import temporary_directory
 from crosswind.report.text.format import quantity
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
-from crosswind.temporary import temporary_directory
 
 _TRANSPORTS = ("tcp", "quic", "websocket")
 _SIZE_BYTES, _COUNT = 100_000, 5

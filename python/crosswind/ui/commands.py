@@ -14,13 +14,13 @@ from io import BufferedWriter
 from pathlib import Path
 
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.inside import open_inside, reader_inside
-from crosswind.safe_path import python_command
+from crosswind.files.inside import open_inside, reader_inside
+from crosswind.files.safe_path import python_command
+from crosswind.files.temporary import temporary_directory
 from crosswind.store.listing import fresh_directory
 from crosswind.store.lock import holder, in_use
 from crosswind.store.manifest import MANIFEST
-from crosswind.temporary import temporary_directory
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 _LOOK_S = 0.05
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")

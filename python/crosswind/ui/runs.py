@@ -4,13 +4,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from crosswind.api.results import REPORT
 from crosswind.cli.text import size_text, time_text
 from crosswind.errors import StoreError
-from crosswind.inside import reader_inside
+from crosswind.files.inside import reader_inside
 from crosswind.report.html import description_in
-from crosswind.results import REPORT
 from crosswind.store.listing import Listed, ListedRun, is_run, list_runs
-from crosswind.visible import no_utf8_in, visible
+from crosswind.text.visible import no_utf8_in, visible
 
 
 def run_named(name: str, root: Path) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosswind.api.first_look import first_look
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import check_study, foreseen_sentences
 from crosswind.cli.planned import PlannedRuns, as_dict
@@ -13,7 +14,6 @@ from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import CrosswindError
 from crosswind.execution.planning import plan_costs, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
 from crosswind.study.networks import NETWORKS

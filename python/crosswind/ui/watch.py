@@ -16,11 +16,11 @@ from typing import Any
 import polars as pl
 
 from crosswind.analysis.overview import Reading
+from crosswind.catalog.metrics import METRICS
+from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, RunPart
 from crosswind.cli.progress_text import outcome_text
 from crosswind.cli.text import levels_text, repetition_text, seconds_text
 from crosswind.errors import StoreError
-from crosswind.metrics import METRICS
-from crosswind.record import OF_REPETITION, SAMPLE_SCHEMA, RunPart
 from crosswind.report.text.format import quantity
 from crosswind.store.checksums import DamagedFileError
 from crosswind.store.directory import Store

@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field
 from crosswind.analysis.result.ends import Ends
 from crosswind.analysis.result.estimates import MetricEstimates
 from crosswind.analysis.result.network import Retransmitted
+from crosswind.catalog.warning import ResultWarning
 from crosswind.decisions.interval import Interval, ResultModel
-from crosswind.warning import ResultWarning
 
 Clock = Literal["real", "virtual"]
 """`real` is the machine's, `virtual` that of a kernel of its own, which jumps over waiting."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from crosswind.catalog.metrics import STATISTICS
 from crosswind.decisions.interval import Interval, ResultModel
-from crosswind.metrics import STATISTICS
-from crosswind.quantities import Unit
+from crosswind.text.quantities import Unit
 
 
 class Diagnostics(ResultModel):
@@ -27,7 +27,7 @@ class Diagnostics(ResultModel):
 
 
 def _require_statistics(schema: dict[str, Any]) -> None:
-    """Describes every statistic of `crosswind.metrics` as a field, which it is in JSON."""
+    """Describes every statistic of `crosswind.catalog.metrics` as a field, which it is in JSON."""
     interval = schema["additionalProperties"]
     schema["properties"] |= {name: interval for name in STATISTICS if name not in schema["properties"]}
     schema["required"] += [name for name in STATISTICS if name not in schema["required"]]
@@ -35,7 +35,7 @@ def _require_statistics(schema: dict[str, Any]) -> None:
 
 
 class MetricEstimates(ResultModel):
-    """One metric of one cell: a field for each statistic of `crosswind.metrics`, in `unit`.
+    """One metric of one cell: a field for each statistic of `crosswind.catalog.metrics`, in `unit`.
 
     smallest and largest are single samples, which estimate nothing. failed: exchanges that did not succeed. Means are
     of those that did; quantiles of those and of the ones that timed out, which took longer than their timeout.

@@ -16,10 +16,10 @@ from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
 from crosswind.analysis.result.round_trips import RoundTrips
 from crosswind.analysis.result.spent import SpentDifference
-from crosswind.damage import Damage
+from crosswind.catalog.precision import PrecisionReached
+from crosswind.catalog.warning import ResultWarning
 from crosswind.decisions.interval import ResultModel
-from crosswind.precision import PrecisionReached
-from crosswind.warning import ResultWarning
+from crosswind.files.damage import Damage
 
 SCHEMA = "crosswind.result/1"
 

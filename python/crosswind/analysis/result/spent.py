@@ -9,8 +9,8 @@ from crosswind.decisions.interval import Interval, ResultModel
 class PartOfDifference(ResultModel):
     """By how much more of one thing the other cell's exchanges have, ns.
 
-    Attributes: group: of what (crosswind.spent). part, part_difference: of the largest group its largest part, where it
-        has several.
+    Attributes: group: of what (crosswind.catalog.spent). part, part_difference: of the largest group its largest part,
+        where it has several.
     """
 
     group: str

@@ -32,12 +32,12 @@ from crosswind.analysis.two_runs.result import (
     RunSide,
 )
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
-from crosswind.damage import damage_sentences
+from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
+from crosswind.cell.record import RunRecord
 from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
 from crosswind.decisions.judge import Judged, OfEffect, explored, judge
 from crosswind.decisions.statement import Range, Verdict, more_than
-from crosswind.metrics import LOST, METRICS, Metric, metric_named
-from crosswind.record import RunRecord
+from crosswind.files.damage import damage_sentences
 from crosswind.stats import EXACT
 from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.effect import Effect

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import log
 
 from crosswind.analysis.two_runs.effects import MeasuredPair
+from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.decisions.grammar import EXAMPLE_OF_CHANGE, GrammarError, Written, read
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
 from crosswind.errors import did_you_mean
-from crosswind.metrics import LOST, METRICS, Metric, metric_named
-from crosswind.quantities import SHARE
 from crosswind.stats.effect import Effect
+from crosswind.text.quantities import SHARE
 
 
 class ConditionError(ValueError):

@@ -14,13 +14,13 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.metrics import LOST, SHARE_STATISTIC, Metric, Per
-from crosswind.quantities import RATE
+from crosswind.catalog.metrics import LOST, SHARE_STATISTIC, Metric, Per
 from crosswind.stats import EXACT, Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.differences import independent_at_best, statistic_of
 from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, is_constant
 from crosswind.stats.majority import MOST
+from crosswind.text.quantities import RATE
 
 LEVEL = 0.95
 

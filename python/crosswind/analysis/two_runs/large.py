@@ -23,9 +23,9 @@ from crosswind.analysis.two_runs.result import (
     MetricOverview,
     RunComparison,
 )
-from crosswind.damage import left_out
-from crosswind.metrics import METRICS
-from crosswind.record import LargeRun
+from crosswind.catalog.metrics import METRICS
+from crosswind.cell.record import LargeRun
+from crosswind.files.damage import left_out
 from crosswind.stats import Repetitions
 from crosswind.stats.estimate import TooFewSamples
 

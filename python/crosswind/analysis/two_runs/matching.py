@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.two_runs.result import Differing
-from crosswind.record import RunRecord
+from crosswind.cell.record import RunRecord
 
 By = Literal["parameters", "parameters but the clock", "levels"]
 

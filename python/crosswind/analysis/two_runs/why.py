@@ -17,8 +17,8 @@ from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.spent import part_side
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, PacketAt, Parting, PartOfChange, Why
-from crosswind.record import SPENT_SCHEMA, CellRun
-from crosswind.spent import GROUPS, TAKES
+from crosswind.catalog.spent import GROUPS, TAKES
+from crosswind.cell.record import SPENT_SCHEMA, CellRun
 from crosswind.stats import Side, TooFewSamples
 
 Packets = Callable[[CellRun], pl.DataFrame | None]

@@ -28,7 +28,7 @@ from crosswind.execution.admission import ATTEMPTS, Admitted
 from crosswind.execution.clusters import HINT, QUEUES, scheduler_of
 from crosswind.execution.workers import remote
 from crosswind.execution.workers.worker import Launched, RunningCell, Start, Worker
-from crosswind.safe_path import python_command, safe_children
+from crosswind.files.safe_path import python_command, safe_children
 from crosswind.store.plan import PlannedCell
 
 _CONNECT_S = 30

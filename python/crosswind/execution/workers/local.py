@@ -19,7 +19,7 @@ from crosswind.execution.workers.worker import Launched, RunningCell, Start, Wor
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.plan import PlannedCell
-from crosswind.units import format_duration
+from crosswind.text.units import format_duration
 
 START_S = 0.025
 """Between two starts. One takes some 10 ms of processor time, for which other cells would have to wait."""

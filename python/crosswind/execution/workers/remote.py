@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from crosswind.catalog.version import __version__
 from crosswind.cell.binary import find_binary
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cell.failure import Failure
@@ -28,11 +29,10 @@ from crosswind.errors import EngineError
 from crosswind.execution.stops import StopRequests
 from crosswind.execution.virtual import run_in_virtual_time
 from crosswind.execution.workers.worker import followed, sent
-from crosswind.inside import files_inside, read_inside
+from crosswind.files.inside import files_inside, read_inside
+from crosswind.files.temporary import open_own_file, temporary_directory
 from crosswind.store.plan import PlannedCell
 from crosswind.store.tables import to_parquet
-from crosswind.temporary import open_own_file, temporary_directory
-from crosswind.version import __version__
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import Any
 import altair as alt
 
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.figure.judge import Figure, FigurePoint
-from crosswind.metrics import METRICS
-from crosswind.quantities import SHARE
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.style import (
     GREY,
@@ -23,6 +22,7 @@ from crosswind.report.charts.style import (
 )
 from crosswind.report.page import Chart
 from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, sentence, with_unit
+from crosswind.text.quantities import SHARE
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below

@@ -9,10 +9,10 @@ from crosswind.analysis.axes import Axis, axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import CellResult, Interval, MetricEstimates, ResultModel
+from crosswind.catalog.metrics import METRICS, are_far_apart
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.judge import PublishedResult
-from crosswind.metrics import METRICS, are_far_apart
 
 _FAR_APART = 100
 """How many times its smallest value a figure's largest one is, where its axis is logarithmic."""

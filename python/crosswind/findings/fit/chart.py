@@ -7,10 +7,10 @@ import altair as alt
 
 from crosswind.analysis.result import Interval
 from crosswind.findings.fit.result import Fit, FitRow
-from crosswind.quantities import SHARE
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_name, three_digits
+from crosswind.text.quantities import SHARE
 
 _OURS, _PUBLISHED = "measured", "published"
 _COLOURS = {_OURS: PALETTE[0], _PUBLISHED: PALETTE[1]}

@@ -13,13 +13,13 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.fit.result import FitCurve
-from crosswind.metrics import METRICS
-from crosswind.quantities import TIME
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Array
 from crosswind.stats.linearised import widened_percentiles
+from crosswind.text.quantities import TIME
 
 RESAMPLES = 999
 MIN_REPETITIONS = 3

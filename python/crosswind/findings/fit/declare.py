@@ -7,12 +7,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from crosswind.findings.declared import FindingError, about, check_factors, indices_of, level_of, measured_metric
-from crosswind.quantities import TIME
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.titles import check_title
 from crosswind.study.toml_text import Location
+from crosswind.text.quantities import TIME
 
 
 class FitPublishedTable(TomlTable):

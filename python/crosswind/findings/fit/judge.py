@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from crosswind.analysis.axes import losses_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval
+from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import LevelText, Note, Stored
 from crosswind.findings.fit.curves import (
     METHOD,
@@ -19,9 +20,8 @@ from crosswind.findings.fit.curves import (
 )
 from crosswind.findings.fit.result import Fit, FitRow, PublishedFit
 from crosswind.findings.judged import Context, Judging
-from crosswind.metrics import METRICS
 from crosswind.models import caia
-from crosswind.quantities import TIME
+from crosswind.text.quantities import TIME
 
 
 class AskedFitLevel(Stored):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Interval, Result
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.fit.result import Fit, FitCurve, FitRow, PublishedFit
-from crosswind.metrics import METRICS
 from crosswind.report.page import Panels, Section
 from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, words

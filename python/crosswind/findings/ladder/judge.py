@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from crosswind.analysis.result import CellResult, MetricEstimates
+from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.ladder.result import Ladder, LadderBreak, LadderClimb, LadderRung, LadderTurn
 from crosswind.findings.ladder.sentence import climb_sentence, failed_text, threshold_text, turn_sentence, unusable_text
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.metrics import METRICS
 
 
 class AskedLadder(Stored):

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.ladder.result import LadderClimb, LadderRung
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import effect_text
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult
 from crosswind.findings.threshold.sentence import threshold_value_text
-from crosswind.metrics import METRICS
 from crosswind.report.text.format import NOTHING, count, interval, named_levels, percent, scale_of, with_unit
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.ladder.result import Ladder
 from crosswind.findings.ladder.sentence import failed_on, rung_value
-from crosswind.metrics import METRICS
 from crosswind.report.page import Section, Sentence, Tone
 from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, names, numbers

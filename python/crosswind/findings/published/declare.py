@@ -24,7 +24,7 @@ from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 FIELDS = ("mean", "sd", "ci", "n")
 """What a number has that a formula can be about."""

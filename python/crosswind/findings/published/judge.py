@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from crosswind.analysis.result import CellResult, Interval, ResultModel
+from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import Range, Verdict
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.statement import OwnNumber, PublishedStatement
-from crosswind.metrics import METRICS
 from crosswind.stats import exactly
 
 

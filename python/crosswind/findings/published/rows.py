@@ -10,7 +10,7 @@ from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlValue
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 _NUMBER = (int, float)
 _OF_NUMBERS: Mapping[str, tuple[tuple[type, ...], str]] = {

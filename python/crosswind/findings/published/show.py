@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import METRICS
 from crosswind.findings.published.judge import PublishedNumber, PublishedResult
-from crosswind.metrics import METRICS
 from crosswind.report.page import Section, SectionPlace, Sentence
-from crosswind.report.showing import Showing, verdict_row
+from crosswind.report.showing import PublishedProfile, Showing, verdict_row
 from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 
+_OF_PROGRAMS = "send_time"
+"""The metric of which a document may print the functions."""
 _NARROW = (0, 1, 3, 4, 5)
 """The columns of the narrow form."""
 _HOW_TO_READ = (
@@ -81,4 +83,10 @@ def _remarks(result: Result) -> Iterator[Sentence]:
     yield from (Sentence(str(each.sentence), shown=Shown.TERMINAL) for each in _statements(result))
 
 
-SHOWING = Showing(_sections, remarks=_remarks)
+def _profiles(result: Result) -> Iterator[PublishedProfile]:
+    for each in result.of(PublishedResult):
+        if each.metric == _OF_PROGRAMS and each.functions:
+            yield PublishedProfile(each.source, each.note, each.theirs or 0.0, each.functions)
+
+
+SHOWING = Showing(_sections, remarks=_remarks, profiles=_profiles)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from crosswind.catalog.metrics import METRICS
 from crosswind.decisions.statement import OF_STATEMENT, LevelText, Range, Scale, Statement, Stored, Verdict, Yes
-from crosswind.metrics import METRICS
 
 _MOST_NAMED = 6
 """Numbers that a sentence names."""

@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from crosswind.catalog.factors import factor_scale
+from crosswind.catalog.metrics import SHARE_STATISTIC, Metric
 from crosswind.decisions.statement import NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN, Range, Scale, Yes, range_of
 from crosswind.errors import did_you_mean
-from crosswind.factors import factor_scale
 from crosswind.findings.declared import (
     FindingError,
     check_factors,
@@ -24,13 +25,12 @@ from crosswind.findings.declared import (
     metric_of,
     quantity_of,
 )
-from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import MOST_CHARACTERS, Declaration, Reading
 from crosswind.study.errors import DesignError
 from crosswind.study.tables import BoundValue, TomlTable, TomlValue, WhereTable
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 _OF_MODELS: tuple[Scale, ...] = ("model", "model-error")
 

@@ -6,15 +6,15 @@ webtransport is 1.02 [1.01, 1.03] times as fast as websocket
 import re
 
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import Metric, Per
 from crosswind.decisions.statement import more_than
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.sentence import answered, place_name
 from crosswind.findings.question.statement import option_of
 from crosswind.findings.question.words import metric_of_answer
-from crosswind.metrics import Metric, Per
-from crosswind.quantities import RATE, TIME
 from crosswind.report.text.effects import inverse, named_level
 from crosswind.report.text.format import count, interval
+from crosswind.text.quantities import RATE, TIME
 
 MOST_LINES = 4
 

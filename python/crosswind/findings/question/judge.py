@@ -18,13 +18,13 @@ from crosswind.analysis.effects import Predicted, exponent_of, mean_error, over_
 from crosswind.analysis.estimates import BoundedNumber, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import Interval, ModelPrediction
+from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.decisions.families import DOCUMENT, LEVEL, QUESTIONS
 from crosswind.decisions.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale, Statement
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
-from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.stats import (
     Estimate,
     Share,

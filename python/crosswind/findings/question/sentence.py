@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.result import Result
+from crosswind.catalog.metrics import STATISTICS, Per
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.statement import (
     OF_QUESTION,
@@ -23,8 +24,6 @@ from crosswind.findings.question.words import (
     with_level,
     with_levels,
 )
-from crosswind.metrics import STATISTICS, Per
-from crosswind.quantities import RATE, TIME
 from crosswind.report.text.deciding import MOST_REPETITIONS, rounded
 from crosswind.report.text.effects import named_level, range_text, ratios_text
 from crosswind.report.text.format import (
@@ -36,6 +35,7 @@ from crosswind.report.text.format import (
     scale_of,
     three_digits,
 )
+from crosswind.text.quantities import RATE, TIME
 
 _MOST_NAMED = 4
 """Cases that a sentence names."""

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+from crosswind.catalog.factors import factor_scale
 from crosswind.decisions.statement import OF_STATEMENT, PLAIN, Range, more_than
-from crosswind.factors import factor_scale
 from crosswind.findings.question.result import Answer, AnswerCase
 from crosswind.findings.question.words import metric_of_answer, what_of
 from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 
 from crosswind.analysis.result import Interval
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per, metric_named
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per, metric_named
-from crosswind.quantities import SHARE, TIME
 from crosswind.report.text.effects import bare, inverse, named_level
 from crosswind.report.text.format import (
     SMALL_RATIO,
@@ -18,7 +17,8 @@ from crosswind.report.text.format import (
     scale_of,
     with_unit,
 )
-from crosswind.units import NUMBER
+from crosswind.text.quantities import SHARE, TIME
+from crosswind.text.units import NUMBER
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""

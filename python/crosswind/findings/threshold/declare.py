@@ -6,17 +6,17 @@ from typing import Any
 
 from pydantic import Field
 
+from crosswind.catalog.metrics import SHARE_STATISTIC, Metric
 from crosswind.decisions.grammar import EXAMPLE, GrammarError, Written, read_bound
 from crosswind.errors import did_you_mean
 from crosswind.findings.declared import FindingError, indices_of, metric_of
-from crosswind.metrics import SHARE_STATISTIC, Metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.errors import DesignError
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.toml_text import Location
-from crosswind.units import shown
+from crosswind.text.units import shown
 
 _SECTIONS = ("path", "workload", "host")
 """Where a key is looked for that is written by its last word."""

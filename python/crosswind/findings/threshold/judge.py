@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.estimates import BoundedNumber
+from crosswind.catalog.metrics import metric_named
 from crosswind.decisions.families import THRESHOLDS
 from crosswind.decisions.judge import OfInterval, Ruling, judge
 from crosswind.decisions.statement import Statement, Verdict, more_than
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.findings.threshold.sentence import threshold_sentence
-from crosswind.metrics import metric_named
 
 VERDICTS: dict[Verdict, ThresholdVerdict] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a threshold, by that of the statement that its bound is kept."""

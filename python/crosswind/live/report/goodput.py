@@ -7,11 +7,11 @@ import altair as alt
 
 from crosswind.live.lines import goodput_text
 from crosswind.live.report.account import Account
-from crosswind.quantities import RATE
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import PALETTE, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
 from crosswind.report.text.format import quantity, scale_of
+from crosswind.text.quantities import RATE
 
 _EXPECTED, _MEASURED = "expected", "measured"
 _COLOURS = {_EXPECTED: PALETTE[0], _MEASURED: PALETTE[1]}

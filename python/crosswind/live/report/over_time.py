@@ -10,11 +10,11 @@ from crosswind.live.lines import estimate_text
 from crosswind.live.report.account import Account
 from crosswind.live.report.history import WindowPeriod
 from crosswind.live.summary import Summary
-from crosswind.quantities import TIME
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
 from crosswind.report.text.format import count, count_of, number, scale_of
 from crosswind.stats.estimate import Estimate
+from crosswind.text.quantities import TIME
 
 PROBE = "a probe"
 MOST_DOTS = 1500

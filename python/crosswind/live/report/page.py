@@ -31,7 +31,7 @@ from crosswind.live.report.tables import (
 from crosswind.report.page import VERDICT_TONES, Page, Panels, Section, Sentence, Term, Tone
 from crosswind.report.text.format import count, count_of
 from crosswind.store.provenance import command_line, surroundings
-from crosswind.units import format_duration
+from crosswind.text.units import format_duration
 
 _JITTER = (
     "Delay variation is the difference between the round trips of a probe and the one before (RFC 3393), jitter a "

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from crosswind.files.temporary import temporary_directory
 from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
 from crosswind.peers.chromium.job import SECURE, ChromiumError, Job
 from crosswind.peers.find_program import CHROMIUM, find_program, is_older, program_version
-from crosswind.temporary import temporary_directory
 
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
 """The environment variable with further flags."""

@@ -9,9 +9,9 @@ import stat
 import subprocess
 from pathlib import Path
 
-from crosswind.cache import cache_directory, keep, read_kept, say_damaged
 from crosswind.errors import DiskError, EngineError
-from crosswind.inside import files_inside, reader_inside, remove_path
+from crosswind.files.cache import cache_directory, keep, read_kept, say_damaged
+from crosswind.files.inside import files_inside, reader_inside, remove_path
 from crosswind.peers.find_program import find_program, is_older, program_version
 from crosswind.peers.node.abilities import OLDEST_NODE
 

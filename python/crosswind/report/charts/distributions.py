@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Roles, roles_of
 from crosswind.report.charts.style import (

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from crosswind.analysis.result import Result
 from crosswind.analysis.result.flows import FlowOverTime, FlowResult
-from crosswind.quantities import RATE, TIME, Unit
 from crosswind.report.charts.lines_over_time import HAPPENED, Moment, Point, TimeAxis, lines_over_time
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import PALETTE, Specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import levels
+from crosswind.text.quantities import RATE, TIME, Unit
 
 _LINES = [colour for colour in PALETTE if colour not in HAPPENED.values()]
 

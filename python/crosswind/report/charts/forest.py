@@ -8,7 +8,7 @@ import altair as alt
 
 from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
-from crosswind.metrics import METRICS, Metric
+from crosswind.catalog.metrics import METRICS, Metric
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification

@@ -6,13 +6,13 @@ from typing import Any
 from urllib.parse import quote
 
 from crosswind.analysis.result import CellResult
-from crosswind.metrics import METRICS, Metric
-from crosswind.quantities import SHARE
+from crosswind.catalog.metrics import METRICS, Metric
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import is_log, scale_type
 from crosswind.report.page import Chart, Panels, Specification
 from crosswind.report.text.exploration import statistic_of
 from crosswind.report.text.format import factor_and_level, factor_name, scale_of_metric
+from crosswind.text.quantities import SHARE
 
 _ROW = 18
 _HEIGHTS = (60, 560)

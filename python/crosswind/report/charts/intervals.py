@@ -8,7 +8,7 @@ import altair as alt
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, MetricEstimates, Result
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.distributions import MIN_SAMPLES
 from crosswind.report.charts.panels import (

@@ -8,9 +8,8 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
-from crosswind.quantities import SHARE
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import (
@@ -25,6 +24,7 @@ from crosswind.report.charts.style import (
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_and_level, interval, observed
+from crosswind.text.quantities import SHARE
 
 _METRIC = METRICS["goodput"]
 _CURVE_POINTS = 40

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis import CellData
-from crosswind.metrics import MetricScale
-from crosswind.quantities import TIME
-from crosswind.record import CellRun
+from crosswind.catalog.metrics import MetricScale
+from crosswind.cell.record import CellRun
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import COLOUR_FIRST, MAX_PANELS, NO_PANELS, Roles
 from crosswind.report.charts.style import (
@@ -27,6 +26,7 @@ from crosswind.report.charts.style import (
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import count
+from crosswind.text.quantities import TIME
 
 MOST_POINTS = 500
 """Most exchanges that are drawn of a cell, half of them from the slowest tenth; and as many that were lost."""

@@ -8,13 +8,13 @@ import altair as alt
 from crosswind.analysis import CellData
 from crosswind.analysis.counters import messages_of
 from crosswind.analysis.result import CellResult, Result
-from crosswind.quantities import TIME
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, panel_factors, row_levels
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.profiles import hosts_of, profile_parts
 from crosswind.report.text.format import count_range, percent
+from crosswind.text.quantities import TIME
 
 
 def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:

@@ -12,7 +12,7 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, LevelComparison, Result
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels

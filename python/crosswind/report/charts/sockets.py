@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from crosswind.explained import SocketHistory, SocketPoint
-from crosswind.quantities import SIZE, TIME, Unit
+from crosswind.catalog.explained import SocketHistory, SocketPoint
 from crosswind.report.charts.lines_over_time import HAPPENED, Moment, Point, TimeAxis, lines_over_time
 from crosswind.report.charts.style import PALETTE, Specification
 from crosswind.report.page import Chart, Panels
+from crosswind.text.quantities import SIZE, TIME, Unit
 
 _MOST = 2000
 """Points of a line, evenly spaced."""

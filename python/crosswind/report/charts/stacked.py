@@ -7,14 +7,14 @@ import altair as alt
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
-from crosswind.metrics import phases_of
-from crosswind.quantities import TIME
+from crosswind.catalog.metrics import phases_of
+from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, row_levels, separating
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import GREY, LOG_SPREAD, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import NOTHING, count_range, interval
-from crosswind.spent import GROUPS
+from crosswind.text.quantities import TIME
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from crosswind.metrics import Metric, MetricScale, are_far_apart
-from crosswind.quantities import TIME, Unit
+from crosswind.catalog.metrics import Metric, MetricScale, are_far_apart
 from crosswind.report.text.format import quantity
+from crosswind.text.quantities import TIME, Unit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

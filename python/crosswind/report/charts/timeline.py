@@ -6,14 +6,14 @@ from itertools import groupby
 
 import altair as alt
 
-from crosswind.explained import Piece, Timed
-from crosswind.quantities import TIME
+from crosswind.catalog.explained import Piece, Timed
+from crosswind.catalog.spent import GROUPS
 from crosswind.report.charts.stacked import COLOURS
 from crosswind.report.charts.style import Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.explained import packet_name
 from crosswind.report.text.format import quantity
-from crosswind.spent import GROUPS
+from crosswind.text.quantities import TIME
 
 _HEIGHT = 420
 _HOSTS = {"client": 0.0, "server": 1.0}

@@ -7,12 +7,12 @@ import altair as alt
 import polars as pl
 
 from crosswind.analysis import CellData
-from crosswind.quantities import TIME
-from crosswind.record import CellRun
+from crosswind.cell.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import count, levels, quantity
+from crosswind.text.quantities import TIME
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from crosswind.analysis.result import (
     HopPackets,
     Result,
 )
-from crosswind.metrics import Metric, MetricPlace, metrics_at
+from crosswind.catalog.metrics import Metric, MetricPlace, metrics_at
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import (

@@ -1,11 +1,11 @@
 """What each flow got of the path, a row for the workload and for the flows of each name beside it."""
 
 from crosswind.analysis.result import Result
-from crosswind.path_effect import DIRECTION_NAMES
-from crosswind.quantities import RATE, TIME
+from crosswind.catalog.path_effect import DIRECTION_NAMES
 from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, names, numbers
 from crosswind.report.text.format import interval, levels
+from crosswind.text.quantities import RATE, TIME
 
 _SAID = (
     "While all flows of a cell run: IP bits that the path delivered of a flow, in the direction in which it sends "

@@ -1,8 +1,8 @@
 """What precision was asked for, what was reached, and what ended each cell."""
 
 from crosswind.analysis.result import Result
-from crosswind.metrics import METRICS
-from crosswind.precision import Ended
+from crosswind.catalog.metrics import METRICS
+from crosswind.catalog.precision import Ended
 from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, number, scale_of
 from crosswind.report.text.precision import ENDED, asked_text, half_width_text

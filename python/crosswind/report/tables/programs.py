@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from crosswind.analysis.result import CellResult, ClientProgram, Result
-from crosswind.findings.published.judge import PublishedResult
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
+from crosswind.report.showing import PublishedProfile, showings
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, number, percent
 
@@ -28,10 +28,9 @@ def program_tables(result: Result) -> list[Table]:
     if not timed:
         return []
     by_cell = {cell.cell: cell for cell in result.cells}
-    published = [each for each in result.of(PublishedResult) if each.metric == _METRIC and each.functions]
-    times = [program.time_ns for program in timed if program.time_ns] + [
-        profile.theirs for profile in published if profile.theirs
-    ]
+    published = [profile for showing in showings() for profile in showing.profiles(result)]
+    times = [program.time_ns for program in timed if program.time_ns]
+    times += [profile.whole for profile in published if profile.whole]
     divisor, unit = METRICS[_METRIC].unit.scale_for([min(times, default=None)])
     rows: list[list[str]] = []
     marked: set[int] = set()
@@ -72,10 +71,9 @@ def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> l
     ]
 
 
-def _published_rows(published: PublishedResult, divisor: float) -> list[list[str]]:
-    whole = published.theirs or 0.0
-    head = [published.source, "in all, published", NOTHING, number(whole, divisor), percent(1.0)]
-    return [head, *_function_rows(published.functions, whole, divisor)]
+def _published_rows(published: PublishedProfile, divisor: float) -> list[list[str]]:
+    head = [published.source, "in all, published", NOTHING, number(published.whole, divisor), percent(1.0)]
+    return [head, *_function_rows(published.functions, published.whole, divisor)]
 
 
 def _function_rows(functions: Mapping[str, float], whole: float, divisor: float) -> list[list[str]]:

@@ -1,7 +1,7 @@
 """How many round trips exchanges take, a row for each group of cells that differ in delay alone."""
 
 from crosswind.analysis.result import Result
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, interval, levels, quantity, scale_of, with_unit

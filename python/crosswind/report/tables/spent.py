@@ -1,10 +1,10 @@
 """What the time of exchanges was spent on, a row for each cell."""
 
 from crosswind.analysis.result import CellResult, Result
+from crosswind.catalog.spent import GROUPS, WHOLE, SpentGroup
 from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import finest_of, interval, levels, number, scale_of_metric
-from crosswind.spent import GROUPS, WHOLE, SpentGroup
 
 SMALL = 0.001
 """Of a cell's whole time, what is less than this in all cells has no column."""

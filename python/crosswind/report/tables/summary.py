@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
-from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace, Per
 from crosswind.report.tables.cut import worst_and_best
 from crosswind.report.tables.metrics import asked_metrics, asked_statistics, statistic_text
 from crosswind.report.tables.table import (

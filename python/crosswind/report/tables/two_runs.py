@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.two_runs.result import CommonCell, MetricChange, RunComparison
-from crosswind.metrics import metric_named
+from crosswind.catalog.metrics import metric_named
 from crosswind.report.tables.table import Shown, Table, names, numbers, sentences
 from crosswind.report.text.format import levels, number, p_value, scale_of
 from crosswind.report.text.two_runs import change_text, notes_on, open_text, scaled, units_text, verdict_text

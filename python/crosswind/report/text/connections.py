@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from crosswind.explained import Connection
+from crosswind.catalog.explained import Connection
 from crosswind.report.text.format import count, count_of, levels, listed, percent, quantity
 
 MOST = 3

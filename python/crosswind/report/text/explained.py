@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from crosswind.explained import Explained, Piece, Timed
+from crosswind.catalog.explained import Explained, Piece, Timed
 from crosswind.report.text.format import levels, quantity, sentence
 
 _USUAL = ("propagation_forward", "propagation_reverse", "client_host", "server_host", "late")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import CellResult, Interval, LevelComparison, Result, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
-from crosswind.metrics import METRICS, STATISTICS, Metric, MetricPlace
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace
 from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
     count,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from crosswind.quantities import UNITS
+from crosswind.text.quantities import UNITS
 
 if TYPE_CHECKING:
     from crosswind.analysis.result import CellResult, Interval, MetricEstimates

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from crosswind.report.tables.table import ColumnKind, Table
 from crosswind.report.text.format import without_middle
-from crosswind.terminal_table import GAP, TextColumn, folded, side_by_side, table_lines, table_width
+from crosswind.text.terminal_table import GAP, TextColumn, folded, side_by_side, table_lines, table_width
 
 _LEFT = (ColumnKind.NAME, ColumnKind.SENTENCE)
 _BETWEEN_LEVELS = " · "

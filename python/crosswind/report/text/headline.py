@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, ModelPrediction, Result
-from crosswind.damage import left_out
+from crosswind.catalog.warning import WarningKind
+from crosswind.files.damage import left_out
 from crosswind.report.page import Sentence, Tone
 from crosswind.report.showing import showings
 from crosswind.report.tables.table import grouped_by_wording
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, failures_text, levels, listed, percent, quantity
 from crosswind.report.text.spent import spent_sentence
-from crosswind.warning import WarningKind
 
 _INCOMPLETE = "Incomplete"
 _WITHOUT_RESULT = " failed: "

@@ -1,6 +1,6 @@
 """How narrow an interval is, against what was asked, in words."""
 
-from crosswind.precision import CellPrecision, Ended, PrecisionReached
+from crosswind.catalog.precision import CellPrecision, Ended, PrecisionReached
 from crosswind.report.text.format import count_of, quantity
 
 ENDED = {

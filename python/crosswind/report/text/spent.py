@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
+from crosswind.catalog.spent import GROUPS, WHOLE, noun_of
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
 from crosswind.report.text.format import count_of, interval, levels, listed, number, percent, scale_of, with_unit
-from crosswind.spent import GROUPS, WHOLE, noun_of
 
 MOST = 3
 """Sentences of each kind, and things that one names."""

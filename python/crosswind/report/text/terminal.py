@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from crosswind.console import Console
 from crosswind.report.page import Page, Section, SectionPlace, Sentence, Tone
 from crosswind.report.tables.cut import cut_to
 from crosswind.report.tables.table import ColumnKind, Table
 from crosswind.report.text.format import count, count_of
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
-from crosswind.terminal_table import folded
+from crosswind.text.console import Console
+from crosswind.text.terminal_table import folded
 
 TONE_STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 SCREEN_LINES = 35

@@ -13,7 +13,7 @@ from crosswind.analysis.two_runs.result import (
     RunComparison,
     RunSide,
 )
-from crosswind.metrics import metric_named
+from crosswind.catalog.metrics import metric_named
 from crosswind.report.text.deciding import about_more, rounded
 from crosswind.report.text.format import (
     MINUS,

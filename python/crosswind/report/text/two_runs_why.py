@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, Parting, PartOfChange, RunComparison, Why
+from crosswind.catalog.spent import noun_of
 from crosswind.report.text.format import count_of, levels, quantity
-from crosswind.spent import noun_of
 
 _MOST_PARTS = 4
 _ENOUGH = 0.8

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import polars as pl
 
 from crosswind.catalog import ColumnType, SampleColumn, catalog
+from crosswind.catalog.ends import is_virtual
+from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
-from crosswind.damage import Damage
-from crosswind.ends import is_virtual
-from crosswind.path_effect import PathEffect
+from crosswind.files.damage import Damage
 
 _TYPES: Mapping[ColumnType, type[pl.DataType]] = {
     ColumnType.U8: pl.UInt8,

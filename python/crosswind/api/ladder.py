@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from crosswind.api.first_look import asks_the_machine, has_kernel
 from crosswind.catalog import catalog
-from crosswind.first_look import asks_the_machine, has_kernel
-from crosswind.metrics import METRICS
+from crosswind.catalog.metrics import METRICS
 from crosswind.study.design import Study
 from crosswind.study.keys import owner_of
 from crosswind.study.networks import NETWORKS

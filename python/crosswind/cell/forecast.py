@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosswind.catalog import Carrier, Transport, catalog
-from crosswind.ends import NETWORK, all_peers_of
-from crosswind.path_effect import DirectionEffect
+from crosswind.catalog.ends import NETWORK, all_peers_of
+from crosswind.catalog.path_effect import DirectionEffect
 
 # Measured on a quiet virtual machine with two processors.
 SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: process, namespaces, devices

@@ -7,9 +7,9 @@ decide its questions.
 from collections.abc import Mapping
 from typing import Any
 
+from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
-from crosswind.metrics import METRICS, MetricPlace
 from crosswind.peers.registry import NATIVE, PEERS
 from crosswind.study.design import Study
 from crosswind.study.optional_peers import for_this_machine

@@ -14,7 +14,7 @@ from crosswind.errors import CrosswindError, UsageError
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 from crosswind.study.overrides import NOTHING_FURTHER, FurtherTables
-from crosswind.units import format_duration, parse_duration
+from crosswind.text.units import format_duration, parse_duration
 
 NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
 """Exit statuses of a client that was not run, as timeout(1) and env(1) have them."""

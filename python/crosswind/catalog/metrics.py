@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from crosswind.quantities import COUNT, RATE, RPM, SHARE, SIZE, TIME, Unit
-from crosswind.spent import GROUPS, WHOLE
+from crosswind.catalog.spent import GROUPS, WHOLE
+from crosswind.text.quantities import COUNT, RATE, RPM, SHARE, SIZE, TIME, Unit
 
 
 class Per(Enum):

@@ -17,9 +17,9 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec
 
-from crosswind import running
-from crosswind.damage import damage_sentences
+from crosswind.api import running
 from crosswind.errors import UsageError
+from crosswind.files.damage import damage_sentences
 from crosswind.store.addresses import place_of
 from crosswind.store.directory import Store
 from crosswind.store.run import StoredRun
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from crosswind.analysis import CellData
     from crosswind.analysis.result import Result
-    from crosswind.record import RunRecord
+    from crosswind.cell.record import RunRecord
 
 Asked = ParamSpec("Asked")
 ChartKind = Literal["intervals", "distribution", "comparisons", "shift"]
@@ -120,7 +120,7 @@ class Run(StoredRun):
     def _compared_by(self, statistics: Sequence[str]) -> "Result":
         """The result with comparisons by some statistics beside the mean. Raises: UsageError."""
         from crosswind.analysis import compare_levels
-        from crosswind.metrics import STATISTICS
+        from crosswind.catalog.metrics import STATISTICS
 
         for name in statistics:
             if name not in STATISTICS:

@@ -9,10 +9,10 @@ from crosswind import analysis, report
 from crosswind.analysis import CellData
 from crosswind.analysis.overview import Overview
 from crosswind.analysis.result import Result
+from crosswind.cell.record import RunRecord
 from crosswind.errors import UsageError
 from crosswind.findings import pipeline
 from crosswind.findings.large import analyse_large, asked_cells
-from crosswind.record import RunRecord
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from crosswind.record import CellRun
+    from crosswind.cell.record import CellRun
 
 
 class Ended(StrEnum):

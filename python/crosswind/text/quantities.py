@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from crosswind.units import NANOSECONDS
+from crosswind.text.units import NANOSECONDS
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from rich import console as rich_console
 from rich.segment import Segment
 
-from crosswind.visible import visible
+from crosswind.text.visible import visible
 
 NARROWEST = 20
 """Terminals that say they are narrower are printed to as if they had this width."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from crosswind.catalog import CellUnit, Key, catalog
-from crosswind.path_effect import DIRECTIONS
-from crosswind.quantities import RATE, SHARE, SIZE, TIME
+from crosswind.catalog.path_effect import DIRECTIONS
+from crosswind.text.quantities import RATE, SHARE, SIZE, TIME
 
 _SCALES = {
     CellUnit.PROBABILITY: (SHARE, "%"),

@@ -14,16 +14,16 @@ from typing import Any
 
 from crosswind import report
 from crosswind.analysis.result import Result
+from crosswind.api.results import Analysed, write_page
 from crosswind.errors import UsageError
-from crosswind.inside import files_inside
+from crosswind.files.inside import files_inside
+from crosswind.files.temporary import temporary_directory
 from crosswind.report.files import whole_file
-from crosswind.results import Analysed, write_page
 from crosswind.store.lock import LOCK
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
-from crosswind.temporary import temporary_directory
-from crosswind.units import shown
-from crosswind.visible import hidden_in
+from crosswind.text.units import shown
+from crosswind.text.visible import hidden_in
 
 METADATA = "ro-crate-metadata.json"
 ZENODO = ".zenodo.json"

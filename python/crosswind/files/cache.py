@@ -12,9 +12,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from crosswind.inside import create_inside
-from crosswind.regular_files import open_regular
-from crosswind.visible import visible
+from crosswind.files.inside import create_inside
+from crosswind.files.regular_files import open_regular
+from crosswind.text.visible import visible
 
 _MOST_BYTES = 64 << 20
 

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosswind.api.first_look import first_look
+from crosswind.catalog.path_effect import PathEffect
+from crosswind.catalog.precision import StoppingRule
 from crosswind.cell.binary import find_binary
 from crosswind.cell.token import use_token
 from crosswind.errors import StudyError
@@ -17,9 +20,6 @@ from crosswind.execution import session
 from crosswind.execution.observer import Observer
 from crosswind.execution.options import RunOptions
 from crosswind.execution.reach import reach, server_of, transports_of
-from crosswind.first_look import first_look
-from crosswind.path_effect import PathEffect
-from crosswind.precision import StoppingRule
 from crosswind.store.addresses import place_of
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import StoredRun

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.fidelity import Fidelity
+from crosswind.cell.record import CellRun
 from crosswind.cell.result import DirectionLedger
-from crosswind.path_effect import DIRECTIONS
-from crosswind.record import CellRun
 from crosswind.store.connections import connections_of
 from crosswind.store.result import RepetitionResult
 from crosswind.store.run import StoredRun
