@@ -16,7 +16,7 @@ one cell in virtual time and returns its samples and packets. The names are impo
 
 from importlib import import_module
 
-from crosswind.catalog.version import __version__
+from crosswind.text.version import __version__
 
 # For type checkers. Importing `typing` takes milliseconds, in which Ctrl-C would show a traceback.
 TYPE_CHECKING = False

@@ -99,4 +99,8 @@ def test_before_the_first_cell_runs_neither_statistics_nor_drawing_are_imported(
 def test_importing_crosswind_imports_nothing_else_of_it(tmp_path: Path) -> None:
     modules = modules_of("import crosswind", cwd=tmp_path)
     assert modules & (DRAWING | STATISTICS | TABLES | CHECKING | {"click", "rich"}) == set()
-    assert {name for name in modules if name.startswith("crosswind")} == {"crosswind", "crosswind.catalog.version"}
+    assert {name for name in modules if name.startswith("crosswind")} == {
+        "crosswind",
+        "crosswind.text",
+        "crosswind.text.version",
+    }

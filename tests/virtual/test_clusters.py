@@ -120,7 +120,7 @@ def test_a_worker_of_another_version_takes_nothing(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.py"
-    other.write_text("import crosswind.catalog.version\ncrosswind.version.__version__ = '0.0.1'\n")
+    other.write_text("import crosswind.text.version\ncrosswind.text.version.__version__ = '0.0.1'\n")
     cluster.add("--preload", str(other))
     said = r"no worker of the cluster may take c00.-r0.: .*it has Crosswind 0\.0\.1, not"
     with monkeypatch.context() as impatient, pytest.raises(EngineError, match=said):

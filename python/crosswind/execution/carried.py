@@ -12,7 +12,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.version import __version__
 from crosswind.cell.check import CheckedCell
 from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import counted, durations_file, read_learned
@@ -20,6 +19,7 @@ from crosswind.execution.observer import Observer
 from crosswind.files.cache import replace_file
 from crosswind.store.plan import PlannedCell
 from crosswind.text.units import format_rate
+from crosswind.text.version import __version__
 
 SCHEMA = "crosswind.carried/1"
 HELD_SHARE = 0.01

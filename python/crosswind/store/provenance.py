@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.version import __version__
+from crosswind.text.version import __version__
 
 _PACKAGES = ("altair", "numpy", "polars", "scipy")
 _TCP = Path("/proc/sys/net/ipv4")

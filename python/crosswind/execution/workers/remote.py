@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog.version import __version__
 from crosswind.cell.binary import find_binary
 from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cell.failure import Failure
@@ -33,6 +32,7 @@ from crosswind.files.inside import files_inside, read_inside
 from crosswind.files.temporary import open_own_file, temporary_directory
 from crosswind.store.plan import PlannedCell
 from crosswind.store.tables import to_parquet
+from crosswind.text.version import __version__
 
 
 @dataclass(frozen=True)
