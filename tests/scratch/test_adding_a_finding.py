@@ -30,9 +30,10 @@ def package(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "python" / "crosswind", tmp_path / "crosswind", ignore=shutil.ignore_patterns("*.pyc"))
     findings = tmp_path / "crosswind" / "findings"
     shutil.copytree(Path(__file__).parent / "toy_finding", findings / "toy", ignore=shutil.ignore_patterns("*.pyc"))
-    registry = (findings / "registry.py").read_text(encoding="utf-8")
-    assert registry.count(LINE) == 1
-    (findings / "registry.py").write_text(registry.replace(LINE, f'{LINE}    "toy",\n'), encoding="utf-8")
+    kinds = tmp_path / "crosswind" / "catalog" / "finding_kinds.py"
+    listed = kinds.read_text(encoding="utf-8")
+    assert listed.count(LINE) == 1
+    kinds.write_text(listed.replace(LINE, f'{LINE}    "toy",\n'), encoding="utf-8")
     return tmp_path
 
 
