@@ -9,6 +9,7 @@ optionally `removed` and `added`, that match every line that differs, and `why`.
 import argparse
 import difflib
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,11 @@ def main() -> int:
     make_runs(sides[0], runs)
     chosen = [subject for subject in subjects(sides[0], runs) if asked.only in subject.name]
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda subject: compared(subject, sides), chosen))
+        made = []
+        for subject, found in zip(chosen, pool.map(lambda subject: compared(subject, sides), chosen), strict=True):
+            made.append(found)
+            if found[1]:
+                print(f"{subject.name}: {len(found[1])} of {found[0]} outputs differ", file=sys.stderr, flush=True)
     outputs, differences = sum(count for count, _ in made), [difference for _, found in made for difference in found]
     open_ = 0
     for difference in differences:
