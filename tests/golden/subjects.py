@@ -68,12 +68,11 @@ def _planned(words: tuple[str, ...], side: Side) -> Outputs:
     record, recorder = at / "record", at / "crosswind-cell"
     recorder.write_text(_RECORDER.format(record=record, cell=side.cell), encoding="utf-8")
     recorder.chmod(0o755)
-    ended = side.crosswind([*words, "--order", "--json"], at, CROSSWIND_CELL=str(recorder))
+    # No durations: what the runs of a side took would change its forecasts.
+    environment = {"CROSSWIND_CELL": str(recorder), "CROSSWIND_DURATIONS": str(at / "durations.json")}
+    ended = side.crosswind([*words, "--order", "--json"], at, **environment)
     cells = record.read_text(encoding="utf-8") if record.exists() else ""
-    return {
-        "cells": cells.replace(str(recorder), "{cell}").replace(str(side.root), "{root}"),
-        **{name: text.replace(str(side.root), "{root}") for name, text in _said(ended).items()},
-    }
+    return {"cells": _anywhere(cells.replace(str(recorder), "{cell}"), side), **_said(ended, side)}
 
 
 # Mistakes
@@ -113,7 +112,7 @@ def _mistaken(line: str, study: str | None, side: Side, *, number: int = 0) -> O
         at = at / f"study-{number}"
         at.mkdir(exist_ok=True)
         (at / "study.toml").write_text(study, encoding="utf-8")
-    return _said(side.crosswind(shlex.split(line), at))
+    return _said(side.crosswind(shlex.split(line), at), side)
 
 
 # Runs
@@ -126,7 +125,7 @@ def _of_run(runs: Path, name: str, side: Side) -> Outputs:
     found: dict[str, str] = {}
 
     def say(what: str, *words: str) -> None:
-        found.update({f"{what}: {stream}": text for stream, text in _said(side.crosswind(words, at)).items()})
+        found.update({f"{what}: {stream}": text for stream, text in _said(side.crosswind(words, at), side).items()})
 
     say("terminal", "report", name)
     say("all tables", "report", name, "--all")
@@ -167,7 +166,7 @@ def _compared(runs: Path, side: Side) -> Outputs:
     }
     for what, options in views.items():
         ended = side.crosswind(["compare", "before", "after", *options], at)
-        found.update({f"{what}: {stream}": text for stream, text in _said(ended).items()})
+        found.update({f"{what}: {stream}": text for stream, text in _said(ended, side).items()})
     return found | {f"file {file}": _text_of(at / file) for file in ("junit.xml", "c.html") if (at / file).exists()}
 
 
@@ -180,8 +179,14 @@ def _made(name: str, side: Side) -> Outputs:
     return {file: _text_of(at / file) for file in ("estimates.csv", "samples.parquet")}
 
 
-def _said(ended: Ended) -> Outputs:
-    return {"status": f"{ended.status}\n", "output": ended.out, "errors": ended.err}
+def _said(ended: Ended, side: Side) -> Outputs:
+    out, errors = _anywhere(ended.out, side), _anywhere(ended.err, side)
+    return {"status": f"{ended.status}\n", "output": out, "errors": errors}
+
+
+def _anywhere(text: str, side: Side) -> str:
+    """A text without the places of a side."""
+    return text.replace(str(side.home), "{home}").replace(str(side.root), "{root}")
 
 
 def _text_of(file: Path) -> str:
