@@ -3,7 +3,8 @@
     make golden BASE=COMMIT [ONLY=TEXT]
 
 Reasons are in reasons.toml: `[[reason]]` with `subject` and `output`, regular expressions that match the whole name,
-optionally `removed` and `added`, that match every line that differs, and `why`. Everything is kept in target/golden.
+optionally `removed` and `added`, that match every line that differs, and `why`. Everything is kept in target/golden. A
+side whose kernel is not in the user's cache has it in its target/kernels.
 """
 
 import argparse

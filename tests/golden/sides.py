@@ -56,6 +56,8 @@ class Side:
             "CROSSWIND_CELL": str(self.cell),
             # What earlier cells took on this machine would change forecasts.
             "CROSSWIND_DURATIONS": str(self.home / "durations.json"),
+            # With a kernel of other sources a cell emulates in a process, which is some nanoseconds later.
+            **({"CROSSWIND_KERNELS": str(kernels)} if (kernels := self.root / "target" / "kernels").is_dir() else {}),
             "COLUMNS": "100",
             "NO_COLOR": "1",
             "TZ": "UTC",
