@@ -49,7 +49,7 @@ def comparison_junit_text(comparison: RunComparison, *, require_answer: bool) ->
 def _of_result(result: Result) -> Iterator[JUnitCase]:
     for cell in result.cells:
         reason = "" if cell.valid else cell.reason or "the cell is not valid"
-        yield JUnitCase(f"is measured{_at(cell.levels)}", "error" if reason else "pass", reason)
+        yield JUnitCase("is measured", "error" if reason else "pass", reason, cell.levels)
     for showing in showings():
         yield from showing.cases(result)
 
@@ -58,16 +58,19 @@ def _of_comparison(comparison: RunComparison) -> Iterator[JUnitCase]:
     for common in comparison.common:
         sides = {"A": common.invalid_a, "B": common.invalid_b}
         reasons = [f"not valid in {name}: {reason}" for name, reason in sides.items() if reason]
-        yield JUnitCase(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
+        yield JUnitCase("is measured", "error" if reasons else "pass", "; ".join(reasons), common.levels)
     for asked in comparison.conditions:
         for cell in asked.cells:
-            yield JUnitCase(f"not {asked.condition}{_at(cell.levels)}", cell.answer, answer_text(cell, asked))
+            yield JUnitCase(f"not {asked.condition}", cell.answer, answer_text(cell, asked), cell.levels)
 
 
 def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) -> str:
     suite = Xml.Element("testsuite", name=_text(f"crosswind {suite_name}"))
     for case in cases:
-        element = Xml.SubElement(suite, "testcase", classname=_text(f"crosswind.{suite_name}"), name=_text(case.name))
+        at = f" ({named_levels(case.levels)})" if case.levels else ""
+        element = Xml.SubElement(
+            suite, "testcase", classname=_text(f"crosswind.{suite_name}"), name=_text(f"{case.name}{at}")
+        )
         is_required = require_answer and case.verdict == "inconclusive"
         kind = "failure" if is_required else _CHILDREN[case.verdict]
         if kind != "system-out":
@@ -88,10 +91,6 @@ def _file(suite_name: str, cases: Iterator[JUnitCase], *, require_answer: bool) 
     return Xml.tostring(whole, encoding="unicode", xml_declaration=False).join(
         ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
     )
-
-
-def _at(of_cell: dict[str, str]) -> str:
-    return f" ({named_levels(of_cell)})" if of_cell else ""
 
 
 def _text(text: str) -> str:

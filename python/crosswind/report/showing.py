@@ -1,7 +1,7 @@
 """What a page has of the findings of a kind."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -12,11 +12,12 @@ from crosswind.report.page import Section, Sentence
 
 @dataclass(frozen=True)
 class JUnitCase:
-    """A test case of JUnit XML. said: what decided it; empty of what is as it should be."""
+    """A test case of JUnit XML. said: what decided it; empty of what is as it should be. levels: of its cell."""
 
     name: str
     verdict: str
     said: str = ""
+    levels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ def _banners(result: Result) -> Iterator[Sentence]:
 def _cases(result: Result) -> Iterator[JUnitCase]:
     for threshold in result.of(ThresholdResult):
         for judged in threshold.cells:
-            at = f" ({named_levels(judged.levels)})" if judged.levels else ""
-            yield JUnitCase(f"not {threshold.fail_if}{at}", judged.verdict, cell_sentence(threshold, judged))
+            said = cell_sentence(threshold, judged)
+            yield JUnitCase(f"not {threshold.fail_if}", judged.verdict, said, judged.levels)
         if not threshold.cells:
             yield JUnitCase(f"fail if {threshold.fail_if}", "error", threshold.sentence)
 
