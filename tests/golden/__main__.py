@@ -27,7 +27,7 @@ SHOWN_LINES = 12
 
 @dataclass(frozen=True)
 class Difference:
-    """Two outputs that differ. Attributes: lines: with - and +."""
+    """An output that differs. Attributes: lines: of the difference, with - or + first."""
 
     subject: str
     output: str

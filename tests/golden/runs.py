@@ -108,7 +108,7 @@ def make_runs(base: Side, runs: Path) -> None:
 def _run(base: Side, run: Made, place: Path) -> None:
     ended = base.crosswind(run.words(str(place)), place.parent)
     if not place.exists():
-        raise SystemExit(f"error: {place.name} was not made: {ended.err}")
+        raise SystemExit(f"error: {place.name} was not made: {ended.stderr}")
 
 
 def _once(place: Path, make: Callable[[Path], None]) -> None:

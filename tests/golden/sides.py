@@ -9,16 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 900.0
-"""Of a command."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A command line that has ended."""
-
-    status: int
-    out: str
-    err: str
+"""Of a command, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +25,20 @@ class Side:
         """Its crosswind-cell."""
         return self.root / "target" / "release" / "crosswind-cell"
 
-    def crosswind(self, words: Sequence[str], at: Path, **environment: str) -> Ended:
-        """What becomes of a command line. Args: at: the current directory, made unless it is there."""
+    def crosswind(self, words: Sequence[str], at: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line to its end. Args: at: the working directory, created if missing."""
         at.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, "-P", "-m", "crosswind", *words],
             cwd=at,
             env={**self._environment(), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            text=True,
+            errors="replace",
             check=False,
             timeout=DEADLINE_S,
         )
-        return Ended(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def _environment(self) -> Mapping[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CROSSWIND_", "PYTHON"))}

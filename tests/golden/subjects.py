@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
 
 from golden.runs import DERIVED, RUNS
-from golden.sides import Ended, Side
+from golden.sides import Side
 
 Outputs = Mapping[str, str]
 HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def _cells(base: Side) -> Iterator[Subject]:
     for study in sorted(path.stem for path in (base.root / "python" / "crosswind" / "studies").glob("*.toml")):
         for quick in ((), ("--quick",)):
             yield Subject(" ".join(("cells", study, *quick)), partial(_planned, ("plan", study, *quick)))
-    listed = json.loads(base.crosswind(["networks", "--json"], base.home).out)
+    listed = json.loads(base.crosswind(["networks", "--json"], base.home).stdout)
     for name in sorted(network["name"] for network in listed["networks"]):
         yield Subject(f"cells of network {name}", partial(_planned, ("plan", "echo", "--network", name)))
 
@@ -179,9 +180,9 @@ def _made(name: str, side: Side) -> Outputs:
     return {file: _text_of(at / file) for file in ("estimates.csv", "samples.parquet")}
 
 
-def _said(ended: Ended, side: Side) -> Outputs:
-    out, errors = _anywhere(ended.out, side), _anywhere(ended.err, side)
-    return {"status": f"{ended.status}\n", "output": out, "errors": errors}
+def _said(ended: CompletedProcess[str], side: Side) -> Outputs:
+    out, errors = _anywhere(ended.stdout, side), _anywhere(ended.stderr, side)
+    return {"status": f"{ended.returncode}\n", "output": out, "errors": errors}
 
 
 def _anywhere(text: str, side: Side) -> str:
