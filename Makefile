@@ -37,7 +37,7 @@ help:
 	@echo "make fuzz        the parsers, with random and malformed input"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
-	@echo "make reference   the tables of docs/result.md, the schema of results, the commands of docs/cli.md"
+	@echo "make reference   the tables of docs/result.md, the commands of docs/cli.md"
 	@echo "make golden      what the command line says, compared with an earlier commit: BASE=COMMIT; ONLY=\"run quickstart\""
 	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics-reference.md; TRIALS=2000, ONLY=bursts"
 	@echo "make figures     the picture of docs/transfer-time.md, from RUNS=\"transfer-time-... transfer-time-held-out-... queue-size-...\""

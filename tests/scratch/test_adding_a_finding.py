@@ -21,7 +21,7 @@ workload = { kind = "echo", transport = "udp", messages = 5 }
 metric = "rtt"
 """
 LINE = '    "fit",\n'
-"""Of crosswind/catalog/finding_kinds.py, behind which the line of the toy stands."""
+"""The last line of FINDING_KINDS. The test adds the toy below it."""
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from crosswind.store.plan import PLAN
 
 _AT_A_TIME = 16
 _MOST_WAITING = 64
-"""No further cell starts while more transfers than these wait. A session that is killed has not made them."""
+"""While more transfers wait, no further cell starts. A killed session loses those that wait."""
 
 
 class Uploads:

@@ -116,7 +116,7 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
 
 
 def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
-    """The table that a key belongs in, or the closest of those that stand there."""
+    """The table of a key, or the closest known one."""
     words = [key for key in location if isinstance(key, str)]
     if words[:1] == ["part"]:
         words = words[1:]

@@ -1,4 +1,4 @@
-"""What documents print beside ours, with a remark or a verdict that is computed and not chosen."""
+"""Published numbers beside ours with a computed remark, and published statements with a computed verdict."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Answers and statements of documents as tables."""
+"""Answers to questions, and verdicts on documents' statements, as data frames."""
 
 import polars as pl
 
