@@ -354,11 +354,10 @@ impl Cell {
     /// Refuses what cannot be on machines that stay as they are, and what a server does for nobody.
     fn check_network(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
-        let alone = self.host.of_sockets();
-        if alone != self.host {
-            let hint = "of host, leave what is set on sockets and on QUIC connections: congestion_control, nodelay, send_buffer, receive_buffer, \
-                        tcp_user_timeout, tcp_keep_alive and quic_*";
-            return refuse("host", "changes more than sockets, and the machines of a network stay as they are", hint);
+        if !self.host.is_of_sockets() {
+            let kept: Vec<&str> = HostConfig::keys_of_sockets().collect();
+            let hint = format!("of host, leave what is set on sockets and connections: {}", kept.join(", "));
+            return refuse("host", "changes more than sockets, and the machines of a network stay as they are", &hint);
         }
         if self.path.mtu_bytes != default_mtu() {
             return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");

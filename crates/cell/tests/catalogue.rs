@@ -26,60 +26,6 @@ fn groups(catalogue: &Value) -> Vec<(String, Vec<Value>)> {
 }
 
 #[test]
-fn the_catalogue_names_everything() {
-    let catalogue = catalogue();
-    let expected = "path: backend family mtu_bytes server
-host: profile congestion_control nodelay sack timestamps window_scaling ecn tail_loss_probe slow_start_after_idle \
-send_buffer_bytes receive_buffer_bytes tcp_rmem tcp_wmem default_qdisc initial_window min_rto_ns \
-tcp_retries2 tcp_user_timeout_ns tcp_keep_alive_ns tcp_mtu_probing tcp_recovery quic_idle_timeout_ns quic_keep_alive_ns \
-quic_mtu_discovery quic_packet_threshold quic_time_threshold quic_stream_window_bytes \
-quic_connection_window_bytes http2_stream_window_bytes http2_connection_window_bytes dscp sample_tcp_ns clock kernel emulator tick_phase
-budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
-mtu: link_mtu_bytes mtu_black_hole
-loss: loss loss_burst loss_bad_ns loss_good_ns loss_enter loss_leave loss_in_bad loss_in_good loss_p13 loss_p31 loss_p32 \
-loss_p23 loss_p14 lose lose_every loss_sequence bit_error_rate
-duplicate: duplicate
-corrupt: corrupt
-background: background_rate_bps background_arrivals background_size_bytes background_flows background_on_ns background_off_ns \
-background_trace background_once background_ecn
-link: rate_bps queue count link_overhead_bytes link_mpu_bytes link_cells burst_bytes peak_rate_bps discipline queue_marks \
-queue_target_ns queue_interval_ns queue_flows queue_quantum_bytes queue_update_ns queue_alpha queue_beta pie_burst_ns \
-dualpi2_coupling dualpi2_step_ns cake_tins cake_isolation red_min_bytes red_max_bytes red_probability red_weight
-slots: grant_period_ns grant_bytes grant_queue
-light_deliveries: light_deliveries
-deliveries: delivery_trace delivery_queue delivery_once
-delay: delay_ns jitter_ns jitter_distribution jitter_values jitter_correlation reorder reorder_share reorder_gap
-echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \
-timeout_ns client server
-transfer: transport size_bytes duration_ns direction count payload polling connections block_bytes probe_rate_per_s timeout_ns client server
-connect: transport count resumption polling connections timeout_ns client server
-multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns client server
-page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns client server
-program: client server port resolver timeout_ns";
-    let found: Vec<String> =
-        groups(&catalogue).iter().map(|(name, keys)| format!("{name}: {}", names(keys, "name").join(" "))).collect();
-    assert_eq!(found.join("\n"), expected);
-    let transports = "tcp udp tls websocket wss socketio-websocket socketio-webtransport quic quic-datagram webtransport \
-                      webtransport-datagram http1 https1 h2c http2 http3";
-    assert_eq!(names(list(&catalogue, "transports"), "name").join(" "), transports);
-    let events: Vec<_> = catalogue["events"].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(events, ["started", "ready", "progress", "measured", "finished", "error", "checked", "refused"]);
-    assert_eq!(catalogue["schema"], "crosswind.catalogue/1");
-}
-
-#[test]
-fn keys_have_the_names_that_studies_know() {
-    let catalogue = catalogue();
-    let page = &list(&catalogue, "workloads")[4];
-    assert_eq!(
-        names(list(page, "keys"), "study").join(" "),
-        "transport count html_size scripts_size scripts images_size images request_size connections timeout client server"
-    );
-    let echo = &list(&catalogue, "workloads")[0];
-    assert!(names(list(echo, "keys"), "study").join(" ").starts_with("transport size messages mode rate connection"));
-}
-
-#[test]
 fn everything_says_what_it_is() {
     let catalogue = catalogue();
     for (group, keys) in groups(&catalogue) {

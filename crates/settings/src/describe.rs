@@ -105,6 +105,8 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
         required,
         varies: field.get("varies").and_then(Value::as_bool).unwrap_or(common.varies),
         only_with: extension(name, field, "only_with"),
+        on_sockets: field.contains_key("on_sockets") || field.contains_key("set_by_programs"),
+        set_by_programs: text("set_by_programs"),
         help: help_of(field),
         nullable: is_nullable(field),
     }

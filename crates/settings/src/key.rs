@@ -5,6 +5,7 @@ use serde_json::{Number, Value};
 
 /// One key, as `crosswind-cell --describe` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // each says something else of a key
 pub struct Key {
     /// Its name in a cell.
     pub name: String,
@@ -31,6 +32,12 @@ pub struct Key {
     pub varies: bool,
     /// The other key without which it has no effect.
     pub only_with: Option<OnlyWith>,
+    /// Whether it is set on sockets and connections one by one, which takes no namespace.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_sockets: bool,
+    /// What third-party programs set themselves, if this is such a thing.
+    #[serde(skip)]
+    pub set_by_programs: Option<String>,
     /// What it is, in a sentence.
     pub help: String,
     /// Whether null may stand for "not given".

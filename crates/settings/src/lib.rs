@@ -31,7 +31,9 @@
 //! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
 //! - `"varies"`: `false` where the key cannot be a factor of a study;
 //! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, with
-//!   `["open", "closed"]`, one of these, or, with `null`, while the other one is set.
+//!   `["open", "closed"]`, one of these, or, with `null`, while the other one is set;
+//! - `"on_sockets"`: `true` where the key is set on sockets and connections one by one, which takes no namespace;
+//! - `"set_by_programs"`: the same where third-party programs set it themselves: what that is.
 
 #![cfg_attr(not(feature = "read"), no_std)]
 
@@ -43,6 +45,8 @@ mod error;
 #[cfg(feature = "read")]
 mod key;
 #[cfg(feature = "read")]
+mod layers;
+#[cfg(feature = "read")]
 mod read;
 
 #[cfg(feature = "read")]
@@ -50,5 +54,7 @@ pub use describe::{Group, describe, describe_with};
 pub use error::SettingError;
 #[cfg(feature = "read")]
 pub use key::{Key, KeyType, OnlyWith, Unit};
+#[cfg(feature = "read")]
+pub use layers::Layered;
 #[cfg(feature = "read")]
 pub use read::{check, deserialize, read};

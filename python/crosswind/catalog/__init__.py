@@ -74,6 +74,7 @@ class Key:
         default: None where there is none, or where it depends on something, which `default_help` then says.
         minimum, maximum: inclusive, None where there is none. choices: empty where any value in range will do.
         varies: whether it may be a factor of a study. only_with: where it has an effect; None for everywhere.
+        on_sockets: whether it is set on sockets and connections one by one, which takes no privilege and no namespace.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Key:
     varies: bool
     help: str
     only_with: KeyCondition | None
+    on_sockets: bool
 
 
 class ColumnType(StrEnum):
@@ -298,6 +300,7 @@ def _key(entry: Mapping[str, Any]) -> Key:
         "unit": _unit(entry),
         "choices": entry["choices"] or (),
         "only_with": None if condition is None else _condition(condition),
+        "on_sockets": entry.get("on_sockets", False),
     }
     return _made(Key, {**entry, **typed})
 

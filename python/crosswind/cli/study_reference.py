@@ -62,7 +62,7 @@ def host_table() -> str:
     """The keys of `[host]`, and what each profile makes of them."""
     profiles = {profile.name: profile.values for profile in catalog().profiles}
     rows = []
-    for key in _in_order("host", catalog().host.keys):
+    for key in catalog().host.keys:
         defaults = [_code(key, values.get(key.name)) for values in profiles.values()]
         rows.append((f"`{key.study}`", *defaults, _values(key), key.help))
     return _table(("key", *(f"`{name}`" for name in profiles), "values", "meaning"), rows)

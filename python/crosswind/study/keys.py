@@ -22,11 +22,9 @@ WORKLOAD_KINDS = tuple(catalog().workloads)
 
 # Cells are numbered by the order of their keys, and blocks are shuffled by those numbers: the order of what stands here
 # must stay, or an old study with an old seed would get another plan. Keys that it does not name follow as the
-# catalogue has them.
+# catalogue has them, which has those of hosts in this order.
 _NUMBERED_FIRST = {
     "path": "backend family mtu network delay loss rate queue count",
-    "host": "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle "
-    "send_buffer receive_buffer initial_window min_rto",
     "workload": "kind transport resumption polling payload size messages mode rate connection stream streams duration "
     "direction count html_size scripts_size scripts images_size images request_size client server connections timeout",
 }
@@ -201,7 +199,7 @@ class _Kinds(Mapping[str, ValueType]):
 _CHANGE_KEYS = {setting.name: setting for setting in _settings(CHANGE, catalog().changes.keys)}
 
 SETTINGS: Mapping[str, Setting] = _Settings(
-    (*_path_settings(), *_ordered("host", _settings("host", catalog().host.keys)), *_workload_settings())
+    (*_path_settings(), *_settings("host", catalog().host.keys), *_workload_settings())
 )
 """Every key that a cell is made of, by its dotted name, in the order in which factors are shown.
 

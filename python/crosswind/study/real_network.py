@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, combinations_of
 from crosswind.study.design import Study
@@ -23,13 +24,8 @@ from crosswind.study.selection import with_parts
 from crosswind.study.server_address import server_address
 from crosswind.study.toml_text import Location
 
-KEPT_OF_HOSTS = (
-    "congestion_control", "nodelay", "send_buffer", "receive_buffer", "tcp_user_timeout", "tcp_keep_alive",
-    "quic_idle_timeout", "quic_keep_alive", "quic_mtu_discovery", "quic_packet_threshold", "quic_time_threshold",
-    "quic_stream_window", "quic_connection_window", "http2_stream_window",
-    "http2_connection_window", "dscp", "sample_tcp",
-)  # fmt: skip
-"""Settings of single connections, which take no privilege and no namespace."""
+KEPT_OF_HOSTS = frozenset(key.study for key in catalog().host.keys if key.on_sockets)
+"""Settings of hosts that are kept."""
 
 _AMOUNTS = ("messages", "count", "duration")
 """Settings of a workload that say how much of the same is measured."""

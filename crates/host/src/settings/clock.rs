@@ -1,5 +1,6 @@
 //! Which clock a cell runs on.
 
+use crosswind_settings::Layered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,8 @@ pub enum HostClock {
     /// That of a kernel of its own, which jumps over waiting: nothing is measured of the machine.
     Virtual,
 }
+
+impl Layered for HostClock {}
 
 impl std::fmt::Display for HostClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

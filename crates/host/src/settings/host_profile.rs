@@ -1,5 +1,6 @@
 //! The names of profiles.
 
+use crosswind_settings::Layered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ pub enum HostProfile {
     #[serde(rename = "freebsd-8")]
     FreeBsd8,
 }
+
+impl Layered for HostProfile {}
 
 impl HostProfile {
     /// Every profile.

@@ -18,7 +18,7 @@ pub use mtu_probing::MtuProbing;
 pub use qdisc::Qdisc;
 pub use tick_phase::TickPhase;
 
-use crosswind_settings::SettingError;
+use crosswind_settings::{Key, SettingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,24 +28,7 @@ const MAX_BUFFER: u32 = 1 << 30;
 /// A connection of HTTP/2 begins with it, and has no way to take less (RFC 9113, section 6.9.2).
 const MIN_CONNECTION_WINDOW: u32 = 65_535;
 
-/// Keys of what a program sets itself, and what that is.
-const OF_PROGRAMS: [(&str, &str); 14] = [
-    ("nodelay", "TCP_NODELAY on its sockets"),
-    ("dscp", "the codepoint of its packets"),
-    ("tcp_user_timeout_ns", "TCP_USER_TIMEOUT on its sockets"),
-    ("tcp_keep_alive_ns", "SO_KEEPALIVE on its sockets"),
-    ("quic_idle_timeout_ns", "the idle timeout of its connections"),
-    ("quic_keep_alive_ns", "when its connections send keep-alives"),
-    ("quic_mtu_discovery", "the size of its packets"),
-    ("quic_packet_threshold", "when a packet is lost"),
-    ("quic_time_threshold", "when a packet is lost"),
-    ("quic_stream_window_bytes", "the flow control of its connections"),
-    ("quic_connection_window_bytes", "the flow control of its connections"),
-    ("http2_stream_window_bytes", "the flow control of its connections"),
-    ("http2_connection_window_bytes", "the flow control of its connections"),
-    ("sample_tcp_ns", "its sockets, which Crosswind does not see"),
-];
-
+crosswind_settings::layers! {
 /// The two hosts. A key that is set overrides the profile's value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -54,138 +37,101 @@ pub struct HostConfig {
     /// A bundle of settings with a name.
     pub profile: HostProfile,
     /// TCP congestion control, as the kernel names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("on_sockets" = true))]
     pub congestion_control: Option<String>,
     /// Whether small segments are sent at once (`TCP_NODELAY`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("set_by_programs" = "TCP_NODELAY on its sockets"))]
     pub nodelay: Option<bool>,
     /// TCP selective acknowledgements (RFC 2018).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sack: Option<bool>,
     /// TCP timestamps (RFC 7323).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
     /// TCP window scaling (RFC 7323).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_scaling: Option<bool>,
-    /// Whether TCP asks for explicit congestion notification, so that its packets are marked rather than dropped (`net.ipv4.tcp_ecn`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ecn: Option<bool>,
     /// TCP tail loss probes (RFC 8985).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_loss_probe: Option<bool>,
     /// Whether TCP returns to slow start after an idle time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_start_after_idle: Option<bool>,
     /// Send buffer of a socket (`SO_SNDBUF`); of programs, that of each TCP socket, by `tcp_wmem`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("on_sockets" = true))]
     pub send_buffer_bytes: Option<u32>,
     /// Receive buffer of a socket (`SO_RCVBUF`); of programs, that of each TCP socket, by `tcp_rmem`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("on_sockets" = true))]
     pub receive_buffer_bytes: Option<u32>,
-    /// Receive buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_rmem`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tcp_rmem: Option<String>,
-    /// Send buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_wmem`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tcp_wmem: Option<String>,
-    /// Queueing discipline of each host's device, as `net.core.default_qdisc` sets it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_qdisc: Option<Qdisc>,
     /// TCP initial congestion window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("unit" = "segments"))]
     pub initial_window: Option<u32>,
     /// TCP minimum retransmission timeout.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000_000_u64, max = 120_000_000_000_u64))]
     pub min_rto_ns: Option<u64>,
+    /// Whether TCP asks for explicit congestion notification, so that its packets are marked rather than dropped (`net.ipv4.tcp_ecn`).
+    pub ecn: Option<bool>,
+    /// Receive buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_rmem`).
+    pub tcp_rmem: Option<String>,
+    /// Send buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_wmem`).
+    pub tcp_wmem: Option<String>,
+    /// Queueing discipline of each host's device, as `net.core.default_qdisc` sets it.
+    pub default_qdisc: Option<Qdisc>,
     /// How often TCP retransmits before it ends a connection, counted as Linux does: 15 take 924.6 s, and more after long round trips (`net.ipv4.tcp_retries2`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255))]
     pub tcp_retries2: Option<u32>,
     /// How long sent data may be unacknowledged before TCP ends the connection (`TCP_USER_TIMEOUT`); 0 leaves that to `tcp_retries2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 86_400_000_000_000_u64))]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("set_by_programs" = "TCP_USER_TIMEOUT on its sockets"))]
     pub tcp_user_timeout_ns: Option<u64>,
     /// After how much idle time TCP probes the other end, and again until there is an answer: nine probes without one end the connection (`SO_KEEPALIVE`, whole seconds). 0 is never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 32_767_000_000_000_u64))]
+    #[schemars(range(min = 0, max = 32_767_000_000_000_u64), extend("set_by_programs" = "SO_KEEPALIVE on its sockets"))]
     pub tcp_keep_alive_ns: Option<u64>,
     /// When TCP searches for the largest packet that passes, without ICMP: never, after a black hole, or always (`net.ipv4.tcp_mtu_probing`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<MtuProbing>")]
     pub tcp_mtu_probing: Option<MtuProbing>,
     /// How TCP detects losses, a sum of 1 (RACK), 2 (its window for reordering stays at a quarter of the round trip) and 4 (it does not count packets) (`net.ipv4.tcp_recovery`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 7))]
     pub tcp_recovery: Option<u32>,
     /// After how long without a packet from the other end QUIC ends a connection (RFC 9000, section 10.1); 0 is never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("default_help" = "0"))]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("set_by_programs" = "the idle timeout of its connections", "default_help" = "0"))]
     pub quic_idle_timeout_ns: Option<u64>,
     /// After how much idle time QUIC sends a packet, so that the idle timeout of either end does not pass; 0 is never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("default_help" = "0"))]
+    #[schemars(range(min = 0, max = 86_400_000_000_000_u64), extend("set_by_programs" = "when its connections send keep-alives", "default_help" = "0"))]
     pub quic_keep_alive_ns: Option<u64>,
     /// Whether QUIC searches for the largest packet that passes (RFC 8899); otherwise its packets keep 1200 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default_help" = "true"))]
+    #[schemars(extend("set_by_programs" = "the size of its packets", "default_help" = "true"))]
     pub quic_mtu_discovery: Option<bool>,
     /// How many later packets have to arrive before QUIC takes one for lost (RFC 9002, section 6.1.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 3, max = 1_000_000), extend("unit" = "packets", "default_help" = "3"))]
+    #[schemars(range(min = 3, max = 1_000_000), extend("set_by_programs" = "when a packet is lost", "unit" = "packets", "default_help" = "3"))]
     pub quic_packet_threshold: Option<u32>,
     /// After how many round trips QUIC takes a packet for lost of which a later one has arrived (RFC 9002, section 6.1.2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100), extend("default_help" = "1.125"))]
+    #[schemars(range(min = 1, max = 100), extend("set_by_programs" = "when a packet is lost", "default_help" = "1.125"))]
     pub quic_time_threshold: Option<f64>,
     /// How many bytes of a stream a QUIC receiver takes before its program has read any (RFC 9000, section 4.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "16MiB"))]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("set_by_programs" = "the flow control of its connections", "default_help" = "16MiB"))]
     pub quic_stream_window_bytes: Option<u32>,
     /// How many bytes of all streams of a connection together a QUIC receiver takes before its program has read any (RFC 9000, section 4.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "64MiB"))]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("set_by_programs" = "the flow control of its connections", "default_help" = "64MiB"))]
     pub quic_connection_window_bytes: Option<u32>,
     /// How many bytes of a stream an end of HTTP/2 takes before its program has read any (RFC 9113, section 6.9).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("default_help" = "6MiB"))]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER), extend("set_by_programs" = "the flow control of its connections", "default_help" = "6MiB"))]
     pub http2_stream_window_bytes: Option<u32>,
     /// How many bytes of all streams of a connection together an end of HTTP/2 takes before its program has read any (RFC 9113, section 6.9).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = MIN_CONNECTION_WINDOW, max = MAX_BUFFER), extend("default_help" = "15MiB"))]
+    #[schemars(range(min = MIN_CONNECTION_WINDOW, max = MAX_BUFFER), extend("set_by_programs" = "the flow control of its connections", "default_help" = "15MiB"))]
     pub http2_connection_window_bytes: Option<u32>,
     /// The codepoint of differentiated services of all packets of TCP and UDP (`IP_TOS`); packets of QUIC have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default_help" = "cs0"))]
+    #[schemars(extend("set_by_programs" = "the codepoint of its packets", "default_help" = "cs0"))]
     pub dscp: Option<Dscp>,
     /// How often the state of each TCP socket is recorded, such as its congestion window (`TCP_INFO`); without it once, at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("default_help" = "never"))]
+    #[schemars(range(min = 100_000, max = 60_000_000_000_u64), extend("set_by_programs" = "its sockets, which Crosswind does not see", "default_help" = "never"))]
     pub sample_tcp_ns: Option<u64>,
     /// The clock of both hosts and of the path.
     pub clock: HostClock,
     /// The kernel of virtual time, by its series: 6.12, for example.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default_help" = "the newest one installed"))]
     pub kernel: Option<String>,
     /// Where the emulator runs in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default_help" = "kernel if it has the path, else process"))]
     pub emulator: Option<EmulatorPlace>,
     /// Where within the steps of the kernel's timers (64 ms for one of a second) a cell begins in virtual time: with fixed at the same
     /// place in every repetition, with seed anywhere, as on a machine.
-    #[serde(skip_serializing_if = "is_fixed")]
     #[schemars(extend("default_help" = "fixed"))]
     pub tick_phase: TickPhase,
 }
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-fn is_fixed(phase: &TickPhase) -> bool {
-    *phase == TickPhase::Fixed
 }
 
 impl HostConfig {
@@ -219,10 +165,11 @@ impl HostConfig {
     /// The same for hosts of programs, which set up their sockets themselves: what is asked of sockets becomes the kernel's default.
     /// An error names what nobody but a program can do.
     pub fn for_programs(&self, given: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
-        let own = OF_PROGRAMS.iter().find(|(key, _)| given.contains_key(*key));
-        if let Some((key, what)) = own {
-            let problem = format!("is set, and a program sets {what} itself");
-            return Err(SettingError::new(*key, problem, "leave it out; many programs have an option for it"));
+        for Key { name, set_by_programs, .. } in keys().filter(|key| given.contains_key(&key.name)) {
+            if let Some(what) = set_by_programs {
+                let problem = format!("is set, and a program sets {what} itself");
+                return Err(SettingError::new(name, problem, "leave it out; many programs have an option for it"));
+            }
         }
         // Linux doubles what a socket asks for, to hold its own bookkeeping as well.
         let sizes = |asked: u32| format!("{MIN_BUFFER} {0} {0}", u64::from(asked) * 2);
@@ -242,30 +189,26 @@ impl HostConfig {
         Ok(host)
     }
 
-    /// The same without what is not set on sockets: what machines can do that stay as they are.
-    #[must_use]
-    pub fn of_sockets(&self) -> Self {
-        Self {
-            congestion_control: self.congestion_control.clone(),
-            nodelay: self.nodelay,
-            send_buffer_bytes: self.send_buffer_bytes,
-            receive_buffer_bytes: self.receive_buffer_bytes,
-            tcp_user_timeout_ns: self.tcp_user_timeout_ns,
-            tcp_keep_alive_ns: self.tcp_keep_alive_ns,
-            quic_idle_timeout_ns: self.quic_idle_timeout_ns,
-            quic_keep_alive_ns: self.quic_keep_alive_ns,
-            quic_mtu_discovery: self.quic_mtu_discovery,
-            quic_packet_threshold: self.quic_packet_threshold,
-            quic_time_threshold: self.quic_time_threshold,
-            quic_stream_window_bytes: self.quic_stream_window_bytes,
-            quic_connection_window_bytes: self.quic_connection_window_bytes,
-            http2_stream_window_bytes: self.http2_stream_window_bytes,
-            http2_connection_window_bytes: self.http2_connection_window_bytes,
-            dscp: self.dscp,
-            sample_tcp_ns: self.sample_tcp_ns,
-            ..Self::default()
-        }
+    /// Whether nothing is asked but what is set on sockets and connections: what machines can do that stay as they are.
+    pub fn is_of_sockets(&self) -> bool {
+        let of_machines = |host: &Self| {
+            let mut written = serde_json::to_value(host).unwrap_or_default();
+            if let Some(values) = written.as_object_mut() {
+                values.retain(|name, _| !keys().any(|key| key.on_sockets && key.name == *name));
+            }
+            written
+        };
+        of_machines(self) == of_machines(&Self::default())
     }
+
+    /// The keys of what is set on sockets and connections, as a study names them.
+    pub fn keys_of_sockets() -> impl Iterator<Item = &'static str> {
+        keys().filter(|key| key.on_sockets).map(|key| key.study.as_str())
+    }
+}
+
+fn keys() -> impl Iterator<Item = &'static Key> {
+    crosswind_settings::describe::<HostConfig>().keys.iter()
 }
 
 /// Whether a text is three sizes, none less than the one before, as the kernel takes them.

@@ -1,7 +1,7 @@
 //! Profiles: bundles of host settings with a name.
 
 use super::{HostConfig, HostProfile, TickPhase};
-use crosswind_settings::Group;
+use crosswind_settings::{Group, Layered};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -106,45 +106,7 @@ impl HostConfig {
     /// The same with every value that the profile gives filled in.
     #[must_use]
     pub fn resolved(&self) -> Self {
-        let profile = self.profile.values();
-        Self {
-            profile: self.profile,
-            congestion_control: self.congestion_control.clone().or(profile.congestion_control),
-            nodelay: self.nodelay.or(profile.nodelay),
-            sack: self.sack.or(profile.sack),
-            timestamps: self.timestamps.or(profile.timestamps),
-            window_scaling: self.window_scaling.or(profile.window_scaling),
-            ecn: self.ecn.or(profile.ecn),
-            tail_loss_probe: self.tail_loss_probe.or(profile.tail_loss_probe),
-            slow_start_after_idle: self.slow_start_after_idle.or(profile.slow_start_after_idle),
-            send_buffer_bytes: self.send_buffer_bytes.or(profile.send_buffer_bytes),
-            receive_buffer_bytes: self.receive_buffer_bytes.or(profile.receive_buffer_bytes),
-            tcp_rmem: self.tcp_rmem.clone().or(profile.tcp_rmem),
-            tcp_wmem: self.tcp_wmem.clone().or(profile.tcp_wmem),
-            default_qdisc: self.default_qdisc.or(profile.default_qdisc),
-            initial_window: self.initial_window.or(profile.initial_window),
-            min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
-            tcp_retries2: self.tcp_retries2.or(profile.tcp_retries2),
-            tcp_user_timeout_ns: self.tcp_user_timeout_ns.or(profile.tcp_user_timeout_ns),
-            tcp_keep_alive_ns: self.tcp_keep_alive_ns.or(profile.tcp_keep_alive_ns),
-            tcp_mtu_probing: self.tcp_mtu_probing.or(profile.tcp_mtu_probing),
-            tcp_recovery: self.tcp_recovery.or(profile.tcp_recovery),
-            quic_idle_timeout_ns: self.quic_idle_timeout_ns.or(profile.quic_idle_timeout_ns),
-            quic_keep_alive_ns: self.quic_keep_alive_ns.or(profile.quic_keep_alive_ns),
-            quic_mtu_discovery: self.quic_mtu_discovery.or(profile.quic_mtu_discovery),
-            quic_packet_threshold: self.quic_packet_threshold.or(profile.quic_packet_threshold),
-            quic_time_threshold: self.quic_time_threshold.or(profile.quic_time_threshold),
-            quic_stream_window_bytes: self.quic_stream_window_bytes.or(profile.quic_stream_window_bytes),
-            quic_connection_window_bytes: self.quic_connection_window_bytes.or(profile.quic_connection_window_bytes),
-            http2_stream_window_bytes: self.http2_stream_window_bytes.or(profile.http2_stream_window_bytes),
-            http2_connection_window_bytes: self.http2_connection_window_bytes.or(profile.http2_connection_window_bytes),
-            dscp: self.dscp,
-            sample_tcp_ns: self.sample_tcp_ns,
-            clock: self.clock,
-            kernel: self.kernel.clone(),
-            emulator: self.emulator,
-            tick_phase: self.tick_phase,
-        }
+        self.clone().over(self.profile.values())
     }
 
     /// The values that are set, by key.
@@ -185,7 +147,7 @@ mod tests {
             (&json!("linux"), &json!(null))
         );
         assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
-        assert_eq!(described["keys"][14]["unit"], "segments");
+        assert_eq!(described["keys"][10]["unit"], "segments");
         assert_eq!(described["kernel"]["initial_window"], 10);
         assert_eq!(described["profiles"][0]["name"], "linux");
         assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));

@@ -1,5 +1,6 @@
 //! The phase of the kernel's timers at the start of a cell in virtual time.
 
+use crosswind_settings::Layered;
 use crosswind_units::{Duration, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,12 @@ pub enum TickPhase {
     Fixed,
     /// At a time that follows from the repetition's seed.
     Seed,
+}
+
+impl Layered for TickPhase {
+    fn is_left_out(&self) -> bool {
+        *self == Self::Fixed
+    }
 }
 
 impl TickPhase {
