@@ -60,8 +60,7 @@ import json
 import crosswind.catalog
 
 known = json.loads(crosswind.catalog.catalog_text())
-key = dict(unit=None, default=None, default_help=None, minimum=None, maximum=None, choices=None, required=False,
-           varies=True, only_with=None)
+key = dict(required=False, varies=True)
 jitter = {**key, "name": "jitter_ns", "study": "jitter", "type": "integer", "unit": "ns", "default": 0, "minimum": 0,
           "maximum": 10**9, "help": "How much the delay varies."}
 burst = {**key, "name": "burst_bytes", "study": "burst", "type": "integer", "unit": "bytes", "default": 1000,

@@ -28,7 +28,7 @@ mod walk;
 pub use flow::{Beginning, Ending, Flow, Quic, Sent};
 pub use flows::flows;
 pub use leg::{Hosts, Leg};
-pub use part::Part;
+pub use part::{Part, PartGroup};
 pub use trail::{PacketId, Piece, Place};
 pub use walk::Window;
 

@@ -1,53 +1,199 @@
-//! The names that time can have.
+//! The names that time can have, and what reports say of each.
 
 use crosswind_path::Side;
+use serde::Serialize;
 
-/// Hands all parts, each with its name and what it is, to a macro: for what has something for each of them.
+/// Hands all parts to a macro: for what has something for each of them. Each has its group and its name; its noun; what it is; what it
+/// did of a connection's time, after a share of it; and what it did to an exchange, empty where every exchange has it.
 #[macro_export]
 macro_rules! with_parts {
     ($callback:ident) => {
         $callback! {
-            TcpHandshake "tcp_handshake" "TCP's handshake, without the wait for its timer.",
-            SecurityHandshake "security_handshake" "The handshake of TLS or QUIC.",
-            UpgradeHandshake "upgrade_handshake" "The upgrade to WebSocket, WebTransport or Socket.IO.",
-            ClientHost "client_host" "The client's program and kernel.",
-            ServerHost "server_host" "The server's program and kernel.",
-            PropagationForward "propagation_forward" "In flight to the server, of packets that carried the message.",
-            PropagationReverse "propagation_reverse" "In flight to the client, of packets that carried the message.",
-            SerialisationForward "serialisation_forward" "Being put on the wire to the server.",
-            SerialisationReverse "serialisation_reverse" "Being put on the wire to the client.",
-            QueueingForward "queueing_forward" "Waiting behind other packets on the way to the server.",
-            QueueingReverse "queueing_reverse" "Waiting behind other packets on the way to the client.",
-            JitterForward "jitter_forward" "Otherwise held back on the way to the server.",
-            JitterReverse "jitter_reverse" "Otherwise held back on the way to the client.",
-            Late "late" "Held by the emulator for longer than was due.",
-            FastRecovery "fast_recovery" "From sending what was lost to sending it again, because acknowledgements of what followed said so: TCP's fast retransmit and RACK.",
-            TailLossProbe "tail_loss_probe" "From sending what was lost to sending it again as a probe, because no acknowledgement came: TCP's tail loss probe.",
-            RetransmissionTimer "retransmission_timer" "From sending what was lost to sending it again when TCP's retransmission timer expired.",
-            SynTimer "syn_timer" "From sending a SYN that was lost, or whose answer was, to sending it again.",
-            PacketThreshold "packet_threshold" "From sending what was lost to sending it again, because enough packets that followed were acknowledged: QUIC's packet threshold.",
-            TimeThreshold "time_threshold" "From sending what was lost to sending it again, because a packet that followed was acknowledged and enough time had passed: QUIC's time threshold.",
-            ProbeTimer "probe_timer" "From sending what was lost to sending a probe, or it again, when QUIC's probe timeout (PTO) had passed.",
-            DatagramLoss "datagram_loss" "From sending a datagram that was lost, or whose answer was, to sending the next one: of UDP whose recovery is the program's own.",
-            HeadOfLine "head_of_line" "Received, and waiting for what was sent before it on the same connection and was lost; over HTTP/1.1 also ready to be sent, and waiting for the exchange before it.",
-            CongestionWindow "congestion_window" "Ready to be sent, and held back by the congestion window: round trips of what had to be acknowledged first.",
-            SlowStartAfterIdle "slow_start_after_idle" "The same, where the window was larger before the connection was idle.",
-            ReceiveWindow "receive_window" "Ready to be sent, and held back by the window that TCP's receiver gave.",
-            ZeroWindow "zero_window" "Ready to be sent, and held back by a window of TCP's receiver that stayed closed until its program had read.",
-            SendBuffer "send_buffer" "Held back because TCP's send buffer was full, so that nothing more was there to be sent.",
-            StreamWindow "stream_window" "Ready to be sent, and held back by the flow control of its stream of QUIC or HTTP/2, until the receiver gave it more.",
-            ConnectionWindow "connection_window" "Ready to be sent, and held back by the flow control of all streams of a connection of QUIC or HTTP/2 together, until the receiver gave it more.",
-            Nagle "nagle" "Ready to be sent, and held back until what was sent before was acknowledged: Nagle's algorithm.",
-            DelayedAcknowledgement "delayed_acknowledgement" "Waiting for an acknowledgement that the receiver delayed.",
-            Pacing "pacing" "Ready to be sent, and held back by the pace at which packets are sent.",
-            Closing "closing" "Closing a connection: from the first FIN or RST to the last packet, once all data had arrived.",
-            Unknown "unknown" "What the wire does not tell.",
+            TcpHandshake: Handshakes "tcp_handshake" "TCP's handshake"
+                "TCP's handshake, without the wait for its timer."
+                "was TCP's handshake" "TCP's handshake took {time}",
+            SecurityHandshake: Handshakes "security_handshake" "the security handshake"
+                "The handshake of TLS or QUIC."
+                "was QUIC's handshake" "the handshake of TLS or QUIC took {time}",
+            UpgradeHandshake: Handshakes "upgrade_handshake" "the upgrade handshake"
+                "The upgrade to WebSocket, WebTransport or Socket.IO."
+                "was the upgrade" "the upgrade took {time}",
+            ClientHost: Hosts "client_host" "the client host"
+                "The client's program and kernel."
+                "was spent by the client's program" "",
+            ServerHost: Hosts "server_host" "the server host"
+                "The server's program and kernel."
+                "was spent by the server's program" "",
+            PropagationForward: Propagation "propagation_forward" "propagation to the server"
+                "In flight to the server, of packets that carried the message."
+                "was in flight" "",
+            PropagationReverse: Propagation "propagation_reverse" "propagation to the client"
+                "In flight to the client, of packets that carried the message."
+                "was in flight" "",
+            SerialisationForward: Link "serialisation_forward" "serialisation to the server"
+                "Being put on the wire to the server."
+                "was the rate of the link to the server" "the link to the server needed {time} for its bytes",
+            SerialisationReverse: Link "serialisation_reverse" "serialisation to the client"
+                "Being put on the wire to the client."
+                "was the rate of the link to the client" "the link to the client needed {time} for its bytes",
+            QueueingForward: Queueing "queueing_forward" "queueing to the server"
+                "Waiting behind other packets on the way to the server."
+                "was queueing behind other packets on the way to the server" "it queued {time} behind other packets on the way to the server",
+            QueueingReverse: Queueing "queueing_reverse" "queueing to the client"
+                "Waiting behind other packets on the way to the client."
+                "was queueing behind other packets on the way to the client" "it queued {time} behind other packets on the way to the client",
+            JitterForward: Jitter "jitter_forward" "jitter to the server"
+                "Otherwise held back on the way to the server."
+                "was jitter on the way to the server" "the path to the server held it back for another {time}",
+            JitterReverse: Jitter "jitter_reverse" "jitter to the client"
+                "Otherwise held back on the way to the client."
+                "was jitter on the way to the client" "the path to the client held it back for another {time}",
+            Late: Hosts "late" "lateness of the emulator"
+                "Held by the emulator for longer than was due."
+                "was spent in the emulator, which was late" "",
+            FastRecovery: Recovery "fast_recovery" "fast recovery"
+                "From sending what was lost to sending it again, because acknowledgements of what followed said so: TCP's fast retransmit and RACK."
+                "waited for fast recovery of what was lost" "{packet} was lost, and sent again {time} later: acknowledgements of what followed it said so",
+            TailLossProbe: Recovery "tail_loss_probe" "the tail loss probe"
+                "From sending what was lost to sending it again as a probe, because no acknowledgement came: TCP's tail loss probe."
+                "waited for tail loss probes" "{packet} was lost, with nothing behind it to show that; a tail loss probe came {time} later",
+            RetransmissionTimer: Recovery "retransmission_timer" "the retransmission timer"
+                "From sending what was lost to sending it again when TCP's retransmission timer expired."
+                "waited for the retransmission timer" "{packet} was lost, and sent again {time} later by the retransmission timer{expiry}",
+            SynTimer: Recovery "syn_timer" "the SYN timer"
+                "From sending a SYN that was lost, or whose answer was, to sending it again."
+                "waited for an answer to a SYN" "TCP's handshake lost a packet, and its timer sent a SYN again after {time}",
+            PacketThreshold: Recovery "packet_threshold" "the packet threshold"
+                "From sending what was lost to sending it again, because enough packets that followed were acknowledged: QUIC's packet threshold."
+                "waited until enough later packets were acknowledged to know a loss (packet threshold)" "{packet} was lost, and sent again {time} later, as enough later ones had arrived",
+            TimeThreshold: Recovery "time_threshold" "the time threshold"
+                "From sending what was lost to sending it again, because a packet that followed was acknowledged and enough time had passed: QUIC's time threshold."
+                "waited until a loss was known by its time (time threshold)" "{packet} was lost, and sent again {time} later, as a later one had arrived",
+            ProbeTimer: Recovery "probe_timer" "the probe timer"
+                "From sending what was lost to sending a probe, or it again, when QUIC's probe timeout (PTO) had passed."
+                "waited for the probe timeout" "{packet} was lost, and a probe sent {time} later by QUIC's probe timer{expiry}",
+            DatagramLoss: Recovery "datagram_loss" "datagram loss"
+                "From sending a datagram that was lost, or whose answer was, to sending the next one: of UDP whose recovery is the program's own."
+                "waited after a lost datagram until the program sent the next" "{packet} was lost, and the next one was sent {time} later",
+            HeadOfLine: HeadOfLine "head_of_line" "head of line"
+                "Received, and waiting for what was sent before it on the same connection and was lost; over HTTP/1.1 also ready to be sent, and waiting for the exchange before it."
+                "waited for what was lost before" "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
+            CongestionWindow: CongestionWindow "congestion_window" "the congestion window"
+                "Ready to be sent, and held back by the congestion window: round trips of what had to be acknowledged first."
+                "waited for the congestion window" "it waited {time} for the congestion window",
+            SlowStartAfterIdle: CongestionWindow "slow_start_after_idle" "slow start after idle"
+                "The same, where the window was larger before the connection was idle."
+                "waited for the congestion window, which an idle time had shrunk" "it waited {time} for the congestion window, which an idle time had shrunk",
+            ReceiveWindow: ReceiveWindow "receive_window" "the receive window"
+                "Ready to be sent, and held back by the window that TCP's receiver gave."
+                "waited for the receiver's window" "it waited {time} for the receiver's window",
+            ZeroWindow: ReceiveWindow "zero_window" "the zero window"
+                "Ready to be sent, and held back by a window of TCP's receiver that stayed closed until its program had read."
+                "waited until the receiver's program had read, for its window was closed" "it waited {time} until the receiver's program had read, for its window was closed",
+            SendBuffer: SendBuffer "send_buffer" "send buffer"
+                "Held back because TCP's send buffer was full, so that nothing more was there to be sent."
+                "waited for room in the send buffer" "it waited {time} for room in the send buffer",
+            StreamWindow: ReceiveWindow "stream_window" "the stream window"
+                "Ready to be sent, and held back by the flow control of its stream of QUIC or HTTP/2, until the receiver gave it more."
+                "waited for the flow control of a stream" "it waited {time} for the flow control of its stream",
+            ConnectionWindow: ReceiveWindow "connection_window" "the connection window"
+                "Ready to be sent, and held back by the flow control of all streams of a connection of QUIC or HTTP/2 together, until the receiver gave it more."
+                "waited for the flow control of the connection" "it waited {time} for the flow control of its connection",
+            Nagle: Acknowledgements "nagle" "Nagle's algorithm"
+                "Ready to be sent, and held back until what was sent before was acknowledged: Nagle's algorithm."
+                "waited until what was sent before was acknowledged (Nagle's algorithm)" "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
+            DelayedAcknowledgement: Acknowledgements "delayed_acknowledgement" "delayed acknowledgement"
+                "Waiting for an acknowledgement that the receiver delayed."
+                "waited for delayed acknowledgements" "the receiver delayed acknowledgements that it waited for by {time}",
+            Pacing: Pacing "pacing" "pacing"
+                "Ready to be sent, and held back by the pace at which packets are sent."
+                "was pacing" "it waited {time} for its turn at the pace at which packets are sent",
+            Closing: Handshakes "closing" "closing"
+                "Closing a connection: from the first FIN or RST to the last packet, once all data had arrived."
+                "was closing" "closing the connection took {time}",
+            Unknown: Unknown "unknown" "unknown"
+                "What the wire does not tell."
+                "is not told by packets" "of {time} packets do not tell what they were spent on",
         }
     };
 }
 
+/// What reports say of a part.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PartWords {
+    /// As it is stored.
+    name: &'static str,
+    /// In sentences.
+    noun: &'static str,
+    /// What it did of the time of connections, after a share of it.
+    of_connections: &'static str,
+    /// What it did to an exchange, with `{time}`, `{packet}` and, of timers, `{expiry}`; empty where every exchange has it.
+    of_exchange: &'static str,
+}
+
+/// Parts that reports show as one.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartGroup {
+    name: &'static str,
+    /// In charts.
+    title: &'static str,
+    /// In sentences.
+    noun: &'static str,
+    /// What it is.
+    help: &'static str,
+    /// In the order of tables.
+    parts: Vec<PartWords>,
+}
+
+macro_rules! groups {
+    ($($variant:ident $name:literal $title:literal $noun:literal $help:literal,)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Group {
+            $($variant,)*
+        }
+
+        impl PartGroup {
+            /// All of them, in the order of charts.
+            pub fn all() -> Vec<Self> {
+                vec![$(Self { name: $name, title: $title, noun: $noun, help: $help, parts: Part::of_group(Group::$variant) },)*]
+            }
+        }
+    };
+}
+
+groups! {
+    Handshakes "handshakes" "Handshakes" "handshakes"
+        "Setting connections up, without timers, and closing them.",
+    Propagation "propagation" "Propagation" "propagation"
+        "In flight, of the packets that carried the message.",
+    Link "link" "Link" "the rate of the link"
+        "Being put on the wire: the link carried the message's own bytes and those of its connection.",
+    Queueing "queueing" "Queueing" "queues"
+        "Waiting behind packets of others.",
+    Jitter "jitter" "Jitter" "jitter"
+        "Otherwise held back by the path.",
+    Recovery "recovery" "Loss recovery" "loss recovery"
+        "From sending what was lost to sending it again.",
+    HeadOfLine "head_of_line" "Head of line" "waiting for lost data that was sent before"
+        "Received, and waiting for what was sent before it on the same connection and was lost.",
+    CongestionWindow "congestion_window" "Congestion window" "the congestion window"
+        "Ready to be sent, and held back by the congestion window.",
+    ReceiveWindow "receive_window" "Receive window" "the receiver's window"
+        "Ready to be sent, and held back by the window that TCP's receiver gave, or by QUIC's flow control.",
+    SendBuffer "send_buffer" "Send buffer" "the send buffer"
+        "Held back because TCP's send buffer was full, so that nothing more was there to be sent.",
+    Acknowledgements "acknowledgements" "Waits for ACKs" "Nagle's algorithm and delayed acknowledgements"
+        "Waiting for acknowledgements: Nagle's algorithm, and receivers that delay them.",
+    Pacing "pacing" "Pacing" "pacing"
+        "Ready to be sent, and held back by the pace at which packets are sent.",
+    Hosts "hosts" "Hosts" "the hosts"
+        "The programs and kernels of both hosts, and the emulator where it was late.",
+    Unknown "unknown" "Unknown" "what packets do not tell"
+        "What packets do not tell.",
+}
+
 macro_rules! parts {
-    ($($variant:ident $name:literal $help:literal,)*) => {
+    ($($variant:ident: $group:ident $name:literal $noun:literal $help:literal $share:literal $exchange:literal,)*) => {
         /// What time was spent on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Part {
@@ -57,13 +203,10 @@ macro_rules! parts {
         impl Part {
             /// All of them, in the order of tables.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// As it is stored.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
+            /// Their rows, in the same order.
+            const ROWS: &[(Group, PartWords)] = &[$(
+                (Group::$group, PartWords { name: $name, noun: $noun, of_connections: $share, of_exchange: $exchange }),
+            )*];
         }
     };
 }
@@ -71,6 +214,15 @@ macro_rules! parts {
 with_parts!(parts);
 
 impl Part {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        Self::ROWS[self as usize].1.name
+    }
+
+    fn of_group(group: Group) -> Vec<PartWords> {
+        Self::ROWS.iter().filter(|(of, _)| *of == group).map(|(_, words)| *words).collect()
+    }
+
     /// Time at the host that sends in the direction of `side`.
     pub fn sender(side: Side) -> Self {
         side.pick(Self::ClientHost, Self::ServerHost)

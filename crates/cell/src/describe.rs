@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::pieces::{ConnectionPiece, ExchangePiece};
 use crate::spent::Spent;
 use crate::{Flow, PathSection};
+use crosswind_attribution::PartGroup;
 use crosswind_host::{HostConfig, HostGroup};
 use crosswind_ledger::{Budget, Column, FlowInterval, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup, PathConfig};
@@ -41,6 +42,8 @@ pub struct Catalogue {
     flow_intervals: &'static [Column<FlowInterval>],
     spent: &'static [Column<Spent>],
     tcp: &'static [Column<TcpSample>],
+    /// What time is spent on: the parts, by groups.
+    parts: Vec<PartGroup>,
     pieces: &'static [Column<ExchangePiece>],
     connections: &'static [Column<ConnectionRow>],
     connection_parts: &'static [Column<ConnectionPart>],
@@ -88,6 +91,7 @@ impl Catalogue {
             flow_intervals: Row::COLUMNS,
             spent: Row::COLUMNS,
             tcp: Row::COLUMNS,
+            parts: PartGroup::all(),
             pieces: Row::COLUMNS,
             connections: Row::COLUMNS,
             connection_parts: Row::COLUMNS,

@@ -27,7 +27,7 @@ pub struct Spent {
 }
 
 macro_rules! columns {
-    ($($variant:ident $name:literal $help:literal,)*) => {
+    ($($variant:ident: $group:ident $name:literal $noun:literal $help:literal $share:literal $exchange:literal,)*) => {
         &[
             Column::required("exchange", U64(|row| Some(row.exchange)), "Its number in the cell."),
             Column::required(

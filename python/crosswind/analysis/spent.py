@@ -10,8 +10,9 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
 from crosswind.analysis.samples import repetition_key
+from crosswind.catalog import SpentGroup
 from crosswind.catalog.metrics import METRICS
-from crosswind.catalog.spent import GROUPS, WHOLE, SpentGroup
+from crosswind.catalog.spent import GROUPS, WHOLE
 from crosswind.stats import Repetitions, Side
 
 MOST_PAIRS = 500

@@ -177,6 +177,41 @@ class Transport:
 
 
 @dataclass(frozen=True)
+class SpentPart:
+    """What time is spent on, and what reports say of it.
+
+    Attributes:
+        noun: in sentences. of_connections: what it did of their time, after a share of it.
+        of_exchange: what it did to an exchange, with `{time}`, `{packet}` and, of timers, `{expiry}`; empty where every
+            exchange has it.
+    """
+
+    name: str
+    noun: str
+    of_connections: str
+    of_exchange: str
+
+
+@dataclass(frozen=True)
+class SpentGroup:
+    """Parts that belong together.
+
+    Attributes: name: of its metric, after `spent_`. title: in charts. noun: in sentences. parts: their names.
+    """
+
+    name: str
+    title: str
+    noun: str
+    help: str
+    parts: tuple[str, ...]
+
+    @property
+    def metric(self) -> str:
+        """The name of its metric."""
+        return f"spent_{self.name}"
+
+
+@dataclass(frozen=True)
 class HostBundle:
     """A bundle of host settings with a name."""
 
@@ -191,6 +226,7 @@ class Catalog:
 
     `elements` are in the order in which a packet meets them, `changes` are the keys that say when other values hold,
     `flows` those of a flow beside the workload, beside those of its own workload.
+    `spent_groups` are in the order of charts, and each of `parts` is in one of them.
     `kernel`: what Linux does where no host setting says anything, as far as models need to know it.
     """
 
@@ -210,6 +246,8 @@ class Catalog:
     packets: tuple[SampleColumn, ...]
     flow_intervals: tuple[SampleColumn, ...]
     spent: tuple[SampleColumn, ...]
+    parts: Mapping[str, SpentPart]
+    spent_groups: tuple[SpentGroup, ...]
     pieces: tuple[SampleColumn, ...]
     tcp: tuple[SampleColumn, ...]
     connections: tuple[SampleColumn, ...]
@@ -267,6 +305,10 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         packets=_columns(data["packets"]),
         flow_intervals=_columns(data["flow_intervals"]),
         spent=_columns(data["spent"]),
+        parts={part["name"]: _made(SpentPart, part) for group in data["parts"] for part in group["parts"]},
+        spent_groups=tuple(
+            _made(SpentGroup, {**group, "parts": [part["name"] for part in group["parts"]]}) for group in data["parts"]
+        ),
         pieces=_columns(data["pieces"]),
         tcp=_columns(data["tcp"]),
         connections=_columns(data["connections"]),
@@ -290,7 +332,7 @@ def _columns(entries: Sequence[Mapping[str, Any]]) -> tuple[SampleColumn, ...]:
 
 
 def _unit(entry: Mapping[str, Any]) -> CellUnit | None:
-    return None if entry["unit"] is None else CellUnit(entry["unit"])
+    return CellUnit(entry["unit"]) if "unit" in entry else None
 
 
 def _key(entry: Mapping[str, Any]) -> Key:
@@ -298,7 +340,7 @@ def _key(entry: Mapping[str, Any]) -> Key:
     typed = {
         "type": KeyType(entry["type"]),
         "unit": _unit(entry),
-        "choices": entry["choices"] or (),
+        "choices": entry.get("choices", ()),
         "only_with": None if condition is None else _condition(condition),
         "on_sockets": entry.get("on_sockets", False),
     }
@@ -312,6 +354,6 @@ def _condition(entry: Mapping[str, Any]) -> KeyCondition:
 
 
 def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:
-    """An instance of a dataclass; fields of the entry that it does not have are for other readers."""
-    values = {field.name: entry[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+    """An instance of a dataclass; null where the entry lacks a field; more of its fields are for others."""
+    values = {field.name: entry.get(field.name) for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -1,7 +1,8 @@
 """What the time of exchanges was spent on, a row for each cell."""
 
 from crosswind.analysis.result import CellResult, Result
-from crosswind.catalog.spent import GROUPS, WHOLE, SpentGroup
+from crosswind.catalog import SpentGroup
+from crosswind.catalog.spent import GROUPS, WHOLE
 from crosswind.report.tables.metrics import interval_notes
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import finest_of, interval, levels, number, scale_of_metric

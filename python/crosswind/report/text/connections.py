@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from crosswind.catalog import catalog
 from crosswind.catalog.explained import Connection
 from crosswind.report.text.format import count, count_of, levels, listed, percent, quantity
 
@@ -12,42 +13,6 @@ _ENOUGH = 0.8
 _SMALL = 0.01
 """Of the whole, what is less is not named."""
 
-_WENT = {
-    "tcp_handshake": "was TCP's handshake",
-    "security_handshake": "was QUIC's handshake",
-    "closing": "was closing",
-    "client_host": "was spent by the client's program",
-    "server_host": "was spent by the server's program",
-    "propagation": "was in flight",
-    "serialisation_forward": "was the rate of the link to the server",
-    "serialisation_reverse": "was the rate of the link to the client",
-    "queueing_forward": "was queueing behind other packets on the way to the server",
-    "queueing_reverse": "was queueing behind other packets on the way to the client",
-    "jitter_forward": "was jitter on the way to the server",
-    "jitter_reverse": "was jitter on the way to the client",
-    "late": "was spent in the emulator, which was late",
-    "fast_recovery": "waited for fast recovery of what was lost",
-    "tail_loss_probe": "waited for tail loss probes",
-    "retransmission_timer": "waited for the retransmission timer",
-    "packet_threshold": "waited until enough later packets were acknowledged to know a loss (packet threshold)",
-    "time_threshold": "waited until a loss was known by its time (time threshold)",
-    "probe_timer": "waited for the probe timeout",
-    "head_of_line": "waited for what was lost before",
-    "syn_timer": "waited for an answer to a SYN",
-    "datagram_loss": "waited after a lost datagram until the program sent the next",
-    "congestion_window": "waited for the congestion window",
-    "slow_start_after_idle": "waited for the congestion window, which an idle time had shrunk",
-    "receive_window": "waited for the receiver's window",
-    "zero_window": "waited until the receiver's program had read, for its window was closed",
-    "stream_window": "waited for the flow control of a stream",
-    "connection_window": "waited for the flow control of the connection",
-    "send_buffer": "waited for room in the send buffer",
-    "nagle": "waited until what was sent before was acknowledged (Nagle's algorithm)",
-    "delayed_acknowledgement": "waited for delayed acknowledgements",
-    "pacing": "was pacing",
-    "unknown": "is not told by packets",
-}
-"""What a share of time did, by part. Both directions in flight are one."""
 _OF_BYTES = (
     "congestion_window",
     "slow_start_after_idle",
@@ -80,7 +45,7 @@ def spent_text(connections: Sequence[Connection]) -> str:
     shares: dict[str, int] = {}
     for connection in connections:
         for part in connection.parts:
-            kind = "propagation" if part.part.startswith("propagation") else part.part
+            kind = _kind(part.part)
             shares[kind] = shares.get(kind, 0) + part.time_ns
     ordered = sorted(shares.items(), key=lambda share: -share[1])
     named: list[str] = []
@@ -88,10 +53,16 @@ def spent_text(connections: Sequence[Connection]) -> str:
     for kind, time_ns in ordered:
         if named and (time_ns < _SMALL * whole or told >= _ENOUGH * whole or len(named) == MOST):
             break
+        words = next(part.of_connections for name, part in catalog().parts.items() if _kind(name) == kind)
         of_whole = "" if named else f" of {quantity(whole, 'ns')}"
-        named.append(f"{percent(time_ns / whole)}{of_whole} {_WENT[kind]}{_more(kind, connections)}")
+        named.append(f"{percent(time_ns / whole)}{of_whole} {words}{_more(kind, connections)}")
         told += time_ns
     return listed(named, MOST)
+
+
+def _kind(part: str) -> str:
+    """A part, but for the directions of propagation, which are told as one."""
+    return "propagation" if part.startswith("propagation") else part
 
 
 def _more(kind: str, connections: Iterable[Connection]) -> str:

@@ -3,48 +3,15 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from crosswind.catalog import catalog
 from crosswind.catalog.explained import Explained, Piece, Timed
 from crosswind.report.text.format import levels, quantity, sentence
 
-_USUAL = ("propagation_forward", "propagation_reverse", "client_host", "server_host", "late")
-"""Parts that every exchange has: they are no reason for a delay."""
 _SMALL = 0.01
 """Of the whole, what is less is not named."""
 _SINGLE = 6
 """Recoveries that are told one by one; of more only their sum."""
 
-_SAID = {
-    "tcp_handshake": "TCP's handshake took {time}",
-    "security_handshake": "the handshake of TLS or QUIC took {time}",
-    "upgrade_handshake": "the upgrade took {time}",
-    "serialisation_forward": "the link to the server needed {time} for its bytes",
-    "serialisation_reverse": "the link to the client needed {time} for its bytes",
-    "queueing_forward": "it queued {time} behind other packets on the way to the server",
-    "queueing_reverse": "it queued {time} behind other packets on the way to the client",
-    "jitter_forward": "the path to the server held it back for another {time}",
-    "jitter_reverse": "the path to the client held it back for another {time}",
-    "fast_recovery": "{packet} was lost, and sent again {time} later: acknowledgements of what followed it said so",
-    "tail_loss_probe": "{packet} was lost, with nothing behind it to show that; a tail loss probe came {time} later",
-    "retransmission_timer": "{packet} was lost, and sent again {time} later by the retransmission timer{expiry}",
-    "syn_timer": "TCP's handshake lost a packet, and its timer sent a SYN again after {time}",
-    "packet_threshold": "{packet} was lost, and sent again {time} later, as enough later ones had arrived",
-    "time_threshold": "{packet} was lost, and sent again {time} later, as a later one had arrived",
-    "probe_timer": "{packet} was lost, and a probe sent {time} later by QUIC's probe timer{expiry}",
-    "datagram_loss": "{packet} was lost, and the next one was sent {time} later",
-    "head_of_line": "it was received, and waited {time} for {packet}, which was sent before it and had been lost",
-    "congestion_window": "it waited {time} for the congestion window",
-    "slow_start_after_idle": "it waited {time} for the congestion window, which an idle time had shrunk",
-    "receive_window": "it waited {time} for the receiver's window",
-    "zero_window": "it waited {time} until the receiver's program had read, for its window was closed",
-    "send_buffer": "it waited {time} for room in the send buffer",
-    "stream_window": "it waited {time} for the flow control of its stream",
-    "connection_window": "it waited {time} for the flow control of its connection",
-    "nagle": "it waited {time} until what was sent before was acknowledged (Nagle's algorithm)",
-    "delayed_acknowledgement": "the receiver delayed acknowledgements that it waited for by {time}",
-    "pacing": "it waited {time} for its turn at the pace at which packets are sent",
-    "closing": "closing the connection took {time}",
-    "unknown": "of {time} packets do not tell what they were spent on",
-}
 _THRESHOLDS = ("packet_threshold", "time_threshold")
 _RECOVERIES = (
     "fast_recovery",
@@ -82,7 +49,7 @@ def _reasons(exchange: Explained) -> Iterator[str]:
     told: set[str] = set()
     before: Piece | None = None
     for piece in exchange.pieces:
-        if piece.part in _USUAL or exchange.parts.get(piece.part, 0) < least:
+        if not catalog().parts[piece.part].of_exchange or exchange.parts.get(piece.part, 0) < least:
             continue
         if piece.part in _RECOVERIES and one_by_one:
             if piece.length_ns < least:
@@ -99,7 +66,8 @@ def _reasons(exchange: Explained) -> Iterator[str]:
 
 def _said(piece: Piece, length_ns: int) -> str:
     expiry = f", time {piece.count} in a row" if piece.count > 1 else ""
-    return _SAID[piece.part].format(time=quantity(length_ns, "ns"), packet=packet_name(piece), expiry=expiry)
+    said = catalog().parts[piece.part].of_exchange
+    return said.format(time=quantity(length_ns, "ns"), packet=packet_name(piece), expiry=expiry)
 
 
 def packet_name(piece: Piece) -> str:

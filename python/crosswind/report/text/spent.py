@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
-from crosswind.catalog.spent import GROUPS, WHOLE, noun_of
+from crosswind.catalog import catalog
+from crosswind.catalog.spent import GROUPS, WHOLE
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
@@ -107,9 +108,9 @@ def _part_text(first: PartOfDifference, divisor: float, unit: str, *, turned: bo
     if first.part is not None and first.part_difference is not None and said.value:
         share = (first.part_difference.value or 0.0) / said.value
         if _ENOUGH <= share <= 1 / _ENOUGH:
-            said, noun = first.part_difference, noun_of(first.part)
+            said, noun = first.part_difference, catalog().parts[first.part].noun
         elif _MOST_OF_IT <= share < 1:
-            mostly = f" (mostly {noun_of(first.part)})"
+            mostly = f" (mostly {catalog().parts[first.part].noun})"
     told = _quantity(said, divisor, unit, turned=turned)
     return f"{told} {'are' if unit != 's' else 'is'} {noun}{mostly}" if verb else f"{told} {noun}{mostly}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, Parting, PartOfChange, RunComparison, Why
-from crosswind.catalog.spent import noun_of
+from crosswind.catalog import catalog
 from crosswind.report.text.format import count_of, levels, quantity
 
 _MOST_PARTS = 4
@@ -34,14 +34,22 @@ def part_rows(why: Why) -> Iterator[tuple[str, str, str, str]]:
     """What time was spent on: part, A, B, and the change with its interval; what hosts do at once is left out."""
     for part in why.parts:
         if max(part.a, part.b) > why.tolerance_ns:
-            yield noun_of(part.part), quantity(part.a, "ns"), quantity(part.b, "ns"), _with_interval(part.change)
+            yield (
+                catalog().parts[part.part].noun,
+                quantity(part.a, "ns"),
+                quantity(part.b, "ns"),
+                _with_interval(part.change),
+            )
     yield "all", quantity(why.a, "ns"), quantity(why.b, "ns"), _with_interval(why.change)
 
 
 def _sentences(why: Why) -> Iterator[str]:
     value = why.change.value or 0.0
     if abs(value) > why.tolerance_ns and why.parts:
-        parts = [f"{_signed(part.change, towards=value)} {noun_of(part.part)}" for part in _most(why.parts, value)]
+        parts = [
+            f"{_signed(part.change, towards=value)} {catalog().parts[part.part].noun}"
+            for part in _most(why.parts, value)
+        ]
         yield f"Exchanges take {_size(why.change)} {'longer' if value > 0 else 'less'} in B: {_listed(parts)}."
     else:
         yield "Exchanges take as long in B as in A on average."
@@ -75,7 +83,7 @@ def _exchange(what: str, change: ExchangeChange) -> str:
     return (
         f"{what} is exchange {change.exchange} of repetition {change.repetition + 1}: {quantity(change.a, 'ns')} in A, "
         f"{quantity(change.b, 'ns')} in B; {quantity(abs(change.part_change), 'ns')} "
-        f"{'more' if change.part_change > 0 else 'less'} of it is {noun_of(change.part)}."
+        f"{'more' if change.part_change > 0 else 'less'} of it is {catalog().parts[change.part].noun}."
     )
 
 
