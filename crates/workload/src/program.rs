@@ -2,16 +2,15 @@
 
 use crate::context::Context;
 use crate::demand::TrafficPattern;
-use crate::last_words::last_words;
 use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
-use crate::peer::is_open;
-use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
-use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
+use crate::programs::last_words::last_words;
+use crate::programs::returned_files::{OUTPUT_WORD, ReturnedFiles};
+use crate::programs::{CellPrograms, Role, in_words, server_in_words, status_in_words};
 use crate::warning::Warning;
 use crate::workload::{MIN_TIMEOUT_NS, Runnable, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
-use crosswind_host::program::{ProgramId, Programs};
+use crosswind_host::program::{Names, ProgramId, Programs};
 use crosswind_host::{ErrorKind, HostError};
 use crosswind_settings::SettingError;
 use crosswind_transport::{Carrier, Features, Outcome};
@@ -19,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,7 +115,10 @@ impl Runnable for Program {
         let arguments = self.server.iter().chain([&self.client]).flatten();
         let returned = ReturnedFiles::new(context, arguments)?;
         let resolver = self.resolver.as_ref().and_then(|text| self.filled_in(text, context, &returned).parse().ok());
-        let mut ends = ProgramEnds::new(context, resolver)?;
+        let own = context.hosts;
+        let hosts = [(own.server_address, "server"), (own.client_address, "client")];
+        let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
+        let mut ends = CellPrograms::new(context, Some(names))?;
         let measured = self.measure(context, &mut ends, &returned);
         // What they wrote last is known once nobody writes any more.
         let mut left_out = ends.end();
@@ -133,13 +136,13 @@ impl Runnable for Program {
         }
         if outcome != Outcome::Ok {
             let both = [
-                ("client", Some(self.client_in_words(client))),
-                ("server", self.server.as_ref().map(|_| server_in_words(server_ended))),
+                (Role::Client, Some(self.client_in_words(client))),
+                (Role::Server, self.server.as_ref().map(|_| server_in_words(server_ended))),
             ];
             measured.first_errors = HashMap::from([(outcome, in_words(context, both))]);
         } else if let Some(status) = server_ended.filter(|status| !status.success()) {
             let how = server_in_words(Some(status));
-            let ended = in_words(context, [("server", Some(how)), ("client", None)]);
+            let ended = in_words(context, [(Role::Server, Some(how)), (Role::Client, None)]);
             measured.warnings.push(Warning::ServerEnded(ended));
         }
         measured.warnings.extend(left_out);
@@ -200,7 +203,7 @@ impl Program {
     fn measure(
         &self,
         context: &Context<'_>,
-        ends: &mut ProgramEnds<'_>,
+        ends: &mut CellPrograms<'_>,
         returned: &ReturnedFiles,
     ) -> Result<Facts, Stopped> {
         let all_filled_in = |arguments: &[String]| -> Vec<String> {
@@ -212,11 +215,9 @@ impl Program {
         };
         let mut sample = Sample::new(0, 0);
         sample.sent = Some(context.clock().now());
-        let client = ends.start("client", &all_filled_in(&self.client))?;
+        let client = ends.start_alone(Role::Client, &all_filled_in(&self.client))?;
+        ends.end_with_flow(client)?;
         let programs = ends.running()?;
-        if let Some(ending) = context.ending {
-            ending.watch(Box::new(programs.stopper(client)?));
-        }
         let ended = self.wait_for(client, programs, context)?;
         let now = context.clock().now();
         // What the server did before it was asked to end.
@@ -269,18 +270,17 @@ impl Program {
     fn start_server(
         &self,
         context: &Context<'_>,
-        ends: &mut ProgramEnds<'_>,
+        ends: &mut CellPrograms<'_>,
         arguments: &[String],
     ) -> Result<ProgramId, Stopped> {
-        let server = ends.start("server", arguments)?;
-        let programs = ends.running()?;
+        let server = ends.start_alone(Role::Server, arguments)?;
         let Some(port) = self.port(context) else {
-            check_running(programs.wait(server, HEAD_START)?)?;
+            check_running(ends.running()?.wait(server, HEAD_START)?)?;
             return Ok(server);
         };
         let deadline = Instant::now() + LISTEN_LIMIT;
-        let is_open = || Ok(is_open(&[Carrier::Tcp, Carrier::Udp], port));
-        while !context.hosts.server.run(is_open)? && !context.is_over() {
+        while !ends.is_listening(&[Carrier::Tcp, Carrier::Udp], port)? && !context.is_over() {
+            let programs = ends.running()?;
             let ended = programs.wait(server, LOOK_INTERVAL)?;
             check_running(ended)?;
             if ended.is_some() {

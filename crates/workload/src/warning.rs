@@ -1,6 +1,6 @@
 //! What a reader of a result should know although it is valid.
 
-use crate::kept_output::{FIRST_BYTES, LAST_BYTES};
+use crate::programs::kept_output::{FIRST_BYTES, LAST_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,11 +3,11 @@
 use super::client_report::{ClientFollower, ClientReport, Expected, Notice};
 use super::config::Peer;
 use super::events::Violation;
-use super::job::Role;
-use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
+use super::programs::{Failure, PeerPrograms, START_LIMIT, Stopped};
 use super::server::ServerPeer;
 use super::times::Times;
 use crate::context::Context;
+use crate::programs::{Role, Running};
 use crate::warning::Warning;
 use crosswind_host::Traffic;
 use crosswind_host::program::{Heard, end_in_words};
@@ -59,8 +59,8 @@ pub fn run(
         context.testbed.traffic().keep_first();
     }
     let mut running = programs.start(Role::Client, peer)?;
-    running.close_input();
-    programs.end_with_flow(&running)?;
+    running.input = None;
+    programs.all().end_with_flow(running.id)?;
     let (mut is_ready, mut is_finished) = (false, false);
     let mut deadline = std::time::Instant::now() + START_LIMIT;
     let mut buffer = vec![0; CHUNK];
@@ -72,7 +72,7 @@ pub fn run(
             }
             return Err(late(is_ready, task.limit));
         }
-        let heard = programs.hear(&mut running, &mut buffer, left.min(LOOK_INTERVAL))?;
+        let heard = programs.all().hear(&mut running, &mut buffer, left.min(LOOK_INTERVAL))?;
         match heard {
             Heard::Bytes(count) => follower.handle_bytes(clock.now(), &buffer[..count]).map_err(broken)?,
             Heard::End => follower.handle_end(clock.now()).map_err(broken)?,
@@ -83,7 +83,7 @@ pub fn run(
                 Notice::Ready => {
                     is_ready = true;
                     deadline = std::time::Instant::now() + task.limit;
-                    times.begin(programs);
+                    times.begin(programs.all());
                 }
                 Notice::ExchangeDone(took_ns) => context.progress.exchange_done(took_ns),
                 Notice::Finished => is_finished = true,

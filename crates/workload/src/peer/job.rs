@@ -1,5 +1,6 @@
 //! What a peer is told on its standard input: one line with one JSON object.
 
+use crate::programs::Role;
 use crosswind_transport::security::Security;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,24 +8,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 const SCHEMA: &str = "crosswind.peer/1";
-
-/// Which end a peer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    Client,
-    Server,
-}
-
-impl Role {
-    /// Its name, which is also that of its files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-}
 
 /// The job of a peer.
 #[derive(Debug, Serialize)]
@@ -76,6 +59,7 @@ impl<'a> Job<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::Role;
     use crosswind_transport::security::Sizes;
     use serde_json::json;
 

@@ -2,11 +2,10 @@
 
 use super::config::{Peer, Readiness};
 use super::events::Violation;
-use super::job::Role;
-use super::listening::is_open;
-use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
+use super::programs::{Failure, PeerPrograms, START_LIMIT, Stopped};
 use super::server_report::ServerFollower;
 use crate::context::Context;
+use crate::programs::{Role, Running};
 use crate::warning::Warning;
 use crosswind_host::HostError;
 use crosswind_host::program::Heard;
@@ -49,11 +48,11 @@ impl ServerPeer {
         match peer.readiness() {
             Readiness::Protocol => server.wait_for_event(programs)?,
             Readiness::Port => {
-                programs.keep_output(&mut server.running, "")?;
+                programs.all().keep_output(&mut server.running, "")?;
                 server.wait_for_port(programs, context, carrier)?;
             }
             Readiness::Text(text) => {
-                let found = programs.keep_output(&mut server.running, text)?;
+                let found = programs.all().keep_output(&mut server.running, text)?;
                 server.wait_for_text(programs, &found, text)?;
             }
         }
@@ -84,7 +83,7 @@ impl ServerPeer {
         let mut buffer = vec![0; CHUNK];
         while follower.implementation().is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
-            match programs.hear(&mut self.running, &mut buffer, left)? {
+            match programs.all().hear(&mut self.running, &mut buffer, left)? {
                 Heard::Bytes(count) => {
                     let violation = follower.handle_bytes(&buffer[..count]).err();
                     let said = Said { follower, violation };
@@ -102,7 +101,7 @@ impl ServerPeer {
         }
         self.implementation = follower.implementation().map(str::to_owned);
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Said { follower, violation: None };
-        let Some(output) = self.running.take_output() else { return Ok(()) };
+        let Some(output) = self.running.output.take() else { return Ok(()) };
         let said = Arc::clone(&self.said);
         let reading = move || follow(output, &said);
         std::thread::Builder::new().name("server peer".into()).spawn(reading).map_err(no_thread)?;
@@ -117,7 +116,7 @@ impl ServerPeer {
     ) -> Result<(), Stopped> {
         let port = context.server_address().port();
         let deadline = Instant::now() + START_LIMIT;
-        while !context.hosts.server.run(|| Ok(is_open(&[carrier], port)))? {
+        while !programs.all().is_listening(&[carrier], port)? {
             if Instant::now() >= deadline {
                 return Err(late(&format!("listen on port {port}")));
             }

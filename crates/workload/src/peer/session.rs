@@ -149,7 +149,7 @@ fn run_own_client<W: ClientServer>(
     server: Option<&ServerPeer>,
     times: &mut Times<'_>,
 ) -> Result<(Measured, End), Stopped> {
-    times.begin(programs);
+    times.begin(programs.all());
     let (readback, over) = (OnceLock::new(), AtomicBool::new(false));
     let (clients, fault) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch(context, programs, server, times, &over));

@@ -1,7 +1,7 @@
 //! How long the threads of peers run and wait for a processor, counted while exchanges are measured.
 
-use super::programs::PeerPrograms;
 use crate::context::Context;
+use crate::programs::CellPrograms;
 use crosswind_host::ProgramTimes;
 use crosswind_path::Side;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl<'a> Times<'a> {
     }
 
     /// Counts from now on.
-    pub fn begin(&mut self, programs: &PeerPrograms<'_>) {
+    pub fn begin(&mut self, programs: &CellPrograms<'_>) {
         if !self.context.virtual_time {
             self.counted = programs.begin_times();
             self.note();

@@ -1,7 +1,7 @@
 //! What a program writes to a pipe: kept in a file up to a limit, with its end in memory for messages.
 
-use crate::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
-use crate::last_words::{TAIL_BYTES, words_of};
+use super::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
+use super::last_words::{TAIL_BYTES, words_of};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,10 +13,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// One stream of a program, which a thread of its own reads to its end.
 #[derive(Debug)]
-pub struct Log {
-    path: Option<PathBuf>,
-    reader: JoinHandle<Written>,
-}
+pub struct Log(JoinHandle<Written>);
 
 /// What a program has written to a stream.
 #[derive(Debug, Default)]
@@ -28,13 +25,8 @@ pub struct Written {
 }
 
 impl Log {
-    /// Reads `stream` into the file at `path`, if there is one.
-    pub fn start(stream: impl Read + Send + 'static, path: Option<PathBuf>) -> std::io::Result<Self> {
-        Ok(Self::watching(stream, path, String::new())?.0)
-    }
-
-    /// Likewise, and says when a line has `text` in it.
-    pub fn watching(
+    /// Reads `stream` into the file at `path`, if there is one, and says when a line has `text` in it.
+    pub fn start(
         stream: impl Read + Send + 'static,
         path: Option<PathBuf>,
         text: String,
@@ -42,7 +34,7 @@ impl Log {
         let file = path.as_deref().map(create).transpose()?;
         let (found, watched) = channel();
         let reading = Reading {
-            path: path.clone(),
+            path,
             file,
             tail: Vec::new(),
             last: VecDeque::new(),
@@ -50,17 +42,12 @@ impl Log {
             text: TextSearch { text, line: Vec::new(), found },
         };
         let reader = std::thread::Builder::new().name("log".into()).spawn(move || reading.run(stream))?;
-        Ok((Self { path, reader }, watched))
-    }
-
-    /// The name of its file.
-    pub fn file_name(&self) -> Option<&str> {
-        self.path.as_deref()?.file_name()?.to_str()
+        Ok((Self(reader), watched))
     }
 
     /// What was written, once everything that writes to it has ended.
     pub fn end(self) -> Written {
-        self.reader.join().unwrap_or_default()
+        self.0.join().unwrap_or_default()
     }
 }
 
@@ -140,8 +127,8 @@ impl TextSearch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kept_output::gap;
     use super::*;
-    use crate::kept_output::gap;
     use std::io::Cursor;
     use std::time::Duration;
 
@@ -155,7 +142,7 @@ mod tests {
             }
         }
         let watch = |output: &'static [u8]| {
-            let (log, found) = Log::watching(Slowly(Cursor::new(output)), None, "now ready".into()).unwrap();
+            let (log, found) = Log::start(Slowly(Cursor::new(output)), None, "now ready".into()).unwrap();
             (found.recv_timeout(Duration::from_mins(1)).is_ok(), log.end().words)
         };
         assert_eq!(watch(b"starting\nit is now ready.\n"), (true, "starting | it is now ready.".into()));
@@ -168,7 +155,8 @@ mod tests {
         let kept = |middle: usize| {
             let pieces = [(b'a', FIRST_BYTES as usize), (b'm', middle), (b'z', LAST_BYTES as usize - 9)];
             let all = pieces.map(|(byte, count)| vec![byte; count]).concat();
-            let log = Log::start(Cursor::new(all).chain(Cursor::new(b"\nthe end\n")), Some(path.clone())).unwrap();
+            let output = Cursor::new(all).chain(Cursor::new(b"\nthe end\n"));
+            let (log, _) = Log::start(output, Some(path.clone()), String::new()).unwrap();
             let Written { words, left_out } = log.end();
             assert!(words.ends_with("the end"));
             (left_out, std::fs::read(&path).unwrap())
@@ -185,6 +173,6 @@ mod tests {
     #[test]
     fn without_a_file_nothing_is_left_out() {
         let long = std::io::repeat(b'x').take(FIRST_BYTES + LAST_BYTES + 1);
-        assert_eq!(Log::start(long, None).unwrap().end().left_out, 0);
+        assert_eq!(Log::start(long, None, String::new()).unwrap().0.end().left_out, 0);
     }
 }

@@ -35,12 +35,11 @@ impl ReturnedFiles {
         context: &Context<'_>,
         arguments: impl IntoIterator<Item = &'a String>,
     ) -> Result<Self, WorkloadError> {
-        if !arguments.into_iter().any(|argument| argument.contains(OUTPUT_WORD)) {
+        if !is_asked_for(arguments) {
             return Ok(Self { places: None });
         }
         let Some(directory) = context.output else {
-            let cause = "the cell has no output.directory, where its files would come to";
-            return Err(HostError::unsupported("cannot fill in {output}", cause).hint("name one").into());
+            return Err(nowhere_to_return_to());
         };
         let kept = directory.join(NAME);
         make_directory(&kept).map_err(|e| HostError::new(format!("cannot make {}", kept.display()), e))?;
@@ -62,6 +61,17 @@ impl ReturnedFiles {
         done.map_err(|e| HostError::new("cannot bring back the files in {output}", e))?;
         Ok(unlike_files(&left))
     }
+}
+
+/// Whether an argument names the directory.
+pub fn is_asked_for<'a>(arguments: impl IntoIterator<Item = &'a String>) -> bool {
+    arguments.into_iter().any(|argument| argument.contains(OUTPUT_WORD))
+}
+
+/// The error of one that the cell has no place for.
+pub fn nowhere_to_return_to() -> WorkloadError {
+    let cause = "the cell has no output.directory, where its files would come to";
+    HostError::unsupported("cannot fill in {output}", cause).hint("name one").into()
 }
 
 /// Removes from a directory what a peer may have left there that is neither a file nor a directory.

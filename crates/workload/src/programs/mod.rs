@@ -1,0 +1,277 @@
+//! Somebody's programs at the two ends of a path: started in their namespaces, watched, and ended with everything that they have started,
+//! whatever happens. The workload `program` and the peer protocol are users of it.
+//!
+//! - `log`, `kept_output`, `last_words`: what they write, as far as it is kept, and its end in messages.
+//! - `listening`: whether a server is ready. `returned_files`: the files that come back with the cell.
+
+pub mod kept_output;
+pub mod last_words;
+mod listening;
+mod log;
+pub mod returned_files;
+
+use crate::WorkloadError;
+use crate::context::Context;
+use crate::warning::Warning;
+use crosswind_host::program::{Heard, Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
+use crosswind_host::{HostError, ProgramTimes};
+use crosswind_transport::Carrier;
+use last_words::last_words;
+use listening::is_open;
+use log::Log;
+use serde::Serialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+/// What a file may have in virtual time, where a program that writes without end does so in no time at all.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// Which end a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Client,
+    Server,
+}
+
+impl Role {
+    /// Its name, which is also that of its files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// A running program, with this end of its pipes.
+#[derive(Debug)]
+pub struct Running {
+    pub id: ProgramId,
+    pub role: Role,
+    pub input: Option<ChildStdin>,
+    pub output: Option<ChildStdout>,
+}
+
+/// The programs of a cell.
+pub struct CellPrograms<'a> {
+    context: &'a Context<'a>,
+    /// None once they were ended.
+    programs: Option<Programs>,
+    kept: Vec<Kept>,
+}
+
+/// One stream of a program, whose end this is.
+struct Kept {
+    role: Role,
+    path: Option<PathBuf>,
+    writer: Writer,
+}
+
+/// Who writes the file.
+enum Writer {
+    /// A thread that reads what the program writes to a pipe.
+    Log(Log),
+    /// The program itself. In virtual time no other thread runs until it waits, which one that computes without end never does; what it
+    /// has written is in the file then. `whole`: it is not to be shortened.
+    Program { file: File, whole: bool },
+}
+
+impl<'a> CellPrograms<'a> {
+    /// None yet. They find the hosts by `names`.
+    pub fn new(context: &'a Context<'a>, names: Option<Names>) -> Result<Self, WorkloadError> {
+        let programs = names.map_or_else(Programs::new, Programs::with_names)?;
+        Ok(Self { context, programs: Some(programs), kept: Vec::new() })
+    }
+
+    /// The running programs.
+    pub fn running(&mut self) -> Result<&mut Programs, HostError> {
+        self.programs.as_mut().ok_or_else(|| HostError::unsupported("cannot use a program", "all have been ended"))
+    }
+
+    /// Starts the program of one end. What it writes to a pipe as its errors is kept.
+    pub fn start(&mut self, role: Role, arguments: &[String], streams: Streams) -> Result<Running, WorkloadError> {
+        let (hosts, cpus) = (self.context.hosts, &self.context.testbed.cpus);
+        let (namespace, cpus) = match role {
+            Role::Client => (&hosts.client, cpus.client()),
+            Role::Server => (&hosts.server, cpus.server()),
+        };
+        let environment = self.context.environment()?;
+        let id = self.running()?.start(namespace, cpus, arguments, environment, streams)?;
+        let (input, output, errors) = self.running()?.pipes(id);
+        if let Some(errors) = errors {
+            self.keep(role, "err", errors, "")?;
+        }
+        Ok(Running { id, role, input, output })
+    }
+
+    /// Likewise, with all that it writes in files of the cell, or a client where the caller wants it.
+    pub fn start_alone(&mut self, role: Role, arguments: &[String]) -> Result<ProgramId, WorkloadError> {
+        let context = self.context;
+        let is_client = role == Role::Client;
+        if let Some(given) = context.client_streams.filter(|_| is_client) {
+            return Ok(self.start(role, arguments, given.open()?)?.id);
+        }
+        let whole = is_client && context.client_whole;
+        let mut files = Vec::new();
+        let mut stream = |kind: &str| match self.file(role, &format!(".{kind}")) {
+            None => Ok(Stdio::null()),
+            Some(_) if !context.virtual_time && !whole => Ok(Stdio::piped()),
+            Some(path) => {
+                let failed = |cause| HostError::new(format!("cannot write {}", path.display()), cause);
+                let file = kept_output::create(&path).map_err(failed)?;
+                let own = file.try_clone().map_err(failed)?;
+                files.push(Kept { role, path: Some(path), writer: Writer::Program { file, whole } });
+                Ok::<_, HostError>(own.into())
+            }
+        };
+        let streams = Streams {
+            input: Stdio::null(),
+            output: stream("out")?,
+            errors: stream("err")?,
+            foreground: false,
+            largest_file: context.virtual_time.then_some(LARGEST_FILE),
+        };
+        let mut running = self.start(role, arguments, streams)?;
+        if running.output.is_some() {
+            self.keep_output(&mut running, "")?;
+        }
+        self.kept.extend(files);
+        Ok(running.id)
+    }
+
+    /// Keeps what a program writes to its output, and says when a line of that has `text` in it.
+    pub fn keep_output(&mut self, running: &mut Running, text: &str) -> Result<Receiver<()>, WorkloadError> {
+        let Some(output) = running.output.take() else {
+            return Err(HostError::unsupported("cannot read what a program writes", "its output is gone").into());
+        };
+        self.keep(running.role, "out", output, text)
+    }
+
+    fn keep(
+        &mut self,
+        role: Role,
+        kind: &str,
+        stream: impl Read + Send + 'static,
+        text: &str,
+    ) -> Result<Receiver<()>, WorkloadError> {
+        let path = self.file(role, &format!(".{kind}"));
+        let failed = |error| HostError::new("cannot keep what a program writes", error);
+        let (log, found) = Log::start(stream, path.clone(), text.to_owned()).map_err(failed)?;
+        self.kept.push(Kept { role, path, writer: Writer::Log(log) });
+        Ok(found)
+    }
+
+    /// With the end of its flow, of one beside another workload, a client is asked to end.
+    pub fn end_with_flow(&mut self, client: ProgramId) -> Result<(), HostError> {
+        if let Some(ending) = self.context.ending {
+            ending.watch(Box::new(self.running()?.stopper(client)?));
+        }
+        Ok(())
+    }
+
+    /// Waits until a program has written something, or has ended.
+    pub fn hear(&mut self, running: &mut Running, buffer: &mut [u8], limit: Duration) -> Result<Heard, HostError> {
+        match &mut running.output {
+            Some(output) => self.running()?.hear(running.id, output, buffer, limit),
+            None => Ok(Heard::End),
+        }
+    }
+
+    /// Whether somebody waits for clients at the server's host.
+    pub fn is_listening(&self, carriers: &[Carrier], port: u16) -> Result<bool, HostError> {
+        self.context.hosts.server.run(|| Ok(is_open(carriers, port)))
+    }
+
+    /// Begins to count how long their threads run and wait; none where nothing can be seen of them.
+    pub fn begin_times(&self) -> Option<ProgramTimes> {
+        ProgramTimes::begin(self.programs.as_ref()?, &self.context.hosts.server).ok()
+    }
+
+    /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the
+    /// result should know.
+    pub fn end(&mut self) -> Vec<Warning> {
+        // Only then nobody writes any more.
+        self.programs = None;
+        let warnings = self.kept.drain(..).filter_map(|Kept { role, path, writer }| {
+            let path = path?;
+            let end = role.name();
+            let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let left_out = match writer {
+                Writer::Log(log) => Ok(log.end().left_out),
+                Writer::Program { mut file, whole } => {
+                    let left_out = if whole { Ok(0) } else { kept_output::shorten(&mut file) };
+                    left_out.and_then(|bytes| kept_output::put_back(&path, &mut file).map(|()| bytes))
+                }
+            };
+            match left_out {
+                Ok(bytes) => Warning::of_output(end, file_name, bytes),
+                Err(error) => Some(Warning::OutputUnreadable { end, file: file_name, error: error.to_string() }),
+            }
+        });
+        warnings.collect()
+    }
+
+    /// Likewise: the last words of one of them, by stream, and the first file that keeps what it wrote.
+    pub fn end_with_words(&mut self, role: Role) -> (Vec<String>, Option<PathBuf>) {
+        self.programs = None;
+        let own: Vec<Kept> = self.kept.drain(..).filter(|kept| kept.role == role).collect();
+        let file = own.iter().find_map(|kept| kept.path.clone());
+        let words = own.into_iter().filter_map(|kept| match kept.writer {
+            Writer::Log(log) => Some(log.end().words).filter(|words| !words.is_empty()),
+            Writer::Program { .. } => None,
+        });
+        (words.collect(), file)
+    }
+
+    /// The path of something of one end in the cell's directory: "client" and an ending.
+    pub fn file(&self, role: Role, ending: &str) -> Option<PathBuf> {
+        Some(self.context.output?.join(format!("{}{ending}", role.name())))
+    }
+}
+
+/// How some programs ended, each with its last words: "the client program ended with exit status 1: no route; the server program had
+/// ended before the client, with exit status 3: address in use". A server that was still running and wrote nothing is left out.
+pub fn in_words(context: &Context<'_>, ends: [(Role, Option<String>); 2]) -> String {
+    let sentences = ends.into_iter().filter_map(|(end, how)| {
+        let (how, words) = (how?, last_words(context.output, end.name()));
+        let wrote = if words.is_empty() { String::new() } else { format!(": {words}") };
+        let is_silent = words.is_empty() && how == server_in_words(None);
+        (!is_silent).then(|| format!("the {} program {how}{wrote}", end.name()))
+    });
+    sentences.collect::<Vec<_>>().join("; ")
+}
+
+/// How a server had ended when its client did.
+pub fn server_in_words(ended: Option<ExitStatus>) -> String {
+    ended.map_or_else(
+        || "was still running".into(),
+        |status| format!("had ended before the client, with {}", status_in_words(status)),
+    )
+}
+
+/// As [`end_in_words`], and why a program ended that may not write more.
+pub fn status_in_words(status: ExitStatus) -> String {
+    let words = end_in_words(status);
+    if wrote_too_much(status) {
+        return format!("{words}, which ends who writes more than 1 GB to a file in virtual time");
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn who_wrote_too_much_is_told_why_it_was_ended() {
+        assert_eq!(status_in_words(ExitStatus::from_raw(3 << 8)), "exit status 3");
+        let too_much = "signal 25 (SIGXFSZ), which ends who writes more than 1 GB to a file in virtual time";
+        assert_eq!(status_in_words(ExitStatus::from_raw(25)), too_much);
+    }
+}
