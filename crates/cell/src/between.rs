@@ -4,13 +4,16 @@ use crate::flow::{instances, numbered, port};
 use crate::network::{Capturing, FarEnd, NetworkReport};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{Backend, EmulatorPlace, HostClock, HostConfig, Readback, Testbed, TestbedSettings, TickPhase};
+use crosswind_host::{
+    Backend, EmulatorPlace, HostClock, HostConfig, Middle, Readback, Testbed, TestbedSettings, TickPhase,
+};
 use crosswind_ledger::Recorder;
+use crosswind_netem::{Netem, NetemReport};
 use crosswind_transport::TcpTotals;
 use crosswind_transport::security::{Security, Sizes};
 use crosswind_units::{Duration, Seed};
 use crosswind_workload::Context;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What connects the hosts of a cell, while it runs.
 pub trait Between: Sync {
@@ -61,6 +64,11 @@ pub trait Between: Sync {
         Ok(())
     }
 
+    /// What the kernel's queueing disciplines did, once the hosts are gone; none where they are not the path.
+    fn netem(&self) -> Option<&NetemReport> {
+        None
+    }
+
     /// What is known of it once the workload has ended.
     fn finish(&mut self) -> Result<Known, CellError> {
         Ok(Known::default())
@@ -86,13 +94,14 @@ pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
             let flows = flows.collect::<Result<_, _>>()?;
             Box::new(Real { cell, flows, far, tcp_totals: Arc::default(), capture: None })
         }
-        Backend::Tun | Backend::Netem | Backend::Direct => Box::new(Built { cell }),
+        Backend::Tun | Backend::Netem | Backend::Direct => Box::new(Built { cell, netem: None }),
     })
 }
 
 /// The emulator, queueing disciplines or a wire.
 struct Built<'a> {
     cell: &'a Cell,
+    netem: Option<Arc<OnceLock<NetemReport>>>,
 }
 
 impl Between for Built<'_> {
@@ -128,7 +137,14 @@ impl Between for Built<'_> {
             let named = |error| CellError::from(error).key(format!("flows.{number}.congestion_control"));
             asked.check_kernel().map_err(named)?;
         }
+        let mut middle: Option<Box<dyn Middle>> = None;
+        if cell.path.backend == Backend::Netem {
+            let (netem, report) = Netem::new(&cell.path.directions, cell.path.mtu_bytes, Seed(cell.seed))?;
+            middle = Some(Box::new(netem));
+            self.netem = Some(report);
+        }
         Ok(Testbed::build(TestbedSettings {
+            middle,
             backend: cell.path.backend,
             family: cell.path.family,
             mtu: cell.path.mtu_bytes,
@@ -140,6 +156,10 @@ impl Between for Built<'_> {
             late_after: Duration::from_nanos(cell.budget.delay_error_p99_ns),
             recorder,
         })?)
+    }
+
+    fn netem(&self) -> Option<&NetemReport> {
+        self.netem.as_ref()?.get()
     }
 
     fn security(&self) -> Result<Security, CellError> {

@@ -4,8 +4,9 @@ use crate::demand::Demand;
 use crate::flow::{MOST_FLOWS_AFAR, check_connections, numbered, ports};
 use crate::sections::{Sections, read_files_within, read_lists, read_section, read_trace};
 use crate::{CellError, Flow};
-use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, TickPhase, netem};
+use crosswind_host::{Backend, ClientStreams, Dscp, Family, HostClock, HostConfig, Placement, TickPhase};
 use crosswind_ledger::Budget;
+use crosswind_netem::Plan;
 use crosswind_path::{DirectionConfig, PathConfig, Side};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::Carrier;
@@ -517,7 +518,7 @@ impl PathSection {
         match self.backend {
             Backend::Tun => {}
             Backend::Netem => {
-                netem::Plan::new(&self.directions, self.mtu_bytes, Seed(0))?;
+                Plan::new(&self.directions, self.mtu_bytes, Seed(0))?;
             }
             Backend::Direct | Backend::Network if self.directions == PathConfig::default() => {}
             Backend::Direct | Backend::Network => {

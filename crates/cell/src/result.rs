@@ -3,11 +3,11 @@
 use crate::Cell;
 use crate::network::NetworkReport;
 use crate::processor_time::Profile;
-use crosswind_host::netem::{self, MiddleReport, QdiscChange, QdiscReport};
 use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
 use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
 };
+use crosswind_netem::{ETHERNET_HEADER, NetemReport as Disciplines, QdiscChange, QdiscReport};
 use crosswind_transport::{Outcome, SocketReadback};
 use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Sample, Warning, WarningReport};
 use schemars::JsonSchema;
@@ -197,7 +197,7 @@ pub struct CellRun {
     pub measured: Measured,
     pub flows: Vec<FlowReport>,
     pub report: Option<EmulatorReport>,
-    pub qdiscs: Option<MiddleReport>,
+    pub netem: Option<Disciplines>,
     pub devices: [DeviceCounters; 2],
     pub readback: [Readback; 2],
     pub retransmitted_segments: [Option<u64>; 2],
@@ -209,7 +209,7 @@ pub struct CellRun {
 impl CellResult {
     /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
     pub fn new(cell: &Cell, run: CellRun, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
-        let CellRun { measured, report, qdiscs, devices: [client, server], readback, all_traffic, .. } = run;
+        let CellRun { measured, report, netem, devices: [client, server], readback, all_traffic, .. } = run;
         let samples = SampleCounts::of(&measured.samples, &measured);
         let emulator_ns = report.as_ref().map_or(0, |report| report.cpu_ns);
         let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
@@ -217,10 +217,10 @@ impl CellResult {
         let (ledger, fidelity, queueing_ns) = match report {
             None if run.network.is_some() => (None, None, None),
             None => {
-                let ledger = match &qdiscs {
-                    Some(middle) => {
-                        let passed = middle.sides.each_ref().map(|side| side.passed.clone());
-                        LedgerReport::from_disciplines(client, server, passed, netem::ETHERNET_HEADER)
+                let ledger = match &netem {
+                    Some(netem) => {
+                        let passed = netem.sides.each_ref().map(|side| side.passed.clone());
+                        LedgerReport::from_disciplines(client, server, passed, ETHERNET_HEADER)
                     }
                     None => LedgerReport::from_devices(client, server),
                 };
@@ -266,7 +266,7 @@ impl CellResult {
             traffic,
             profile: run.profile,
             queueing_ns,
-            netem: qdiscs.map(|MiddleReport { sides: [forward, reverse], changes }| NetemReport {
+            netem: netem.map(|Disciplines { sides: [forward, reverse], changes }| NetemReport {
                 forward: forward.qdiscs,
                 reverse: reverse.qdiscs,
                 changes,

@@ -13,12 +13,12 @@ use crate::spent::{Known, hosts, write_spent};
 use crate::table::write_table;
 use crate::{Cell, CellError, Event, Flow, FlowReport};
 use crosswind_attribution::Hosts;
-use crosswind_host::netem::QdiscChange;
 use crosswind_host::{Clock, Dscp, EmulatorReport, KeyLogs, Sampler, Testbed, TestbedReport, Threads, realtime};
 use crosswind_ledger::{
     Cpus, ExchangeDelay, FlowCounter, FlowInterval, HearSent, HostStarvation, Observed, QuicLog, Recorder, SinkReport,
     Wanted,
 };
+use crosswind_netem::{NetemReport, QdiscChange};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{
     Http2Windows, HttpEnds, Payload, QuicPackets, QuicSettings, Resumption, Settings, SocketSettings, TcpSockets,
@@ -94,6 +94,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(testbed.traffic());
     let ended = testbed.finish()?;
+    let netem = between.netem();
     let all_traffic = counters.read();
     let written = files.finish()?;
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
@@ -102,7 +103,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     if cell.flows_apart().is_none() {
         measured.warnings.extend(apart(&flows, elapsed));
     }
-    measured.warnings.extend(warnings(cell, &ended, &written, elapsed));
+    measured.warnings.extend(warnings(cell, &ended, netem, &written, elapsed));
     measured.warnings.extend(doubt.into_iter().chain(missing(known.capture_missed)));
     measured.warnings.extend(sealed.as_ref().and_then(|sealed| sealed.warning(&written)));
     if cell.workload.wants_own_drops() && ended.report.is_some() {
@@ -125,7 +126,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         measured,
         flows,
         report: ended.report,
-        qdiscs: ended.qdiscs,
+        netem: netem.cloned(),
         devices: ended.devices,
         readback,
         retransmitted_segments: ended.retransmitted_segments,
@@ -308,6 +309,7 @@ fn observed(
 fn warnings(
     cell: &Cell,
     ended: &TestbedReport,
+    netem: Option<&NetemReport>,
     written: &SinkReport,
     elapsed: crosswind_units::Duration,
 ) -> impl Iterator<Item = Warning> {
@@ -316,7 +318,7 @@ fn warnings(
         .map(|(host, datagrams)| Warning::SocketFull { host, datagrams })
         .chain(missing(if cell.output.capture { written.capture_missed } else { 0 }))
         .chain((written.left_out > 0).then_some(Warning::ConnectionsIncomplete { kept: written.kept.len() as u64 }))
-        .chain(ended.qdiscs.as_ref().and_then(|middle| late_changes(cell, &middle.changes)))
+        .chain(netem.and_then(|netem| late_changes(cell, &netem.changes)))
         .chain(ended.report.as_ref().and_then(|report| held_back(report, elapsed)))
 }
 

@@ -52,11 +52,15 @@ impl Place {
 
 /// A queueing discipline, as the kernel has it.
 pub struct QdiscReadback {
+    /// As the kernel names it.
     pub kind: String,
+    /// Its settings.
     pub options: Vec<u8>,
     /// Options of the class that it has.
     pub class: Option<Vec<u8>>,
+    /// The sizes that it takes packets to have (tc-stab(8)).
     pub sizes: Option<Vec<u8>>,
+    /// What it has counted, with what those inside have.
     pub counters: QdiscCounters,
     /// What it has counted for itself.
     pub statistics: Vec<u8>,

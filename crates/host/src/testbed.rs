@@ -7,8 +7,8 @@ use crate::emulator::{Emulator, EmulatorReport, KernelEmulator, KernelPath, Punc
 use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::guest::in_virtual_time;
+use crate::middle::Middle;
 use crate::namespace::Namespace;
-use crate::netem::{Middle, MiddleReport, Plan, SideReport};
 use crate::netlink::Netlink;
 use crate::pair::Pair;
 use crate::placement::{Cpus, Placement};
@@ -18,7 +18,7 @@ use crate::settings::{EmulatorPlace, HostConfig, Qdisc};
 use crate::sockets::Counted;
 use crate::sysctl;
 use crate::tun::Tun;
-use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
+use crosswind_ledger::{DeviceCounters, Passed, PayloadClock, Recorder};
 use crosswind_path::PathConfig;
 use crosswind_units::{Duration, Seed};
 use schemars::JsonSchema;
@@ -69,6 +69,8 @@ pub struct TestbedSettings {
     pub family: Family,
     /// Largest IP packet.
     pub mtu: u32,
+    /// What connects them by the backend netem.
+    pub middle: Option<Box<dyn Middle>>,
     /// Settings of both hosts, resolved.
     pub host: HostConfig,
     /// Congestion control of sockets for which neither a program nor the route has one; without it, the kernel's.
@@ -108,8 +110,6 @@ impl Readback {
 pub struct TestbedReport {
     /// The emulator's report; none where there is none.
     pub report: Option<EmulatorReport>,
-    /// What the kernel's queueing disciplines did; none where they are not the path.
-    pub qdiscs: Option<MiddleReport>,
     /// The devices' counters.
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
@@ -140,14 +140,14 @@ pub struct Testbed {
 enum Between {
     Emulator(Emulator),
     KernelEmulator(KernelEmulator),
-    Middle(Middle),
+    Middle(Box<dyn Middle>),
     /// A wire, or a network that nobody built.
     Nothing,
 }
 
 impl Testbed {
     /// Builds the hosts and the path between them. Packets can be sent when it returns.
-    pub fn build(settings: TestbedSettings) -> Result<Self> {
+    pub fn build(mut settings: TestbedSettings) -> Result<Self> {
         let cpus = Cpus::assign(settings.backend, &settings.placement);
         if !cpus.hosts.is_empty() {
             // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
@@ -182,7 +182,6 @@ impl Testbed {
         let multicast = settings.backend == Backend::Direct;
         let round_trip = settings.path.longest_round_trip();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
-        let mut timeline = None;
         let mut path = match settings.backend {
             Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),
             Backend::Direct => {
@@ -190,10 +189,10 @@ impl Testbed {
                 Between::Nothing
             }
             Backend::Netem => {
-                let plan = Plan::new(&settings.path, mtu, settings.seed)
-                    .map_err(|error| HostError::unsupported("cannot build the path", error.to_string()))?;
-                timeline = (!settings.path.changes.is_empty()).then(|| settings.path.timeline(settings.seed));
-                Between::Middle(Middle::connect(plan, mtu, &client, &server, DEVICE)?)
+                let nothing = || HostError::unsupported("cannot build the path", "nothing connects the hosts");
+                let mut middle = settings.middle.take().ok_or_else(nothing)?;
+                middle.connect(&client, &server, DEVICE)?;
+                Between::Middle(middle)
             }
             Backend::Tun => start_emulator(&pairs, settings, &cpus, &shared)?,
         };
@@ -213,8 +212,8 @@ impl Testbed {
         };
         let readback = addressed(&pairs[0])?;
         pairs[1..].iter().try_for_each(|pair| addressed(pair).map(drop))?;
-        if let (Between::Middle(middle), Some(timeline)) = (&mut path, timeline) {
-            middle.follow(timeline, [&client, &server])?;
+        if let Between::Middle(middle) = &mut path {
+            middle.follow([&client, &server])?;
         }
         let Shared { clock, payload_clock, punctuality, traffic } = shared;
         Ok(Self {
@@ -257,19 +256,20 @@ impl Testbed {
             Ok(())
         };
         let both = || sums(&pairs, || Netlink::connect()?.counters(DEVICE), |a, b| a + b);
-        let (report, qdiscs, devices) = match self.path {
-            Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
-            Between::KernelEmulator(emulator) => (Some(emulator.finish(drain, down)?), None, both()?),
-            Between::Middle(middle) => {
-                let (devices, qdiscs) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
-                (None, Some(middle.finish(qdiscs)?), devices)
+        let (report, devices) = match self.path {
+            Between::Emulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
+            Between::KernelEmulator(emulator) => (Some(emulator.finish(drain, down)?), both()?),
+            Between::Middle(mut middle) => {
+                let (devices, _) = at_rest(|| Ok((both()?, middle.read()?)), all_accounted, drain)?;
+                middle.finish()?;
+                (None, devices)
             }
-            Between::Nothing => (None, None, at_rest(both, all_received, drain)?),
+            Between::Nothing => (None, at_rest(both, all_received, drain)?),
         };
         let counted = sums(&pairs, || Ok(Counted::read()), |a, b| a + b)?;
         let dropped_datagrams = counted.map(|host| host.dropped_datagrams);
         let retransmitted_segments = counted.map(|host| host.retransmitted_segments);
-        Ok(TestbedReport { report, qdiscs, devices, dropped_datagrams, retransmitted_segments })
+        Ok(TestbedReport { report, devices, dropped_datagrams, retransmitted_segments })
     }
 
     /// Whether an emulator is between the hosts.
@@ -439,7 +439,7 @@ fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
 /// A connection's last packets may still wait in the kernel when its program has ended. The devices are not taken down for
 /// this, because IPv6 sends packets on its own, and the first device to go down would lose those of the other.
 fn at_rest<T: PartialEq>(
-    read: impl Fn() -> Result<T>,
+    mut read: impl FnMut() -> Result<T>,
     nothing_on_its_way: impl Fn(&T) -> bool,
     limit: Duration,
 ) -> Result<T> {
@@ -461,8 +461,8 @@ fn all_received([client, server]: &[DeviceCounters; 2]) -> bool {
 }
 
 /// Whether no packet waits in the path.
-fn all_accounted((_, sides): &([DeviceCounters; 2], [SideReport; 2])) -> bool {
-    sides.iter().all(|side| side.passed.queued == 0)
+fn all_accounted((_, sides): &([DeviceCounters; 2], [Passed; 2])) -> bool {
+    sides.iter().all(|side| side.queued == 0)
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use super::built::{Built, SizeTable};
 use super::plan::Stage;
-use crate::error::{HostError, Result};
-use crate::namespace::Namespace;
-use crate::netlink::{Netlink, Place};
-use crate::packet_socket::PacketSocket;
-use crate::realtime::sharpen_timers;
+use crosswind_host::Namespace;
+use crosswind_host::PacketSocket;
+use crosswind_host::netlink::{Netlink, Place};
+use crosswind_host::realtime::sharpen_timers;
+use crosswind_host::{HostError, Result};
 use crosswind_path::{Side, Timeline};
 use crosswind_units::Instant;
 use nix::errno::Errno;

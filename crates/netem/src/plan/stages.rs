@@ -1,7 +1,7 @@
 //! What a direction of one hop is as queueing disciplines, stage by stage.
 
 use super::rounding::{sixteenths, weight_log};
-use crate::netem::discipline::{
+use crate::discipline::{
     Cake, Codel, Discipline, Fifo, FqCodel, Htb, Jitter, Loss, Netem, Pie, Red, Tbf, micros, parts,
 };
 use crosswind_path::delay::{DelaySettings, Distribution};

@@ -2,11 +2,11 @@
 
 use super::discipline::{Discipline, attribute};
 use super::plan::{Plan, Stage};
-use crate::error::{HostError, Result};
-use crate::namespace::Namespace;
-use crate::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
-use crate::sockets;
-use crate::sysctl;
+use crosswind_host::Namespace;
+use crosswind_host::netlink::{Netlink, Place, QdiscCounters, QdiscReadback};
+use crosswind_host::sockets;
+use crosswind_host::sysctl;
+use crosswind_host::{HostError, Result};
 use crosswind_ledger::{DropCause, HopReport, Passed};
 use crosswind_path::{Counting, Side, link, mtu};
 use crosswind_units::Bytes;

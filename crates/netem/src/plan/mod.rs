@@ -188,7 +188,7 @@ fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
 mod tests {
     use super::stages::Applied;
     use super::*;
-    use crate::netem::discipline::{Discipline, Loss, Netem, Tbf, parts};
+    use crate::discipline::{Discipline, Loss, Netem, Tbf, parts};
     use crosswind_path::{Cause, link, loss};
     use crosswind_units::{Bytes, Duration};
     use serde_json::{Value, json};
