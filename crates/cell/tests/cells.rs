@@ -132,15 +132,6 @@ fn a_page_opens_six_connections_where_each_carries_one_request_at_a_time() {
 }
 
 #[test]
-fn profiles_give_values_and_keys_override_them() {
-    let host = &filled_in(&json!({"host": {"profile": "freebsd-8", "initial_window": 10}}))["host"];
-    assert_eq!(
-        (&host["congestion_control"], &host["initial_window"], &host["min_rto_ns"]),
-        (&json!("reno"), &json!(10), &json!(230_000_000))
-    );
-}
-
-#[test]
 fn the_machines_of_a_network_stay_as_they_are() {
     let network = |path: &Value, host: &Value, workload: &Value| {
         let mut path = path.clone();

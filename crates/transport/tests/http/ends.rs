@@ -1,8 +1,7 @@
 //! How exchanges and connections end, and which calls that ends.
 
 use crate::{ALL, PATIENCE, answer, exchange, loopback, run, settings, with_server};
-use crosswind_transport::{Driver, Outcome, Purpose, Stream, driver, find};
-use std::net::TcpListener;
+use crosswind_transport::{Outcome, Purpose, Stream, driver, find};
 use std::time::Duration;
 
 #[test]
@@ -206,15 +205,5 @@ fn no_task_outlives_its_connection() {
             };
             run(name, work);
         }
-    }
-}
-
-#[test]
-fn nobody_listens() {
-    let settings = settings();
-    let free = TcpListener::bind(loopback()).unwrap().local_addr().unwrap();
-    for name in ["http1", "https1", "h2c", "http2"] {
-        let work = async { find(name).unwrap().connect(free, &settings, PATIENCE).await.err().unwrap() };
-        assert_eq!(Driver::Reactor.run(work).unwrap().outcome, Outcome::Refused, "{name}");
     }
 }

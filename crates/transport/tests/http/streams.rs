@@ -1,7 +1,7 @@
 //! What streams carry, and what they refuse.
 
-use crate::{ALL, PATIENCE, SHARED, answer, drain, exchange, pattern, run, serve, settings, with_server};
-use crosswind_transport::{Outcome, Purpose, Resumption, Settings, Stream, find};
+use crate::{ALL, PATIENCE, SHARED, answer, drain, exchange, pattern, settings, with_server};
+use crosswind_transport::{Outcome, Purpose, Settings, Stream, find};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -188,43 +188,6 @@ fn a_body_has_the_length_that_was_announced() {
             assert_eq!(stream.sender.finish().await.unwrap_err().outcome, Outcome::Error, "{name}");
             drop(stream.sender);
             assert!(stream.receiver.receive(&mut [0; 10]).await.is_err(), "{name}");
-        });
-    }
-}
-
-#[test]
-fn over_ipv6() {
-    for name in ALL {
-        let (settings, transport) = (settings(), find(name).unwrap());
-        let work = async {
-            let listener = transport.listen("[::1]:0".parse().unwrap(), &settings).await.unwrap();
-            let address = listener.address().unwrap();
-            tokio::select! {
-                () = serve(listener.as_ref(), answer) => unreachable!(),
-                () = async {
-                    let connection = transport.connect(address, &settings, PATIENCE).await.unwrap();
-                    assert_eq!(exchange(connection.as_ref(), b"message").await.unwrap(), b"message", "{name}");
-                } => {}
-            }
-        };
-        run(name, work);
-    }
-}
-
-#[test]
-fn sessions_are_resumed() {
-    for (name, early) in [("https1", false), ("http2", false), ("http3", false), ("http3", true)] {
-        let resumption = if early { Resumption::EarlyData } else { Resumption::Session };
-        let settings = Settings { resumption, ..settings() };
-        with_server(name, &settings, answer, async |transport, address| {
-            for resumed in [false, true] {
-                let mut connection = transport.connect(address, &settings, PATIENCE).await.unwrap();
-                assert_eq!(exchange(connection.as_ref(), b"message").await.unwrap(), b"message");
-                let phases = connection.phases();
-                assert_eq!(phases.resumed, resumed, "{name}");
-                assert_eq!(phases.early_data, resumed && early, "{name}");
-                connection.close().await.unwrap();
-            }
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Sockets, settings and logs.
 
-use crate::{ALL, connect, directory, echo, open, outcome, qlog, serve, settings, transport, twice, with_server};
+use crate::{ALL, connect, directory, echo, open, outcome, qlog, settings, transport, twice, with_server};
 use crosswind_transport::{Driver, Outcome, Settings, SocketSettings};
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -29,26 +29,6 @@ fn garbage_does_not_disturb_a_server() {
             echo(&mut stream, 1000).await.unwrap();
             connection.close().await.unwrap();
         });
-    }
-}
-
-#[test]
-fn ipv6_works_as_well() {
-    for name in ALL {
-        let settings = settings();
-        let run = async {
-            let listener = transport(name).listen("[::1]:0".parse().unwrap(), &settings).await.unwrap();
-            let server = listener.address().unwrap();
-            let client = async {
-                let connection = connect(name, server, &settings).await;
-                echo(&mut open(&*connection).await, 500).await.unwrap();
-            };
-            tokio::select! {
-                () = client => {}
-                () = serve(listener) => panic!("the server ended"),
-            }
-        };
-        Driver::Reactor.run(run).unwrap();
     }
 }
 

@@ -4,10 +4,8 @@ use crate::{
     ALL, LONG, connect, directory, echo, echo_back, open, outcome, qlog, resuming, serve_connection, settings,
     transport, twice, with_server,
 };
-use crosswind_transport::security::{Security, Sizes};
 use crosswind_transport::{Driver, Outcome, Resumption, Settings, driver};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -76,19 +74,6 @@ fn webtransport_has_no_early_data() {
 
 async fn try_connect(name: &str, server: SocketAddr, settings: &Settings, timeout: Duration) -> Outcome {
     outcome(transport(name).connect(server, settings, timeout).await)
-}
-
-#[test]
-fn an_expired_certificate_is_refused() {
-    let now = time::OffsetDateTime::now_utc();
-    let security =
-        Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[], Sizes::AsTheyCome).unwrap();
-    let settings = Settings { security: Some(Arc::new(security)), ..Settings::default() };
-    for name in ALL {
-        with_server(name, &settings, async |server| {
-            assert_eq!(try_connect(name, server, &settings, LONG).await, Outcome::Certificate, "{name}");
-        });
-    }
 }
 
 #[test]

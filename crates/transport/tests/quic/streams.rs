@@ -6,21 +6,6 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 #[test]
-fn messages_come_back_whatever_their_size() {
-    for name in STREAMS {
-        let settings = settings();
-        with_server(name, &settings, async |server| {
-            let mut connection = connect(name, server, &settings).await;
-            let mut stream = open(&*connection).await;
-            for size in [1, 65_536, 1_000_000] {
-                echo(&mut stream, size).await.unwrap();
-            }
-            connection.close().await.unwrap();
-        });
-    }
-}
-
-#[test]
 fn twenty_streams_share_a_connection() {
     for name in STREAMS {
         let settings = settings();
