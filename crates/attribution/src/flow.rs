@@ -4,7 +4,7 @@ use crate::Part;
 use crate::trail::{PacketId, Piece};
 use crate::walk::Window;
 use crosswind_path::Side;
-use crosswind_units::{Duration, Instant};
+use crosswind_units::{Duration, Instant, named};
 
 /// A connection, or the datagrams between two ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,54 +65,34 @@ pub enum Quic {
     Opened,
 }
 
+named! {
 /// How a flow began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// With TCP's handshake.
-    Handshake,
+    Handshake = "handshake",
     /// With a SYN that was answered with RST.
-    Refused,
+    Refused = "refused",
     /// With SYNs that nothing answered.
-    Unanswered,
+    Unanswered = "unanswered",
     /// Before its first packet that is known.
-    Before,
+    Before = "before",
     /// With a datagram.
-    Datagram,
+    Datagram = "datagram",
+}
 }
 
-impl Beginning {
-    /// As it is stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Refused => "refused",
-            Self::Unanswered => "unanswered",
-            Self::Before => "before",
-            Self::Datagram => "datagram",
-        }
-    }
-}
-
+named! {
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// With FIN.
-    Closed,
+    Closed = "closed",
     /// With RST.
-    Reset,
+    Reset = "reset",
     /// It did not, as far as packets tell.
-    Open,
+    Open = "open",
 }
-
-impl Ending {
-    /// As it is stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Reset => "reset",
-            Self::Open => "open",
-        }
-    }
 }
 
 /// What a flow that nothing answered waits for.

@@ -3,7 +3,7 @@
 use crate::Part;
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
-use crosswind_units::Instant;
+use crosswind_units::{Instant, named};
 
 /// A piece of time that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,27 +31,20 @@ impl Piece {
     }
 }
 
+named! {
 /// Where time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the client.
-    Client,
+    Client = "client",
     /// At the server.
-    Server,
+    Server = "server",
     /// In the path, where the piece's packet was.
-    Path,
+    Path = "path",
+}
 }
 
 impl Place {
-    /// As it is stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Path => "path",
-        }
-    }
-
     /// The host that sends in the direction of `side`.
     pub fn sender(side: Side) -> Self {
         side.pick(Self::Client, Self::Server)

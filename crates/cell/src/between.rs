@@ -126,7 +126,7 @@ impl Between for Built<'_> {
             ),
             _ => return Ok(is_virtual),
         };
-        let message = format!("host.clock is {wanted}, and here is {there}");
+        let message = format!("host.clock is {}, and here is {there}", wanted.name());
         Err(CellError::new(ErrorKind::Unsupported, message).key("host.clock").hint(hint))
     }
 

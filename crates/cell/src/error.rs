@@ -37,13 +37,7 @@ impl ErrorKind {
         match self {
             Self::BadCell => 2,
             Self::Interrupted => 130,
-            Self::Privilege
-            | Self::Unsupported
-            | Self::Disk
-            | Self::Deadline
-            | Self::Network
-            | Self::Host
-            | Self::Internal => 1,
+            _ => 1,
         }
     }
 }

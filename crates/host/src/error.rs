@@ -1,27 +1,19 @@
 //! What can go wrong at the edge to Linux, and what the user can do about it.
 
+use crosswind_units::named;
 use std::io;
 
+named! {
 /// The kind of failure, as named in the cell protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// This user may not do it here.
-    Privilege,
+    Privilege = "privilege",
     /// The kernel or machine lacks something.
-    Unsupported,
+    Unsupported = "unsupported",
     /// A system call failed for another reason.
-    Host,
+    Host = "host",
 }
-
-impl ErrorKind {
-    /// The name, as written in an `error` event.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Privilege => "privilege",
-            Self::Unsupported => "unsupported",
-            Self::Host => "host",
-        }
-    }
 }
 
 /// A failed step: what it was, on what, and the cause.

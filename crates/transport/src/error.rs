@@ -1,48 +1,34 @@
 //! How an exchange can end. Every way is data of a measurement.
 
+use crosswind_units::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
 
+named! {
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// As intended.
-    Ok,
+    Ok = "ok",
     /// Not within its deadline.
-    Timeout,
+    Timeout = "timeout",
     /// The other end refused the connection.
-    Refused,
+    Refused = "refused",
     /// The connection was torn down, by the other end or because that was silent for too long.
-    Reset,
+    Reset = "reset",
     /// The other end closed in an orderly way, but too early.
-    Closed,
+    Closed = "closed",
     /// The other end's certificate is not trusted.
-    Certificate,
+    Certificate = "certificate",
     /// The other end does not speak the protocol, or violates it.
-    Protocol,
+    Protocol = "protocol",
     /// A message larger than one end allows.
-    TooLarge,
+    TooLarge = "too_large",
     /// Any other way: the message came back changed, or the kernel gave another reason.
-    Error,
+    Error = "error",
 }
-
-impl Outcome {
-    /// Its name in the samples table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Timeout => "timeout",
-            Self::Refused => "refused",
-            Self::Reset => "reset",
-            Self::Closed => "closed",
-            Self::Certificate => "certificate",
-            Self::Protocol => "protocol",
-            Self::TooLarge => "too_large",
-            Self::Error => "error",
-        }
-    }
 }
 
 /// A call that did not do what it was asked.

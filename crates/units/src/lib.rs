@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod named;
 mod probability;
 mod seed;
 mod size;

@@ -8,20 +8,16 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum MtuProbing {
     /// Never.
-    Off,
+    Off = 0,
     /// Once retransmissions say that large packets get lost.
-    BlackHole,
+    BlackHole = 1,
     /// From the start.
-    Always,
+    Always = 2,
 }
 
 impl MtuProbing {
     /// The value of the sysctl.
     pub(crate) const fn number(self) -> u32 {
-        match self {
-            Self::Off => 0,
-            Self::BlackHole => 1,
-            Self::Always => 2,
-        }
+        self as u32
     }
 }

@@ -1,35 +1,22 @@
 //! Queueing disciplines of a host's device.
 
+use crosswind_units::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+named! {
 /// A queueing discipline with the kernel's default parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // each is what tc(8) says of its name
 pub enum Qdisc {
-    PfifoFast,
-    Pfifo,
-    Bfifo,
-    Fq,
-    Codel,
-    FqCodel,
-    Cake,
-    Pie,
+    PfifoFast = "pfifo_fast",
+    Pfifo = "pfifo",
+    Bfifo = "bfifo",
+    Fq = "fq",
+    Codel = "codel",
+    FqCodel = "fq_codel",
+    Cake = "cake",
+    Pie = "pie",
 }
-
-impl Qdisc {
-    /// As the kernel names it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PfifoFast => "pfifo_fast",
-            Self::Pfifo => "pfifo",
-            Self::Bfifo => "bfifo",
-            Self::Fq => "fq",
-            Self::Codel => "codel",
-            Self::FqCodel => "fq_codel",
-            Self::Cake => "cake",
-            Self::Pie => "pie",
-        }
-    }
 }

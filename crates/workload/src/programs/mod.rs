@@ -16,6 +16,7 @@ use crate::warning::Warning;
 use crosswind_host::program::{Heard, Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
 use crosswind_host::{HostError, ProgramTimes};
 use crosswind_transport::Carrier;
+use crosswind_units::named;
 use last_words::last_words;
 use listening::is_open;
 use log::Log;
@@ -30,22 +31,14 @@ use std::time::Duration;
 /// What a file may have in virtual time, where a program that writes without end does so in no time at all.
 const LARGEST_FILE: u64 = 1 << 30;
 
+named! {
 /// Which end a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    Client,
-    Server,
+    Client = "client",
+    Server = "server",
 }
-
-impl Role {
-    /// Its name, which is also that of its files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
 }
 
 /// A running program, with this end of its pipes.

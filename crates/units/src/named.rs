@@ -1,0 +1,17 @@
+//! Enums whose variants have names.
+
+/// Declares an enum with the name of each variant, as it is written, which `name` gives.
+#[macro_export]
+macro_rules! named {
+    ($(#[$whole:meta])* pub enum $Named:ident { $($(#[$own:meta])* $Variant:ident = $name:literal,)* }) => {
+        $(#[$whole])*
+        pub enum $Named { $($(#[$own])* $Variant,)* }
+
+        impl $Named {
+            /// Its name, as it is written.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Variant => $name,)* }
+            }
+        }
+    };
+}
