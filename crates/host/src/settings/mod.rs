@@ -1,21 +1,13 @@
 //! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
-mod clock;
+mod choices;
 mod dscp;
-mod emulator;
-mod host_profile;
 pub(crate) mod kernel;
-mod mtu_probing;
 pub(crate) mod profiles;
-mod qdisc;
 mod tick_phase;
 
-pub use clock::HostClock;
+pub use choices::{EmulatorPlace, HostClock, HostProfile, MtuProbing, Qdisc};
 pub use dscp::Dscp;
-pub use emulator::EmulatorPlace;
-pub use host_profile::HostProfile;
-pub use mtu_probing::MtuProbing;
-pub use qdisc::Qdisc;
 pub use tick_phase::TickPhase;
 
 use crosswind_settings::{Key, SettingError};
