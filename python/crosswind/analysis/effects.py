@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from crosswind.analysis.result import Interval, ModelPrediction
-from crosswind.stats.majority import MOST
 
 SIMULATED = "limits of the simulated mean included"
 
@@ -80,16 +79,10 @@ def mean_error(measured: Sequence[Interval], predicted: Sequence[Predicted]) -> 
         high=high if is_bounded and not exact else None,
         n=sum(of.n for of in measured),
         level=measured[0].level,
-        method="exact" if exact else _error_method(measured),
+        method="exact" if exact else "what the cells' intervals allow, all of which hold at once (Bonferroni)",
         reason=None if is_bounded else next((of.reason for of in measured if of.reason), None),
         units=min(of.units for of in measured),
     )
-
-
-def _error_method(measured: Sequence[Interval]) -> str:
-    if any(of.is_of_most for of in measured):
-        return MOST
-    return "what the cells' intervals allow, all of which hold at once (Bonferroni)"
 
 
 def _ends(measured: Interval) -> tuple[float | None, float | None]:

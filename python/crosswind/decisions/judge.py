@@ -203,8 +203,7 @@ class OfInterval:
         made = self.at_95 if alpha == ALPHA else self.make(1 - alpha)
         ends = (made.value, made.value) if made.is_exact else (made.low, made.high)
         if yes == self.range.inside:
-            # That most repetitions are within says nothing of the statistic.
-            return not made.is_of_most and self.range.encloses(*ends)
+            return self.range.encloses(*ends)
         if self.most is None:
             return self.range.misses(*ends)
         of_most = self.most(1 - alpha)
