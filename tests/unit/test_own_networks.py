@@ -108,6 +108,9 @@ def test_the_command_line_takes_one_wherever_it_takes_a_network(crosswind: Cross
     assert 'network = "file=office.toml"' in written
     status, out, _ = crosswind("plan", "nets/s.toml")
     assert (status, out.splitlines()[0]) == (0, "Round-trip time over office: tcp and udp")
+    # Its own question compares them by their names.
+    status, out, _ = crosswind("plan", "echo", "--network", "lan,file=nets/office.toml")
+    assert (status, "factor   path.network = lan, office" in out) == (0, True)
 
 
 @pytest.mark.parametrize(

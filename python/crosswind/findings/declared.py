@@ -75,8 +75,7 @@ def check_statistic(statistic: str, metric: Metric, place: Location) -> None:
 
 def level_of(factor: str, level: object, place: Location, parts: Sequence[Part]) -> Where:
     """The cells in which a factor has a level. Raises: CellError."""
-    names = [part.name for part in parts if part.name]
-    return Where({factor: text_of(level)}, {factor: meaning_of(factor, level, place, names)})
+    return Where({factor: text_of(level)}, {factor: meaning_of(factor, level, place, parts)})
 
 
 def check_fixed(factor: str, where: Where, place: Location) -> None:

@@ -14,7 +14,7 @@ from crosswind.errors import did_you_mean
 from crosswind.study.errors import CellError, DesignError
 from crosswind.study.format import DesignDocument
 from crosswind.study.keys import VALUE_TYPES
-from crosswind.study.levels import Level, Value, text_of
+from crosswind.study.levels import Level, Value, Values, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
 from crosswind.text.units import UnitError, shown
@@ -95,16 +95,17 @@ def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) 
 
     Raises: CellError for a key or part that does not exist, or a value that the key cannot have.
     """
-    names = [part.name for part in parts if part.name]
-    values = {key: meaning_of(key, value, (*place, key), names) for key, value in raw.items()}
+    parts = tuple(parts)
+    values = {key: meaning_of(key, value, (*place, key), parts) for key, value in raw.items()}
     return Where({key: text_of(value) for key, value in raw.items()}, values)
 
 
-def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> Value:
-    """What a value of a key means, as `Level.value` has it; of `part`, one of `parts`. Raises: CellError."""
+def meaning_of(key: str, raw: object, place: Location, parts: Sequence[Part]) -> Value:
+    """What a value of a key means, as `Level.value` has it; it may be the name of a level. Raises: CellError."""
     if key == "part":
-        if raw not in parts:
-            hint = did_you_mean(str(raw), parts) if parts else "this study has no parts"
+        names = [part.name for part in parts if part.name]
+        if raw not in names:
+            hint = did_you_mean(str(raw), names) if names else "this study has no parts"
             raise CellError(place, f"there is no part {shown(raw)}", hint)
         return str(raw)
     if key not in VALUE_TYPES:
@@ -112,7 +113,12 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> 
     try:
         return VALUE_TYPES[key].level(raw).value
     except UnitError as error:
-        raise CellError(place, error.message, error.hint) from None
+        # Of a network or a peer that stands in the study as a table, its name.
+        levels = (level for part in parts for level in part.settings.get(key, Values()).levels)
+        named = next((level for level in levels if level.text == text_of(raw)), None)
+        if named is None:
+            raise CellError(place, error.message, error.hint) from None
+        return named.value
 
 
 def limits_of(document: DesignDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:

@@ -222,11 +222,10 @@ def _published(table: PublishedTable, place: Location, reading: Reading) -> Iter
     if table.unit not in units:
         message = f"{shown(table.unit)} is not a unit of {table.metric}"
         raise FindingError((*place, "unit"), message, "one of " + ", ".join(units))
-    parts = [part.name for part in reading.parts if part.name]
     of_table = table.model_dump(include=set(NumberTable.model_fields))
     of_table |= {"inferred": bool(table.inferred), "note": table.note or ""}
     for number in printed_in(table.model_dump(exclude_unset=True), place):
-        values = {key: meaning_of(key, raw, number.places[key], parts) for key, raw in number.levels.items()}
+        values = {key: meaning_of(key, raw, number.places[key], reading.parts) for key, raw in number.levels.items()}
         yield Published(
             source=table.source,
             metric=table.metric,
