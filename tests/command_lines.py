@@ -9,7 +9,7 @@ REFUSED = json.dumps(
         "index": 0,
         "kind": "bad_cell",
         "key": "path.mtu_bytes",
-        "message": "path.mtu_bytes 600 is too small",
+        "problem": "600 is too small",
         "hint": "700 or more",
     }
 )

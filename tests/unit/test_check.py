@@ -1,6 +1,7 @@
 """Cells that crosswind-cell refuses: each refusal names the place, the study's key and value, and the levels."""
 
 import json
+import math
 import stat
 import sys
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 
 from cells import adhoc, checked, only_cell
+from crosswind.catalog import CellUnit, KeyType, catalog
 from crosswind.cell.check import check_study
 from crosswind.cell.kernels import Kernel
 from crosswind.errors import EngineError, StudyError
 from crosswind.study.design import Study
+from crosswind.study.number_types import number_text, range_of
 
 ECHO = '[workload]\nkind = "echo"\n'
 Recorded = Callable[..., Path]
@@ -32,6 +35,15 @@ def refused(wanted: Study) -> StudyError:
 
 
 REFUSED = [
+    ('[path]\ndelay = "1h"', "4: path.delay (1h) is too large"),
+    ("[path]\nmtu = 575", "4: path.mtu (575) is too small"),
+    ("size = [5, 0]", "3: workload.size (0) is too small (1 of 2 cells)"),
+    ('[host]\ntcp_rmem = "1 2"', '4: host.tcp_rmem "1 2" is not three sizes'),
+    ('[[flow]]\nkind = "transfer"\ntransport = "udp"', "5: flow.1.transport udp cannot do transfer"),
+    ('[[flow]]\nkind = "program"\nclient = ["a", "{port}"]', "3: flow.1.server has no {port}"),
+    ('[[flow]]\nkind = "echo"\ncount = 300', "5: flow.1.count (300) is too large"),
+    ('[[path.at]]\nname = "outage"\nstart = "1s"', "3: path.at.outage changes nothing"),
+    ('client = { command = ["a"], ready = "port" }', "3: workload.client (a): ready is set, and only a server"),
     ('[path]\nmtu = 1279\nfamily = "ipv6"', "4: path.mtu 1279 is not between 1280 and 65535"),
     ('[path]\nbackend = "direct"\nloss = "1%"', "4: path.backend "),
     ('[path]\nbackend = "direct"\nnetwork = "lan"', "4: path.backend "),
@@ -67,6 +79,8 @@ def test_a_refusal_names_file_line_key_and_value(more: str, message: str) -> Non
     ("kind", "options", "message"),
     [
         ("transfer", {}, "command line: workload.size is missing"),
+        ("connect", {"transport": "udp"}, "workload.transport udp: workload.transport udp cannot do connect"),
+        ("program", {}, "command line: workload.client is missing"),
         ("transfer", {"size": 1, "duration": "1s"}, "workload.duration 1s: workload.duration "),
         ("page", {"transport": "http2", "connections": 6}, "workload.connections 6: workload.connections (6) "),
         ("page", {"transport": "http1", "scripts": 3, "scripts_size": 2}, "workload.scripts 3: workload.scripts 3 "),
@@ -76,6 +90,19 @@ def test_a_refusal_names_file_line_key_and_value(more: str, message: str) -> Non
 )
 def test_a_refusal_names_the_option(kind: str, options: dict[str, object], message: str) -> None:
     assert refused(adhoc(kind, **options)).message.startswith(message)
+
+
+def test_every_number_is_held_to_its_range_at_the_option_that_set_it() -> None:
+    known = catalog()
+    groups = {"path": known.direction_keys, "host": known.host.keys, "workload": known.workloads["echo"].keys}
+    for section, keys in groups.items():
+        for key in keys:
+            is_plain = key.type in (KeyType.INTEGER, KeyType.NUMBER) and key.unit is not CellUnit.PROBABILITY
+            if is_plain and key.only_with is None and key.maximum is not None:
+                option, beyond = f"{section}.{key.study}", number_text(key, math.ceil(key.maximum) + 1)
+                error = refused(Study.adhoc("echo", {option: beyond}))
+                assert error.message == f"{option} {beyond}: {option} ({beyond}) is too large"
+                assert error.hint == range_of(key, key.minimum, key.maximum)
 
 
 @pytest.mark.parametrize("mtu", ["1228B", "1280B"])
@@ -103,14 +130,14 @@ def test_a_program_that_is_not_here_is_refused_before_anything_runs(tmp_path: Pa
         (
             "no-such-program",
             "true",
-            "my.toml:3: workload.client (no-such-program): cannot find the program no-such-program",
+            "my.toml:3: workload.client cannot be started: cannot find the program no-such-program",
         ),
         (
             "true",
             "no-such-program",
-            "my.toml:4: workload.server (no-such-program): cannot find the program no-such-program",
+            "my.toml:4: workload.server cannot be started: cannot find the program no-such-program",
         ),
-        (str(plain), "true", f"my.toml:3: workload.client ({plain}): cannot run {plain}: it is not a program"),
+        (str(plain), "true", f"my.toml:3: workload.client cannot be started: cannot run {plain}: it"),
     ):
         error = refused(study(f'[workload]\nkind = "program"\nclient = ["{client}"]\nserver = ["{server}"]\n'))
         assert error.message.startswith(said)
@@ -142,8 +169,8 @@ def test_a_congestion_control_that_the_kernel_of_virtual_time_lacks_is_refused(m
     wanted = '[host]\nclock = "virtual"\ncongestion_control = ["cubic", "vegas"]\n'
     error = refused(study(ECHO + wanted))
     assert error.message == (
-        "my.toml:5: host.congestion_control (vegas): cannot use congestion control vegas: "
-        "the kernel of virtual time (6.12.90) does not offer it (1 of 2 cells)"
+        "my.toml:5: host.congestion_control (vegas) is not offered by the kernel of virtual time (6.12.90) "
+        "(1 of 2 cells)"
     )
     assert error.hint == "it offers: cubic reno"
     silent = Kernel(Path("linux"), "6.12", "6.12.90", "s", "d", "o", None)
@@ -173,7 +200,7 @@ transport = ["tcp", "udp"]
 size = "66kB"
 """
     said = refused(study(text)).message
-    assert said.startswith("my.toml:11: part.large.workload.size: workload.size (66kB) ")
+    assert said.startswith("my.toml:11: part.large.workload.size (66kB) ")
     assert said.endswith(", where workload.transport = udp (1 of 3 cells)")
 
 
@@ -205,8 +232,9 @@ def recorded(tmp_path: Path) -> Recorded:
     return make
 
 
-def refusal(key: str | None, message: str, hint: str | None = None, kind: str = "bad_cell") -> dict[str, Any]:
-    return {"event": "refused", "index": 0, "kind": kind, "key": key, "message": message, "hint": hint}
+def refusal(key: str | None, problem: str, hint: str | None = None, **data: Any) -> dict[str, Any]:
+    said = {"kind": "bad_cell", "key": key, "code": "impossible", "problem": problem, "hint": hint}
+    return {"event": "refused", "index": 0, **said, **data}
 
 
 @pytest.mark.parametrize(
@@ -220,27 +248,47 @@ def refusal(key: str | None, message: str, hint: str | None = None, kind: str = 
             ":4: path.forward.delay (5ms) is odd",
         ),
         ('[path]\nforward.delay = "5ms"\ndelay = "1ms"', "path.reverse.delay_ns", ":5: path.delay (1ms) is odd"),
-        ('[path]\nnetwork = "lan"', "path.reverse.queue", ":4: path.network (lan) is odd"),
+        ('[path]\nnetwork = "lan"', "path.reverse.queue", ":4: path.network (lan): queue is odd"),
         ('[path]\nnetwork = "lan"\nqueue = "9p"', "path.reverse.queue", ":5: path.queue (9p) is odd"),
         ('[path]\nloss = "1%"', "path.reverse.rate_bps", ":3: path.rate is odd"),
         ('[host]\nmin_rto = "1s"', "host.min_rto_ns", ":4: host.min_rto (1s) is odd"),
         ('[budget]\nstarvation = "1%"', "budget.starvation", ":4: budget.starvation (1%) is odd"),
         ("", "workload.kind", ":2: workload.kind (echo) is odd"),
+        ('[[path.at]]\nloss = "1%"', "path.changes.0.forward", ":3: path.at.1 is odd"),
         ("", "deadline_ns", ": deadline_ns is odd"),
     ],
 )
 def test_a_key_of_the_cell_becomes_one_of_the_study(recorded: Recorded, text: str, key: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        check_study(study(ECHO + text + "\n"), binary=recorded(refusal(key, f"{key} is odd")))
+        check_study(study(ECHO + text + "\n"), binary=recorded(refusal(key, "is odd")))
     assert caught.value.message == f"my.toml{message}"
 
 
-def test_other_names_of_a_cell_in_a_refusal_become_those_of_a_study(recorded: Recorded) -> None:
-    said = refusal(None, "rate_per_s goes with path.forward.delay_ns", "see host.min_rto_ns, not deadline_ns")
+@pytest.mark.parametrize(
+    ("text", "said", "message", "hint"),
+    [
+        (
+            "size = 0",
+            {"code": "too_small", "minimum": 1, "maximum": 1 << 30},
+            "size (0) is too small",
+            "from 1B to 1GiB",
+        ),
+        ('size = "2B"', {"code": "too_large", "minimum": None, "maximum": 1}, "size (2B) is too large", "at most 1B"),
+        (
+            'mode = "open"',
+            {"code": "unknown_choice", "choices": ["opn"]},
+            "mode (open) is not one of opn",
+            'did you mean "opn"?',
+        ),
+    ],
+)
+def test_ranges_and_choices_are_said_as_a_study_has_them(
+    recorded: Recorded, text: str, said: dict[str, Any], message: str, hint: str
+) -> None:
+    key = "workload.mode" if "mode" in text else "workload.size_bytes"
     with pytest.raises(StudyError) as caught:
-        check_study(study(ECHO), binary=recorded(said))
-    assert caught.value.message == "my.toml: rate goes with path.delay"
-    assert caught.value.hint == "see host.min_rto, not deadline_ns"
+        check_study(study(ECHO + text + "\n"), binary=recorded(refusal(key, "is odd", **said)))
+    assert (caught.value.message, caught.value.hint) == (f"my.toml:3: workload.{message}", hint)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +324,7 @@ def test_what_no_crosswind_cell_says_is_an_error_of_the_program(
         (
             study('[workload]\nkind = "transfer"\n'),
             "my.toml:1: workload.size is missing",
-            "a transfer has a size or a duration; size under [workload] sets it",
+            'a transfer has a size or a duration; size = "64kB" under [workload] sets it',
         ),
         (
             study(ECHO).with_overrides({"path.mtu": "576", "path.family": "ipv6"}, flags={"path.mtu": "--mtu"}),

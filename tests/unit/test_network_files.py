@@ -101,7 +101,7 @@ def test_what_is_no_network_of_files_is_refused(network: str, message: str) -> N
 )
 def test_a_file_that_is_no_trace_is_refused_with_its_line(text: str, message: str) -> None:
     Path("bad").write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match=r"^my.toml:2: path.network \(trace=bad\) ") as caught:
+    with pytest.raises(StudyError, match=r"^my.toml:2: path.network \(trace=bad\): ") as caught:
         path_of('{ trace = "bad" }')
     assert message in caught.value.message
     with pytest.raises(StudyError, match="cannot be read from"):

@@ -343,7 +343,7 @@ def test_a_network_that_changes_nothing_is_refused(network: str, more: str, mess
 def test_a_network_from_the_command_line_is_refused_in_its_words() -> None:
     with pytest.raises(StudyError, match=r"--set path.network=4g: path.network changes nothing"):
         load_study("queue-size").with_overrides({"path.network": "4g"})
-    with pytest.raises(StudyError, match=r'--set path.network=5gg: path.network: "5gg" is no network') as caught:
+    with pytest.raises(StudyError, match=r'--set path.network=5gg: "5gg" is no network') as caught:
         load_study("quickstart").with_overrides({"path.network": "5gg"})
     assert caught.value.hint == 'did you mean "5g"? (`crosswind networks` lists them)'
 

@@ -40,12 +40,12 @@ def test_a_series_is_a_list_as_in_a_file_or_numbers(text: str, series: tuple[int
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"path.loss": "0%,200%"}, '--set path.loss=0%,200%: path.loss: "200%" is more than 100%'),
+        ({"path.loss": "0%,200%"}, '--set path.loss=0%,200%: "200%" is more than 100%'),
         ({"path.loss": "0%,,2%"}, "--set path.loss=0%,,2%: path.loss: a level is empty"),
         ({"path.los": "1%"}, '--set path.los=1%: there is no key "path.los"'),
         ({"part.smal.workload.size": "1"}, '--set part.smal.workload.size=1: there is no part "smal"'),
-        ({"study.seed": "x"}, '--set study.seed=x: study.seed: "x" is wrong'),
-        ({"workload.client": "'"}, "--set workload.client=': workload.client: \"'\" is not a client"),
+        ({"study.seed": "x"}, '--set study.seed=x: "x" is wrong'),
+        ({"workload.client": "'"}, "--set workload.client=': \"'\" is not a client"),
         ({"workload.client": "{ a"}, '--set workload.client={ a: "{ a" is not a value of TOML'),
     ],
 )
@@ -62,7 +62,7 @@ def test_adhoc_studies() -> None:
     assert read.name == "echo"
     with pytest.raises(StudyError) as caught:
         Study.adhoc("echo", {"path.loss": "101%"}, flags={"path.loss": "--loss"})
-    assert caught.value.message == '--loss 101%: path.loss: "101%" is more than 100%'
+    assert caught.value.message == '--loss 101%: "101%" is more than 100%'
     with pytest.raises(StudyError, match=': "\'" is not a command: No closing quotation'):
         Study.adhoc("program", {"workload.client": "'"})
     with pytest.raises(StudyError, match='"eco" is not one of echo'):

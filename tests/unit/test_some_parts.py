@@ -136,9 +136,7 @@ def test_the_quick_variant_may_have_some_parts() -> None:
 
 
 def test_a_part_that_does_not_exist() -> None:
-    with pytest.raises(
-        StudyError, match=r'--set study\.parts=smal: study\.parts\[1\]: there is no part "smal"'
-    ) as caught:
+    with pytest.raises(StudyError, match=r'--set study\.parts=smal: there is no part "smal"') as caught:
         study(PARTS).with_overrides({"study.parts": "smal"})
     assert caught.value.hint == 'did you mean "small"?'
     with pytest.raises(StudyError, match="there is no part") as caught:

@@ -20,10 +20,7 @@ MISTAKES = [
     ('[path]\nloss = ["0%", "101%"]', '4: path.loss: "101%" is more than 100%', "from 0% to 100%"),
     ('[path]\nloss = "-1%"', '4: path.loss: "-1%" is negative', "from 0% to 100%"),
     ('[path]\ndelay = "-5ms"', '4: path.delay: "-5ms" is negative', "as 50ms"),
-    ('[path]\ndelay = "1h"', '4: path.delay: "1h" is too large', "at most 600s"),
     ('[path]\nrate = "100 mbps"', '4: path.rate: "100 mbps": "mbps" is not a unit here', 'did you mean "100mbit"?'),
-    ("[path]\nmtu = 575", "4: path.mtu: 575 is too small", "at least 576B"),
-    ("[path]\nmtu = 65536", "4: path.mtu: 65536 is too large", "at most 65535B"),
     ('[path]\nfamily = "ipv5"', '4: path.family: "ipv5" is not one of ipv4, ipv6', "did you mean"),
     ('[path]\nqueue = "100p"', "4: path.queue has no effect: no rate is set", 'add rate = "100mbit"'),
     (
@@ -33,14 +30,12 @@ MISTAKES = [
     ),
     ("sise = 1", "3: workload.sise: unknown key", 'did you mean "size"?'),
     ('[paht]\nloss = "1%"', "3: paht: unknown table", 'did you mean "path"?'),
-    ("size = 0", "3: workload.size: 0 is too small", "at least 1B"),
     ("size = []", "3: workload.size: the list is empty", "at least one level"),
     ("size = [1, 1]", '3: workload.size: the list has "1" twice', "must differ"),
     ('size = [1, "1B"]', '3: workload.size: the list has "1B" and "1", which are the same', "must differ"),
     ("size = [\n  1,\n  -1\n]", "3: workload.size: -1 is negative", "a size is"),
     ("messages = true", "3: workload.messages: true is not a whole number", "a whole number from 1 to"),
     ("count = 3", "3: workload.count: workload echo does not take count", "echo takes client, connection"),
-    ('size = "2GiB"', '3: workload.size: "2GiB" is too large', "at most 1GiB"),
     ("rate = 5", "3: workload.rate has no effect: mode is not open", 'add mode = "open"'),
     ("[study]\nrepetitions = 0", "4: study.repetitions: 0 is wrong", "greater than or equal to 1"),
     ('[study]\nseed = "x"', '4: study.seed: "x" is wrong', "whole number"),
@@ -49,7 +44,7 @@ MISTAKES = [
     ("[[part]]\n[part.path]", "3: part[1].name: is missing", "name ="),
     ('[[part]]\nname = "x"\n[part.workload]\nsise = 1', "6: part.x.workload.sise: unknown key", 'did you mean "size"?'),
     ('[quick]\n"path.los" = "1%"', '4: quick "path.los": there is no key "path.los"', 'did you mean "path.loss"?'),
-    ('[quick]\n"path.loss" = "200%"', '4: quick "path.loss": path.loss: "200%" is more than 100%', "100%"),
+    ('[quick]\n"path.loss" = "200%"', '4: quick "path.loss": "200%" is more than 100%', "100%"),
     ('x = = "', "3: not TOML: Invalid value", "a line is"),
     (
         '[[published]]\nsource = "s"\nmetric = "rt"\nunit = "ms"\nmean = 1',
@@ -138,15 +133,6 @@ def test_a_mistake_names_file_line_key_and_value(more: str, message: str, hint: 
     [
         ("", "my.toml: no workload.kind is set"),
         ('[workload]\nkind = ["echo", "connect"]', 'my.toml:2: workload.kind: ["echo", "connect"] is a list'),
-        (
-            '[workload]\nkind = "transfer"\nsize = 1\ntransport = ["tcp", "udp"]',
-            "my.toml:4: workload.transport: workload transfer does not run over udp",
-        ),
-        (
-            '[workload]\nkind = "connect"\ntransport = "udp"',
-            "my.toml:3: workload.transport: workload connect does not run over udp",
-        ),
-        ('[workload]\nkind = "program"', "my.toml:2: workload.kind: workload program: no client is set"),
         ("a = " + "[" * 5000, "my.toml: values are nested too deeply"),
         ("a = " + "9" * 5000, "my.toml: a number has too many digits"),
         (
@@ -167,5 +153,5 @@ def test_impossible_studies(text: str, message: str) -> None:
 
 def test_several_mistakes_are_counted() -> None:
     with pytest.raises(StudyError) as caught:
-        study(ECHO + 'size = "x"\nmessages = 0\n')
+        study(ECHO + 'size = "x"\nmessages = "x"\n')
     assert caught.value.message == 'my.toml:3: workload.size: "x" is not a size (and 1 more problem)'

@@ -51,8 +51,8 @@ def test_what_each_workload_runs_over(kind: str, some: str) -> None:
         if name in some.split():
             assert workload_of(kind, transport=name, **options)["transport"] == name
         else:
-            with pytest.raises(StudyError, match=f"workload {kind} does not run over {name}"):
-                adhoc(kind, transport=name, **options)
+            with pytest.raises(StudyError, match=f"workload.transport {name} cannot do {kind}"):
+                checked(adhoc(kind, transport=name, **options))
 
 
 @pytest.mark.parametrize(
@@ -155,23 +155,23 @@ def test_new_keys_of_an_echo(options: dict[str, object], own: dict[str, Any]) ->
             '"1-rtt" is not one of none, session, 0-rtt',
             'did you mean "0-rtt"?',
         ),
-        ("page", {}, "workload page: no transport is set", "one of http1, https1, h2c, http2, http3"),
-        ("page", {"transport": "tcp"}, "workload page does not run over tcp", "http1, https1, h2c, http2, http3"),
-        ("multiplex", {"size": 1001}, "1001 is too large", "at most 1kB"),
-        ("multiplex", {"size": 7}, "7 is too small", "at least 8B"),
+        ("page", {}, "workload.transport is missing", "one of http1, https1, h2c, http2, http3"),
+        ("page", {"transport": "tcp"}, "workload.transport tcp cannot do page", "http1, https1, h2c, http2, http3"),
+        ("multiplex", {"size": 1001}, "workload.size (1001) is too large", "from 8B to 1kB"),
+        ("multiplex", {"size": 7}, "workload.size (7) is too small", "from 8B to 1kB"),
         (
             "page",
             {"transport": "http3", "resumption": "session"},
             "workload page does not take resumption",
             "html_size",
         ),
-        ("multiplex", {"streams": 101}, "101 is too large", "from 1 to 100"),
+        ("multiplex", {"streams": 101}, "workload.streams (101) is too large", "from 1 to 100"),
         ("multiplex", {"connections": 2}, "workload multiplex does not take connections", "streams"),
         ("echo", {"streams": 2}, "workload echo does not take streams", "stream"),
         (
             "transfer",
             {"size": 1, "direction": "echo"},
-            '"echo" is not one of upload, download',
+            "workload.direction (echo) is not one of upload, download",
             "known: upload, download",
         ),
         (

@@ -220,7 +220,7 @@ def test_status(net):
             "E *Failed: the server program does not listen on port 8000: nobody did within 30 s",
             "E *Failed: net.run() has no setting 'los'",
             'E *hint: did you mean "loss"?',
-            'E *Failed: loss 2x%: path.loss: "2x%": *',
+            'E *Failed: loss 2x%: "2x%": *',
             "E *Failed: net.run() runs on one path, and loss has several values: *",
             "E *hint: @pytest.mark.network(loss=*) runs the test once for each of them",
             "E *Failed: client has {adress}, which is not a placeholder",

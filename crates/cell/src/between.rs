@@ -127,15 +127,14 @@ impl Between for Built<'_> {
             _ => return Ok(is_virtual),
         };
         let message = format!("host.clock is {}, and here is {there}", wanted.name());
-        Err(CellError::new(ErrorKind::Unsupported, message).key("host.clock").hint(hint))
+        Err(CellError::new(ErrorKind::Unsupported, message).hint(hint))
     }
 
     fn connect(&mut self, recorder: Recorder) -> Result<Testbed, CellError> {
         let cell = self.cell;
-        for (number, flow) in cell.flows.iter().enumerate() {
+        for flow in &cell.flows {
             let asked = HostConfig { congestion_control: flow.congestion_control.clone(), ..HostConfig::default() };
-            let named = |error| CellError::from(error).key(format!("flows.{number}.congestion_control"));
-            asked.check_kernel().map_err(named)?;
+            asked.check_kernel()?;
         }
         let mut middle: Option<Box<dyn Middle>> = None;
         if cell.path.backend == Backend::Netem {

@@ -529,7 +529,7 @@ impl PathSection {
         }
         let hint = "path.backend network and path.server go together";
         match (&self.server, self.backend == Backend::Network) {
-            (None, true) => Err(SettingError::new("server", "is missing", hint)),
+            (None, true) => Err(SettingError::missing("server", hint)),
             (Some(_), false) => Err(SettingError::new("server", "is set, and the backend is not network", hint)),
             _ => Ok(()),
         }

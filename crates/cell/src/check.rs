@@ -4,6 +4,7 @@ use crate::demand::Demand;
 use crate::event::write_line;
 use crate::{Cell, CellError, ErrorKind, Flow};
 use crosswind_host::{HostClock, HostConfig};
+use crosswind_settings::Code;
 use crosswind_workload::{Warning, WarningReport};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,8 +46,11 @@ pub struct Refused {
     pub kind: ErrorKind,
     /// The dotted key that is to blame; null where there is none.
     pub key: Option<String>,
-    /// What is wrong.
-    pub message: String,
+    /// What kind of mistake it is, with the range or the choices of the key.
+    #[serde(flatten)]
+    pub code: Code,
+    /// What is wrong: where there is a key, a sentence whose subject it is.
+    pub problem: String,
     /// What would be right.
     pub hint: Option<String>,
 }
@@ -82,8 +86,8 @@ fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellErr
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
             Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact, warnings })))
         }
-        Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, message, hint }) => {
-            Ok(Answer::Refused(Refused { index, kind, key, message, hint }))
+        Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, code, message, hint }) => {
+            Ok(Answer::Refused(Refused { index, kind, key, code, problem: message, hint }))
         }
         Err(error) => Err(error),
     }
@@ -108,7 +112,13 @@ impl Kernel {
         for (key, name) in of_hosts.into_iter().chain(cell.flows.iter().enumerate().filter_map(of_flow)) {
             let hosts = HostConfig { congestion_control: Some(name.clone()), ..HostConfig::default() };
             let check = || hosts.check_kernel().map_err(CellError::from);
-            self.congestion_controls.entry(name).or_insert_with(check).clone().map_err(|error| error.key(&key))?;
+            let checked = self.congestion_controls.entry(name).or_insert_with(check).clone();
+            checked.map_err(|error| match error.kind {
+                ErrorKind::Unsupported => {
+                    CellError { key: Some(key), message: "is not offered by this kernel".to_owned(), ..error }
+                }
+                _ => error,
+            })?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crosswind_host::{ErrorKind as HostErrorKind, HostError};
 use crosswind_ledger::LedgerError;
-use crosswind_settings::SettingError;
+use crosswind_settings::{Code, SettingError};
 use crosswind_workload::{Fault, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,13 +54,15 @@ impl From<HostErrorKind> for ErrorKind {
 
 /// A cell that was refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[error("{}{}{message}", key.as_deref().unwrap_or_default(), if key.is_some() { " " } else { "" })]
 pub struct CellError {
     /// The kind of failure.
     pub kind: ErrorKind,
     /// The key in the cell that is to blame, dotted, where there is one.
     pub key: Option<String>,
-    /// What failed, on what.
+    /// What kind of mistake the key is.
+    pub code: Code,
+    /// What failed, on what; of a key, what is wrong with it: a sentence whose subject it is.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
@@ -69,20 +71,13 @@ pub struct CellError {
 impl CellError {
     /// A failure of `kind`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, key: None, message: message.into(), hint: None }
+        Self { kind, key: None, code: Code::default(), message: message.into(), hint: None }
     }
 
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
-        self
-    }
-
-    /// Adds the key that is to blame.
-    #[must_use]
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
         self
     }
 
@@ -120,14 +115,14 @@ impl CellError {
 
 impl From<SettingError> for CellError {
     fn from(error: SettingError) -> Self {
-        let refused = Self::bad_cell(error.to_string()).hint(error.hint);
-        Self { key: error.key, ..refused }
+        let SettingError { key, code, problem, hint } = error;
+        Self { key, code, ..Self::bad_cell(problem).hint(hint) }
     }
 }
 
 impl From<HostError> for CellError {
     fn from(error: HostError) -> Self {
-        Self { kind: error.kind.into(), key: None, message: error.to_string(), hint: error.hint }
+        Self { hint: error.hint.clone(), ..Self::new(error.kind.into(), error.to_string()) }
     }
 }
 

@@ -96,8 +96,7 @@ impl FidelitySoFar {
 
 impl From<&CellError> for Event {
     fn from(error: &CellError) -> Self {
-        let CellError { kind, message, hint, .. } = error.clone();
-        Self::Error(ErrorReport { kind, message, hint })
+        Self::Error(ErrorReport { kind: error.kind, message: error.to_string(), hint: error.hint.clone() })
     }
 }
 

@@ -142,14 +142,14 @@ impl Flow {
             return Err(SettingError::new("workload", "is no JSON object", "docs/cell-protocol.md lists every key"));
         };
         let Some(Value::Object(mut workload)) = own.shift_remove("workload") else {
-            return Err(SettingError::new("workload", "is missing", "a flow has a workload of its own"));
+            return Err(SettingError::missing("workload", "a flow has a workload of its own"));
         };
         let keys: FlowKeys = crosswind_settings::read(&own)?;
         let FlowKeys { name, count, start_ns, spread_ns, stop_ns, congestion_control, dscp, .. } = keys;
         let FlowKeys { access_delay_ns, access_rate_bps, access_loss, .. } = keys;
         if stop_ns.is_some_and(|stop_ns| stop_ns <= start_ns.saturating_add(spread_ns)) {
             let hint = "a flow stops after it has begun, with its spread at the latest";
-            return Err(SettingError::new("stop_ns", "is not after start_ns", hint));
+            return Err(SettingError::new("stop_ns", "is not after start", hint));
         }
         let longest_ns = stop_ns.unwrap_or(deadline_ns) - start_ns.min(stop_ns.unwrap_or(deadline_ns));
         make_endless(&mut workload, longest_ns);

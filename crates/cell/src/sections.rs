@@ -33,7 +33,7 @@ impl Sections {
     /// The section called `name`, which has to be there.
     pub fn take_required(&mut self, name: &str) -> Result<Map<String, Value>, SettingError> {
         if !self.0.contains_key(name) {
-            return Err(SettingError::new(name, "is missing", "docs/cell-protocol.md lists every key"));
+            return Err(SettingError::missing(name, "docs/cell-protocol.md lists every key"));
         }
         self.take(name)
     }

@@ -60,7 +60,7 @@ fn read(kind: &str, transport: Option<&Value>, more: &Map<String, Value>) -> Res
         workload["transport"] = transport.clone();
     }
     workload.as_object_mut().unwrap().extend(more.clone());
-    Cell::from_value(json!({"schema": "crosswind.cell/1", "workload": workload})).map_err(|error| error.message)
+    Cell::from_value(json!({"schema": "crosswind.cell/1", "workload": workload})).map_err(|error| error.to_string())
 }
 
 #[test]

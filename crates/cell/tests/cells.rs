@@ -23,8 +23,9 @@ fn filled_in(sections: &Value) -> Value {
 fn refused(sections: &Value) -> (String, String) {
     let error = read(sections).expect_err("the cell was accepted");
     assert_eq!((error.kind, error.exit_status()), (ErrorKind::BadCell, 2));
-    assert!(error.hint.is_some_and(|hint| !hint.is_empty()), "{} has no hint", error.message);
-    (error.key.expect("no key is to blame"), error.message)
+    assert!(error.hint.as_ref().is_some_and(|hint| !hint.is_empty()), "{error} has no hint");
+    let message = error.to_string();
+    (error.key.expect("no key is to blame"), message)
 }
 
 fn assert_refused(sections: &Value, key: &str, words: &str) {
@@ -287,7 +288,7 @@ fn workloads_are_held_to_their_keys() {
     refuse(json!({}), "kind", "is missing");
     refuse(json!({"kind": "dance"}), "kind", "\"dance\" is not known");
     refuse(json!({"kind": "echo"}), "transport", "is missing");
-    refuse(json!({"kind": "echo", "transport": "smoke"}), "transport", "\"smoke\" is not known");
+    refuse(json!({"kind": "echo", "transport": "smoke"}), "transport", "smoke is not one of tcp, ");
     refuse(json!({"kind": "echo", "transport": "tcp", "sizes": 5}), "sizes", "is not a known key");
     refuse(json!({"kind": "echo", "transport": "tcp", "size_bytes": 0}), "size_bytes", "0 is not between 1 and");
     refuse(
@@ -359,7 +360,7 @@ fn settings_that_exclude_each_other_are_refused() {
     refuse(open(("direction", json!("upload"))), "direction", "is set in an open loop");
     refuse(json!({"kind": "transfer", "transport": "tcp"}), "size_bytes", "is missing");
     let both = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 1, "duration_ns": 1_000_000});
-    refuse(both, "duration_ns", "is set beside size_bytes");
+    refuse(both, "duration_ns", "is set beside size");
     let shared = json!({"kind": "page", "transport": "http2", "connections": 6});
     refuse(shared, "connections", "is more than 1, and http2 shares one");
     let files = json!({"kind": "page", "transport": "http1", "images": 20, "images_bytes": 19});

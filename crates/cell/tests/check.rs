@@ -36,12 +36,8 @@ fn every_cell_has_its_answer_in_order() {
     let expected = ["checked", "refused", "refused", "checked"].into_iter().zip(0..);
     assert_eq!(outline, expected.map(|(event, index)| (json!(event), json!(index))).collect::<Vec<_>>());
     assert_eq!(
-        (&answers[1]["kind"], &answers[1]["key"], &answers[1]["message"]),
-        (
-            &json!("bad_cell"),
-            &json!("workload.resumption"),
-            &json!("workload.resumption is set, and http1 has no sessions")
-        )
+        (&answers[1]["kind"], &answers[1]["key"], &answers[1]["problem"]),
+        (&json!("bad_cell"), &json!("workload.resumption"), &json!("is set, and http1 has no sessions"))
     );
     assert!(answers[1]["hint"].as_str().unwrap().starts_with("transports that can: tls, "));
     assert_eq!(answers[2]["key"], Value::Null);
@@ -74,6 +70,22 @@ fn what_is_no_json_is_refused_and_ends_the_answers() {
 fn no_cell_at_all_is_an_error() {
     let error = check_cells(" \n", &mut Vec::new()).unwrap_err();
     assert_eq!((error.kind, error.exit_status()), (ErrorKind::BadCell, 2));
+}
+
+#[test]
+fn a_value_out_of_range_is_refused_with_the_range_and_a_word_with_the_choices() {
+    let refused = |workload: Value| {
+        let (answers, _) = answers(&cell(&workload).to_string());
+        let Value::Object(answer) = &answers[0] else { panic!("{answers:?}") };
+        ["code", "minimum", "maximum", "choices"].map(|key| answer.get(key).cloned().unwrap_or_default())
+    };
+    let size = |bytes: Value| json!({"kind": "transfer", "transport": "tcp", "size_bytes": bytes});
+    let [largest, smallest] = [json!(1_u64 << 40), json!(1)];
+    assert_eq!(refused(size(json!(0))), [json!("too_small"), smallest.clone(), largest.clone(), Value::Null]);
+    assert_eq!(refused(size(json!(1e99))), [json!("too_large"), smallest, largest, Value::Null]);
+    let [code, _, _, choices] = refused(json!({"kind": "echo", "transport": "smoke"}));
+    assert_eq!((code, &choices[0]), (json!("unknown_choice"), &json!("tcp")));
+    assert_eq!(refused(json!({"kind": "transfer"}))[0], json!("missing"));
 }
 
 #[test]
@@ -281,7 +293,8 @@ fn peers_that_cannot_be_are_refused_with_their_key() {
     for (workload, message) in cases {
         let (answers, _) = answers(&cell(&workload).to_string());
         assert_eq!(answers[0]["event"], "refused");
-        assert!(answers[0]["message"].as_str().unwrap().starts_with(message), "{}", answers[0]);
+        let sentence = format!("{} {}", answers[0]["key"].as_str().unwrap(), answers[0]["problem"].as_str().unwrap());
+        assert!(sentence.starts_with(message), "{sentence}");
     }
     let both = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 9, "server": peer, "client": peer});
     assert_eq!(answers(&cell(&both).to_string()).0[0]["event"], "checked");

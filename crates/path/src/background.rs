@@ -173,7 +173,7 @@ impl ElementSettings for BackgroundSettings {
         let refuse = |key: &str, problem: String, hint: &str| Err(SettingError::new(key, problem, hint));
         if self.trace.is_some() && self.rate_bps.is_some() {
             let hint = "background traffic is made or recorded: leave one of them out";
-            return refuse("background_trace", "and background_rate_bps exclude each other".to_owned(), hint);
+            return refuse("background_trace", "and background_rate exclude each other".to_owned(), hint);
         }
         let of_rate = [
             ("background_arrivals", self.arrivals != Arrivals::default()),
@@ -181,8 +181,8 @@ impl ElementSettings for BackgroundSettings {
             ("background_flows", self.flows.is_some()),
         ];
         if let Some((key, _)) = of_rate.iter().find(|(_, given)| *given && self.rate_bps.is_none()) {
-            let problem = "is set but background_rate_bps is not".to_owned();
-            return refuse(key, problem, "set background_rate_bps, or leave it out");
+            let problem = "is set but background_rate is not".to_owned();
+            return refuse(key, problem, "set background_rate, or leave it out");
         }
         let of_on_off = [("background_on_ns", self.on.is_some()), ("background_off_ns", self.off.is_some())];
         if let Some((key, _)) = of_on_off.iter().find(|(_, given)| *given && self.arrivals != Arrivals::OnOff) {
@@ -195,7 +195,7 @@ impl ElementSettings for BackgroundSettings {
         }
         if self.ecn && self.trace.is_none() && self.rate_bps.is_none() {
             let problem = "is set but there is no background traffic".to_owned();
-            return refuse("background_ecn", problem, "set background_rate_bps, or leave it out");
+            return refuse("background_ecn", problem, "set background_rate, or leave it out");
         }
         self.trace.as_deref().map_or(Ok(()), |numbers| check_recording(numbers, self.once))
     }

@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use crosswind_settings::{Group, Key, SettingError};
+use crosswind_settings::{Group, Key, SettingError, plain};
 use crosswind_units::{Duration, Instant, Seed};
 
 use crate::derive::Serialize;
@@ -90,7 +90,7 @@ impl PathConfig {
         let listed = list_of(object, "hops", |hop| {
             let name = hop.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
             let hint = "give each hop a name, as wifi";
-            let name = name.ok_or_else(|| SettingError::new("name", "is missing", hint))?.to_owned();
+            let name = name.ok_or_else(|| SettingError::missing("name", hint))?.to_owned();
             Ok(Hop { name, forward: direction_of(hop, "forward")?, reverse: direction_of(hop, "reverse")? })
         })?;
         let hops = match listed {
@@ -161,7 +161,7 @@ impl PathConfig {
                 return Err(SettingError::new("hop", format!("{name} is no hop"), hint));
             }
             None if self.hops.len() > 1 => {
-                return Err(SettingError::new("hop", "is missing", format!("say which hop changes: {}", names())));
+                return Err(SettingError::missing("hop", format!("say which hop changes: {}", names())));
             }
             _ => {}
         }
@@ -169,11 +169,7 @@ impl PathConfig {
             return Err(SettingError::new("forward", "changes nothing", "give a key of the path and its other value"));
         }
         if change.keys.every.is_some_and(|every| change.keys.lasting.is_none_or(|lasting| lasting >= every)) {
-            return Err(SettingError::new(
-                "every_ns",
-                "is not longer than for_ns",
-                "let each change end before the next",
-            ));
+            return Err(SettingError::new("every_ns", "is not longer than for", "let each change end before the next"));
         }
         Ok(())
     }
@@ -189,7 +185,7 @@ impl PathConfig {
                     && before.keys.hop == change.keys.hop
                     && overlap(&before.keys, &change.keys)
                 {
-                    let problem = format!("changes {key} while another change of it may hold");
+                    let problem = format!("changes {} while another change of it may hold", plain(key));
                     let hint = "give the changes times that do not overlap";
                     return Err(SettingError::new(format!("changes.{number}.start_ns"), problem, hint));
                 }

@@ -144,8 +144,8 @@ impl ElementSettings for LinkSettings {
         self.queue.map_or(Ok(()), |queue| queue.check("queue"))?;
         let needs_rate = |key: &str, given: bool, why: &str| match self.rate {
             None if given => {
-                let problem = format!("is set but rate_bps is not: {why}");
-                Err(SettingError::new(key, problem, format!("set rate_bps, or leave {key} out")))
+                let problem = format!("is set but rate is not: {why}");
+                Err(SettingError::new(key, problem, "set rate, or leave it out"))
             }
             _ => Ok(()),
         };
@@ -156,8 +156,8 @@ impl ElementSettings for LinkSettings {
         needs_rate("link_cells", self.counting.cells.is_some(), "an unlimited link is not occupied")?;
         needs_rate("burst_bytes", self.burst.is_some(), "an unlimited link sends everything at once")?;
         if self.peak_rate.is_some() && self.burst.is_none() {
-            let problem = "is set but burst_bytes is not: packets go evenly at the rate";
-            return Err(SettingError::new("peak_rate_bps", problem, "set burst_bytes, or leave peak_rate_bps out"));
+            let problem = "is set but burst is not: packets go evenly at the rate";
+            return Err(SettingError::new("peak_rate_bps", problem, "set burst, or leave it out"));
         }
         if let (Some(peak), Some(rate)) = (self.peak_rate, self.rate)
             && LinkRate::Of(peak) < rate

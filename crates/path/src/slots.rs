@@ -98,13 +98,13 @@ impl ElementSettings for SlotSettings {
     fn complete(&mut self) -> Result<(), SettingError> {
         for (key, given) in [("grant_bytes", self.bytes.is_some()), ("grant_queue", self.queue.is_some())] {
             if given && self.period.is_none() {
-                let problem = "is set but grant_period_ns is not: packets need no grant";
-                return Err(SettingError::new(key, problem, format!("set grant_period_ns, or leave {key} out")));
+                let problem = "is set but grant_period is not: packets need no grant";
+                return Err(SettingError::new(key, problem, "set grant_period, or leave it out"));
             }
         }
         if matches!(self.queue, Some(QueueLimit::Time(_))) && self.bytes.is_none() {
-            let problem = "is a time but grant_bytes is not set: grants of any size have no rate";
-            return Err(SettingError::new("grant_queue", problem, "give packets or bytes, or set grant_bytes"));
+            let problem = "is a time but grant is not set: grants of any size have no rate";
+            return Err(SettingError::new("grant_queue", problem, "give packets or bytes, or set grant"));
         }
         self.queue.map_or(Ok(()), |queue| queue.check("grant_queue"))?;
         self.queue = self.period.map(|_| self.queue.unwrap_or_default());

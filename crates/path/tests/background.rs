@@ -250,14 +250,14 @@ fn settings_that_do_not_go_together_are_refused() {
     let refused =
         |settings: Value| DirectionConfig::from_object(settings.as_object().unwrap()).unwrap_err().to_string();
     for (settings, sentence) in [
-        (json!({"background_flows": 2}), "background_flows is set but background_rate_bps is not"),
+        (json!({"background_flows": 2}), "background_flows is set but background_rate is not"),
         (
             json!({"background_rate_bps": 1, "background_on_ns": MS}),
             "background_on_ns is set but background_arrivals is not on_off",
         ),
         (
             json!({"background_rate_bps": 1, "background_trace": [0, 1]}),
-            "background_trace and background_rate_bps exclude each other",
+            "background_trace and background_rate exclude each other",
         ),
         (json!({"background_trace": []}), "background_trace has no packets"),
         (json!({"background_trace": [0, 1, 2]}), "background_trace has 3 numbers: the last packet has no size"),

@@ -250,11 +250,11 @@ fn hops_and_changes_that_cannot_be_are_refused_by_key() {
         ),
         (
             change(json!({"for_ns": 1_000_000, "every_ns": 1_000_000, "forward": {"loss": 1}})),
-            "changes.0.every_ns is not longer than for_ns",
+            "changes.0.every_ns is not longer than for",
         ),
         (
             change(json!({"forward": {"queue": {"packets": 5}}})),
-            "queue is set but rate_bps is not: an unlimited link has no queue",
+            "queue is set but rate is not: an unlimited link has no queue",
         ),
         (
             json!({"hops": [{"name": "a", "forward": {"rate_bps": 0}}]}),

@@ -238,15 +238,15 @@ fn jitter_that_cannot_be_is_refused() {
             json!({"jitter_distribution": "gamma"}),
             "jitter_distribution gamma is not one of uniform, normal, pareto, lognormal, exponential",
         ),
-        (json!({"reorder_share": 0.1}), "reorder_share is set but delay_ns is not"),
-        (json!({"reorder_gap": 5}), "reorder_gap is set but delay_ns is not"),
+        (json!({"reorder_share": 0.1}), "reorder_share is set but delay is not"),
+        (json!({"reorder_gap": 5}), "reorder_gap is set but delay is not"),
         (json!({"delay_ns": 9, "reorder_gap": 0}), "reorder_gap 0 is not between 1 and 1000"),
     ] {
         let refused = DirectionConfig::from_object(of.as_object().unwrap()).map(|_| ());
         assert_eq!(refused.unwrap_err().to_string(), message, "{of}");
     }
     let hint = |of: Value| DirectionConfig::from_object(of.as_object().unwrap()).unwrap_err().hint;
-    assert_eq!(hint(json!({"delay_ns": 10, "jitter_ns": 11})), "with this distribution and delay_ns, it is 10 at most");
+    assert_eq!(hint(json!({"delay_ns": 10, "jitter_ns": 11})), "with this distribution and delay, it is 10 ns at most");
     for distribution in ["uniform", "normal", "pareto", "lognormal", "exponential"] {
         config(&json!({"delay_ns": 1000, "jitter_ns": 1000, "jitter_distribution": distribution}));
     }

@@ -103,10 +103,10 @@ fn impossible_settings_are_refused_by_key() {
         (json!({"delay_ns": -1}), "delay_ns -1 is not between 0 and 600000000000"),
         (json!({"delay_ns": 600_000_000_001_u64}), "delay_ns 600000000001 is not between 0 and 600000000000"),
         (json!({"count": "atm"}), "count atm is not one of ip, ethernet"),
-        (json!({"link_cells": "atm"}), "link_cells is set but rate_bps is not: an unlimited link is not occupied"),
-        (json!({"queue": {"packets": 5}}), "queue is set but rate_bps is not: an unlimited link has no queue"),
+        (json!({"link_cells": "atm"}), "link_cells is set but rate is not: an unlimited link is not occupied"),
+        (json!({"queue": {"packets": 5}}), "queue is set but rate is not: an unlimited link has no queue"),
         (json!({"rate_bps": 9, "queue": {"bytes": 0}}), "queue of 0 would drop every packet that has to wait"),
-        (json!({"discipline": "codel"}), "discipline is set but rate_bps is not: an unlimited link has no queue"),
+        (json!({"discipline": "codel"}), "discipline is set but rate is not: an unlimited link has no queue"),
         (
             json!({"rate_bps": 9, "discipline": "sfq"}),
             "discipline sfq is not one of fifo, head_drop, red, codel, fq_codel, pie, dualpi2, cake",
@@ -115,10 +115,7 @@ fn impossible_settings_are_refused_by_key() {
             json!({"rate_bps": 9, "discipline": "codel", "queue_alpha": 1}),
             "queue_alpha is set but the discipline does not have it",
         ),
-        (
-            json!({"rate_bps": 9, "discipline": "red", "red_max_bytes": 7500}),
-            "red_max_bytes is not more than red_min_bytes",
-        ),
+        (json!({"rate_bps": 9, "discipline": "red", "red_max_bytes": 7500}), "red_max_bytes is not more than red_min"),
         (
             json!({"rate_bps": 9, "queue": {"time_ns": 100_000_000_001_u64}}),
             "queue of 100000000001 ns is longer than 100 s",
@@ -127,13 +124,10 @@ fn impossible_settings_are_refused_by_key() {
             json!({"delivery_trace": [1], "delivery_queue": {"bytes": 0}}),
             "delivery_queue of 0 would drop every packet that has to wait",
         ),
-        (
-            json!({"burst_bytes": 9}),
-            "burst_bytes is set but rate_bps is not: an unlimited link sends everything at once",
-        ),
+        (json!({"burst_bytes": 9}), "burst_bytes is set but rate is not: an unlimited link sends everything at once"),
         (
             json!({"rate_bps": 9, "peak_rate_bps": 10}),
-            "peak_rate_bps is set but burst_bytes is not: packets go evenly at the rate",
+            "peak_rate_bps is set but burst is not: packets go evenly at the rate",
         ),
         (json!({"rate_bps": 9, "burst_bytes": 5, "peak_rate_bps": 8}), "peak_rate_bps 8 is less than the rate of 9"),
         (

@@ -92,10 +92,10 @@ fn grants_of_bytes_make_a_rate() {
 #[test]
 fn impossible_settings_are_refused_by_key() {
     for (settings, message) in [
-        (json!({"grant_bytes": 9}), "forward.grant_bytes is set but grant_period_ns is not: packets need no grant"),
+        (json!({"grant_bytes": 9}), "forward.grant_bytes is set but grant_period is not: packets need no grant"),
         (
             json!({"grant_period_ns": MS, "grant_queue": {"time_ns": 9}}),
-            "forward.grant_queue is a time but grant_bytes is not set: grants of any size have no rate",
+            "forward.grant_queue is a time but grant is not set: grants of any size have no rate",
         ),
         (
             json!({"grant_period_ns": MS, "grant_queue": {"packets": 0}}),

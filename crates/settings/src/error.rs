@@ -4,11 +4,61 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
+/// The endings of names that carry a unit.
+pub(crate) const ENDINGS: [&str; 4] = ["_ns", "_bytes", "_bps", "_per_s"];
+
+/// A key as texts call it: without the ending that carries its unit.
+pub fn plain(key: &str) -> &str {
+    ENDINGS.into_iter().find_map(|ending| key.strip_suffix(ending)).unwrap_or(key)
+}
+
+/// What kind of mistake a setting is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "read",
+    derive(serde::Serialize, schemars::JsonSchema),
+    serde(tag = "code", rename_all = "snake_case")
+)]
+pub enum Code {
+    /// It does not go with other settings, or is wrong for a reason of its own.
+    #[default]
+    Impossible,
+    /// There is no such key.
+    UnknownKey,
+    /// It has to be given.
+    Missing,
+    /// It has another type.
+    WrongType,
+    /// It is less than the least value.
+    #[cfg(feature = "read")]
+    TooSmall(Range),
+    /// It is more than the greatest value.
+    #[cfg(feature = "read")]
+    TooLarge(Range),
+    /// It is none of the words that it can be.
+    UnknownChoice {
+        /// These words.
+        choices: alloc::vec::Vec<String>,
+    },
+}
+
+/// The range of a number.
+#[cfg(feature = "read")]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+pub struct Range {
+    /// The least value that is accepted.
+    pub minimum: Option<serde_json::Number>,
+    /// The greatest value that is accepted.
+    pub maximum: Option<serde_json::Number>,
+}
+
 /// Why a setting was refused: the key, what is wrong with it, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     /// The key, dotted from where reading began; none where the whole is wrong.
     pub key: Option<String>,
+    /// What kind of mistake it is.
+    pub code: Code,
     /// What is wrong: a sentence whose subject is the key.
     pub problem: String,
     /// What would be right.
@@ -16,9 +66,21 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    /// `problem` is a sentence whose subject is `key`, as in `size_bytes` "0 is not between 1 and 1000".
+    /// `problem` is a sentence whose subject is `key`, as in `size_bytes` "0 is not between 1 and 1000". It calls other keys
+    /// as [`plain`] does, as a study has them.
     pub fn new(key: impl Into<String>, problem: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { key: Some(key.into()), problem: problem.into(), hint: hint.into() }
+        Self { key: Some(key.into()), code: Code::default(), problem: problem.into(), hint: hint.into() }
+    }
+
+    /// `key` has to be given.
+    pub fn missing(key: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(key, "is missing", hint).code(Code::Missing)
+    }
+
+    /// The same error, which is of this kind.
+    #[must_use]
+    pub fn code(self, code: Code) -> Self {
+        Self { code, ..self }
     }
 
     /// The same error where the settings stand under `outer`: `size_bytes` becomes `workload.size_bytes`.

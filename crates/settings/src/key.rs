@@ -1,5 +1,6 @@
 //! One key of a group of settings.
 
+use crate::error::ENDINGS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -105,9 +106,8 @@ pub enum Unit {
     Packets,
 }
 
-/// The endings of names that carry a unit.
-const ENDINGS: [(&str, Unit); 4] =
-    [("_ns", Unit::Ns), ("_bytes", Unit::Bytes), ("_bps", Unit::BitsPerSecond), ("_per_s", Unit::PerSecond)];
+/// The units of names with these endings.
+const UNITS: [Unit; 4] = [Unit::Ns, Unit::Bytes, Unit::BitsPerSecond, Unit::PerSecond];
 
 impl Unit {
     /// The unit that ends a name, as in `size_bytes`.
@@ -120,6 +120,7 @@ impl Unit {
 pub(crate) fn split_unit(name: &str) -> (&str, Option<Unit>) {
     ENDINGS
         .into_iter()
+        .zip(UNITS)
         .find_map(|(ending, unit)| Some((name.strip_suffix(ending)?, Some(unit))))
         .unwrap_or((name, None))
 }

@@ -51,7 +51,9 @@ mod read;
 
 #[cfg(feature = "read")]
 pub use describe::{Group, describe, describe_with};
-pub use error::SettingError;
+#[cfg(feature = "read")]
+pub use error::Range;
+pub use error::{Code, SettingError, plain};
 #[cfg(feature = "read")]
 pub use key::{Key, KeyType, OnlyWith, Unit};
 #[cfg(feature = "read")]

@@ -1,7 +1,7 @@
 //! Settings from JSON, held to their keys.
 
 use crate::describe::describe;
-use crate::error::SettingError;
+use crate::error::{Code, Range, SettingError};
 use crate::key::{Key, KeyType};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error};
@@ -17,6 +17,7 @@ pub fn read<T: JsonSchema + DeserializeOwned + 'static>(object: &Map<String, Val
         let key = keys.iter().find(|key| Some(&key.name) == name.as_ref());
         SettingError {
             key: key.map(|key| key.name.clone()),
+            code: Code::WrongType,
             problem: format!("is wrong: {}", error.inner()),
             hint: key.map_or_else(|| known(keys), |key| key.help.clone()),
         }
@@ -35,12 +36,12 @@ where
 /// Whether `object` has only `keys`, with values that they allow, and all that are required.
 pub fn check(object: &Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
     if let Some(unknown) = object.keys().find(|name| keys.iter().all(|key| key.name != **name)) {
-        return Err(SettingError::new(unknown, "is not a known key", known(keys)));
+        return Err(SettingError::new(unknown, "is not a known key", known(keys)).code(Code::UnknownKey));
     }
     for key in keys {
         match object.get(&key.name) {
             Some(value) => key.check(value)?,
-            None if key.required => return Err(SettingError::new(&key.name, "is missing", &key.help)),
+            None if key.required => return Err(SettingError::missing(&key.name, &key.help)),
             None => {}
         }
     }
@@ -54,7 +55,7 @@ impl Key {
             return Ok(());
         }
         let expected = match (self.key_type, value) {
-            (KeyType::Integer, Value::Number(number)) if !number.is_f64() => return self.check_range(number),
+            (KeyType::Integer, Value::Number(number)) if is_whole(number) => return self.check_range(number),
             (KeyType::Number, Value::Number(number)) => return self.check_range(number),
             (KeyType::Choice, Value::String(word)) => return self.check_choice(word),
             (KeyType::Boolean, Value::Bool(_))
@@ -76,20 +77,25 @@ impl Key {
             (KeyType::Arguments, _) => "a list of texts",
             (KeyType::Peer, _) => r#"null or {"name": "...", "command": [...], "ready": ...}"#,
         };
-        Err(self.refused(format!("{value} is not {expected}")))
+        Err(self.refused(format!("{value} is not {expected}")).code(Code::WrongType))
     }
 
     fn check_range(&self, value: &Number) -> Result<(), SettingError> {
         let too_small = self.minimum.as_ref().is_some_and(|minimum| less(value, minimum));
-        let too_great = self.maximum.as_ref().is_some_and(|maximum| less(maximum, value));
+        let too_great = self.maximum.as_ref().is_some_and(|maximum| less(maximum, value))
+            || (self.key_type == KeyType::Integer && value.is_f64());
         if !too_small && !too_great {
             return Ok(());
         }
-        Err(self.refused(match (&self.minimum, &self.maximum) {
+        let range = Range { minimum: self.minimum.clone(), maximum: self.maximum.clone() };
+        let code = if too_small { Code::TooSmall(range) } else { Code::TooLarge(range) };
+        let problem = match (&self.minimum, &self.maximum) {
             (Some(minimum), Some(maximum)) => format!("{value} is not between {minimum} and {maximum}"),
-            (Some(minimum), None) => format!("{value} is less than {minimum}"),
-            (_, maximum) => format!("{value} is more than {}", maximum.as_ref().unwrap_or(value)),
-        }))
+            (Some(minimum), _) if too_small => format!("{value} is less than {minimum}"),
+            (_, Some(maximum)) => format!("{value} is more than {maximum}"),
+            _ => format!("{value} is too large"),
+        };
+        Err(self.refused(problem).code(code))
     }
 
     fn check_choice(&self, word: &str) -> Result<(), SettingError> {
@@ -97,12 +103,18 @@ impl Key {
         if choices.iter().any(|choice| choice == word) {
             return Ok(());
         }
-        Err(self.refused(format!("{word} is not one of {}", choices.join(", "))))
+        let code = Code::UnknownChoice { choices: choices.to_vec() };
+        Err(self.refused(format!("{word} is not one of {}", choices.join(", "))).code(code))
     }
 
     fn refused(&self, problem: String) -> SettingError {
         SettingError::new(&self.name, problem, &self.help)
     }
+}
+
+/// Whether a number has no fraction: one that is too large for an integer is read as a fraction.
+fn is_whole(number: &Number) -> bool {
+    !number.is_f64() || number.as_f64().is_some_and(|value| value.abs() >= 9e15)
 }
 
 /// Whether `a` is less than `b`: exactly, where both are whole.

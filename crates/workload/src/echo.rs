@@ -136,9 +136,7 @@ impl WorkloadSettings for Echo {
                 "is new in an open loop",
                 "an open loop keeps its connections; use a closed loop",
             )),
-            (Mode::Open, None) => {
-                Err(SettingError::new("rate_per_s", "is missing", "an open loop needs messages a second"))
-            }
+            (Mode::Open, None) => Err(SettingError::missing("rate_per_s", "an open loop needs messages a second")),
             (Mode::Closed, Some(_)) => Err(SettingError::new(
                 "rate_per_s",
                 "is set in a closed loop",

@@ -103,7 +103,7 @@ impl WorkloadSettings for Page {
         {
             if u64::from(files) > bytes {
                 let problem = format!("{files} are more than the {bytes} bytes that they share");
-                return Err(SettingError::new(key, problem, format!("each has at least one byte of {key}_bytes")));
+                return Err(SettingError::new(key, problem, format!("each has at least one byte of {key}_size")));
             }
         }
         Ok(())

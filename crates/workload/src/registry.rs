@@ -4,7 +4,7 @@ use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
 use crate::probes;
 use crate::workload::{PathFacts, Runnable, WorkloadSettings};
-use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
+use crosswind_settings::{Code, Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -65,11 +65,13 @@ pub struct WorkloadConfig {
 impl WorkloadConfig {
     /// Reads and checks the workload of a cell whose path is like this. Keys of an error are those of the workload.
     pub fn read(object: &Map<String, Value>, path: &PathFacts) -> Result<Self, SettingError> {
-        let names = || format!("one of {}", kinds().map(|kind| kind.name).collect::<Vec<_>>().join(", "));
-        let asked = object.get("kind").ok_or_else(|| SettingError::new("kind", "is missing", names()))?;
+        let names = || kinds().map(|kind| kind.name.to_owned()).collect::<Vec<_>>();
+        let hint = || format!("one of {}", names().join(", "));
+        let asked = object.get("kind").ok_or_else(|| SettingError::missing("kind", hint()))?;
         let kind = kinds()
             .find(|kind| asked == kind.name)
-            .ok_or_else(|| SettingError::new("kind", format!("{asked} is not known"), names()))?;
+            .ok_or_else(|| SettingError::new("kind", format!("{asked} is not known"), hint()))
+            .map_err(|error| error.code(Code::UnknownChoice { choices: names() }))?;
         let mut own = object.clone();
         own.shift_remove("kind");
         (kind.read)(&own, path)
@@ -139,7 +141,7 @@ fn read_kind<W: WorkloadSettings>(
     path: &PathFacts,
 ) -> Result<WorkloadConfig, SettingError> {
     let group = group_of::<W>();
-    check_transport_name(object, group)?;
+    check_transport_name::<W>(object, group)?;
     check(object, &group.keys)?;
     let (own, of_peers) = split(object, W::TAKES_PEERS);
     let peers: Peers = read(&of_peers)?;
@@ -176,13 +178,19 @@ fn split(object: &Map<String, Value>, takes_peers: bool) -> (Map<String, Value>,
     object.clone().into_iter().partition(|(name, _)| !takes_peers || !Peers::names().contains(&name.as_str()))
 }
 
-/// Refuses a transport that there is not, with the names of those that there are.
-fn check_transport_name(object: &Map<String, Value>, group: &Group) -> Result<(), SettingError> {
-    let transports = group.keys.iter().filter(|key| key.key_type == KeyType::Transport);
-    for key in transports {
-        if let Some(Err(_)) = object.get(&key.name).and_then(Value::as_str).map(find) {
-            let problem = format!("{} is not known", object[&key.name]);
-            return Err(SettingError::new(&key.name, problem, format!("transports are: {}", able(|_| true))));
+/// Refuses a transport that there is not, or none where one is needed, with the names of those that there are.
+fn check_transport_name<W: WorkloadSettings>(object: &Map<String, Value>, group: &Group) -> Result<(), SettingError> {
+    for key in group.keys.iter().filter(|key| key.key_type == KeyType::Transport) {
+        match object.get(&key.name) {
+            None if key.required => {
+                return Err(SettingError::missing(&key.name, format!("one of {}", able(W::fits))));
+            }
+            Some(Value::String(name)) if find(name).is_err() => {
+                let choices = all().map(|transport| transport.name().to_owned()).collect();
+                let problem = format!("{name} is not one of {}", able(|_| true));
+                return Err(SettingError::new(&key.name, problem, &key.help).code(Code::UnknownChoice { choices }));
+            }
+            _ => {}
         }
     }
     Ok(())

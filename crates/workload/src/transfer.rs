@@ -129,10 +129,10 @@ impl WorkloadSettings for Transfer {
         match (self.size_bytes, self.duration_ns) {
             (Some(probes::BYTES), None) if self.probe_rate_per_s.is_some() => {
                 let hint = "a transfer is larger than the requests beside it";
-                Err(SettingError::new("size_bytes", "is that of a probe, and probe_rate_per_s is set", hint))
+                Err(SettingError::new("size_bytes", "is that of a probe, and probe_rate is set", hint))
             }
-            (Some(_), Some(_)) => Err(SettingError::new("duration_ns", "is set beside size_bytes", hint)),
-            (None, None) => Err(SettingError::new("size_bytes", "is missing", hint)),
+            (Some(_), Some(_)) => Err(SettingError::new("duration_ns", "is set beside size", hint)),
+            (None, None) => Err(SettingError::missing("size_bytes", hint)),
             _ => Ok(()),
         }
     }

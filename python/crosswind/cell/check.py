@@ -50,16 +50,12 @@ class _Checked:
     warnings: tuple[ResultWarning, ...]
 
 
-@dataclass(frozen=True)
-class _Refused:
+@dataclass(frozen=True, kw_only=True)
+class _Refused(Refusal):
     """The `refused` event."""
 
     event: Literal["refused"]
     index: int
-    kind: str
-    key: str | None
-    message: str
-    hint: str | None
 
 
 _Answer = _Checked | _Refused
@@ -186,15 +182,13 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     clock_of, kernel_of, refused_programs = cache(clock_for), cache(find_kernel), refusal_of_programs(binary)
     asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}, clock_of) for cell in cells]
     answers = _ask([json.dumps(cell) for cell in asked], binary)
-    refused = {
-        answer.index: Refusal(answer.key, answer.message, answer.hint)
-        for answer in answers
-        if isinstance(answer, _Refused)
-    }
+    refused: dict[int, Refusal] = {}
     for answer in answers:
-        if isinstance(answer, _Refused):
-            continue
-        refusal = refused_programs(answer.cell) or _missing_in_guest(asked[answer.index], kernel_of)
+        refusal = (
+            answer
+            if isinstance(answer, _Refused)
+            else refused_programs(answer.cell) or _missing_in_guest(asked[answer.index], kernel_of)
+        )
         if refusal is not None:
             refused[answer.index] = refusal
     if refused:
@@ -219,19 +213,21 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
     if kernel.congestion_controls is None or wanted in kernel.congestion_controls:
         return None
     return Refusal(
-        "host.congestion_control",
-        f"cannot use congestion control {wanted}: the kernel of virtual time ({kernel.release}) does not offer it",
-        f"it offers: {' '.join(sorted(kernel.congestion_controls))}",
+        key="host.congestion_control",
+        problem=f"is not offered by the kernel of virtual time ({kernel.release})",
+        hint=f"it offers: {' '.join(sorted(kernel.congestion_controls))}",
     )
 
 
 def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Clock]) -> dict[str, Any]:
     """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
     host = cell["host"]
-    if cell["path"].get("backend") == NETWORK and host.get("clock", "auto") == "auto":
-        # It takes no namespace, and so nothing for which a machine could need another clock than its own.
-        return cell
-    return {**cell, "host": {**host, "clock": clock_of(host.get("clock", "auto"), host.get("kernel"))}}
+    wanted = host.get("clock", "auto")
+    # Over a network it takes no namespace, and so nothing for which a machine could need another clock than its own.
+    is_here = cell["path"].get("backend") != NETWORK
+    if wanted == "virtual" or (wanted == "auto" and is_here):
+        return {**cell, "host": {**host, "clock": clock_of(wanted, host.get("kernel"))}}
+    return cell
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:

@@ -37,7 +37,7 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
             word, meant = misspelt
             key = ".".join(map(str, place))
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
-            return Refusal(key, f"{key} has {word}, which is not a placeholder", hint)
+            return Refusal(key=key, problem=f"has {word}, which is not a placeholder", hint=hint)
     return None
 
 
@@ -45,7 +45,8 @@ def _not_found(cell: Mapping[str, Any]) -> Refusal | None:
     """Why a cell of the workload `program`, or with such a flow, is refused: a program is not on this machine."""
     for place, command in programs_of(cell).items():
         if (obstacle := unrunnable(command[0])) is not None:
-            return Refusal(".".join(map(str, place)), obstacle.problem, obstacle.hint)
+            problem = f"cannot be started: {obstacle.problem}"
+            return Refusal(key=".".join(map(str, place)), problem=problem, hint=obstacle.hint)
     return None
 
 
@@ -73,5 +74,5 @@ def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str, str], Obstacl
         obstacle = missing(name, workload["transport"]) or PEERS[name].cannot(str(end), workload)
         if obstacle is not None:
             key = ".".join(map(str, (*owner, "workload", end)))
-            return Refusal(key, f"{key} is {name}, and {obstacle.problem}", obstacle.hint)
+            return Refusal(key=key, problem=f"is {name}, and {obstacle.problem}", hint=obstacle.hint)
     return None

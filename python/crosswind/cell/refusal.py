@@ -1,4 +1,4 @@
-"""What crosswind-cell refuses, in the words of whoever wrote the study: place, key, value, levels.
+"""What crosswind-cell refuses, at its place: the file and line or the option, the study's key and value, the levels.
 
 crosswind-cell blames a key of the cell, as `workload.size_bytes` or `path.forward.delay_ns`. The study may have set it
 as `path.delay`, for both directions, or by a network with a name.
@@ -6,32 +6,51 @@ as `path.delay`, for both directions, or by a network with a name.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
-from crosswind.catalog import Key, catalog
-from crosswind.catalog.path_effect import DIRECTIONS
-from crosswind.errors import StudyError
+from crosswind.catalog import Key, KeyType, catalog
+from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import FLOW, names_of
+from crosswind.study.keys import FLOW, names_of, owner_of
+from crosswind.study.levels import Level
+from crosswind.study.number_types import range_of
 from crosswind.study.parts import Part
 from crosswind.study.resolve import changes_of, hops_of, network_behind, resolve
+from crosswind.study.toml_text import Location
+from crosswind.study.value_types import type_of
 
-_DOTTED = re.compile(
-    r"\b(path(?:\.(?:hops|changes)\.[0-9]+)?(?:\.forward|\.reverse)?|flows\.[0-9]+(?:\.workload)?|host|workload|budget)"
-    r"\.([a-z0-9_]+)\b"
-)
-_LISTED = re.compile(r"^(?:path\.)?(hops|changes|flows)\.([0-9]+)")
-_NAME = re.compile(r"\b[a-z0-9]+(_[a-z0-9]+)+\b")
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why a cell cannot be run.
+
+    Attributes:
+        key: the dotted key of the cell that is to blame; None when none is.
+        problem: what is wrong; of a key, a sentence whose subject it is.
+        code: the kind of mistake. minimum, maximum, choices: of the key, where it is out of them.
+    """
+
+    key: str | None
+    problem: str
+    hint: str | None
+    code: str = "impossible"
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why crosswind-cell refuses a cell. `key`: the dotted key of the cell that is to blame; None when none is."""
+class _Blamed:
+    """What a study has that a refusal is about.
 
-    key: str | None
-    message: str
-    hint: str | None
+    Attributes: source: its key. key: of the cell; None of a table. within: what of its value it is about, if not all.
+    """
+
+    source: str
+    key: Key | None
+    within: str = ""
 
 
 def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Refusal]) -> StudyError:
@@ -41,111 +60,109 @@ def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Re
     """
     cell = cells[min(refusals)]
     refusal = refusals[cell.index]
-    source = None if refusal.key is None else _source_of(refusal.key, cell)
-    message = _in_words_of_the_study(refusal.message, cell)
-    if source is not None:
-        message = _with_value(message, source, cell, study)
-    alike = [index for index, other in refusals.items() if (other.key, other.message) == (refusal.key, refusal.message)]
+    part = next(part for part in study.parts if part.name == cell.part)
+    blamed = None if refusal.key is None else _blamed(refusal.key, cell)
+    source = None if blamed is None else blamed.source
+    level = None if source is None else cell.settings.get(source) or study.budget.get(source.removeprefix("budget."))
+    location = () if source is None else _location(part, source)
+    problem, hint = _said(refusal, None if blamed is None else blamed.key, level)
+    subject = source or refusal.key
+    if location[:1] == ("part",):
+        subject = f"part.{part.name}.{subject}"
+    message = problem if subject is None else f"{subject}{_value(level, blamed, problem)} {problem}"
+    alike = [index for index, other in refusals.items() if (other.key, other.problem) == (refusal.key, refusal.problem)]
     levels = [f"{key} = {cell.levels[key]}" for key in _deciding_factors(cell, cells, alike) if key != source]
     if levels:
         message += f", where {' and '.join(levels)}"
     if len(cells) > 1:
         message += f" ({len(alike)} of {len(cells)} cells)"
-    hint = None if refusal.hint is None else _in_words_of_the_study(refusal.hint, cell)
-    part = next(part for part in study.parts if part.name == cell.part)
-    location = () if source is None else _location(part, source)
-    is_set = source is None or source in part.locations or source.removeprefix("budget.") in study.budget
-    if source is not None and not is_set:
-        hint = "; ".join(filter(None, [hint, _how_to_set(source, study)]))
-    return study.origin.error(study.document, location, message, hint)
+    if blamed is not None and blamed.key is not None and level is None:
+        hint = "; ".join(filter(None, [(hint or "").rstrip("."), _how_to_set(blamed.source, blamed.key, study)]))
+    return StudyError(f"{study.origin.where(location)}: {message}", hint=hint)
 
 
-def _how_to_set(source: str, study: Study) -> str:
+def _said(refusal: Refusal, key: Key | None, level: Level | None) -> tuple[str, str | None]:
+    """What is wrong, and what would be right: a range and choices as a study has them."""
+    if refusal.choices and level is not None:
+        return f"is not one of {', '.join(refusal.choices)}", did_you_mean(level.text, refusal.choices)
+    if key is None or not refusal.code.startswith("too_"):
+        return refusal.problem, refusal.hint
+    # Of a series it is one of its numbers, which crosswind-cell names.
+    problem = refusal.problem if key.type is KeyType.SERIES else f"is {refusal.code.replace('_', ' ')}"
+    return problem, range_of(key, refusal.minimum, refusal.maximum)
+
+
+def _value(level: Level | None, blamed: _Blamed | None, problem: str) -> str:
+    """The value as written, where the problem does not name it, and what of it is wrong."""
+    if level is None or blamed is None:
+        return ""
+    if blamed.within:
+        return f" ({level.text}): {blamed.within}"
+    is_there = re.search(rf"(?<!\w){re.escape(level.text)}(?!\w)", problem) is not None
+    return "" if is_there else f" ({level.text})"
+
+
+def _how_to_set(source: str, key: Key, study: Study) -> str:
     """How a key is set that nobody has set."""
     if source in study.origin.flags:
         return f"{study.origin.flags[source]} sets it"
-    table, _, key = source.rpartition(".")
-    return f"{key} under [{table}] sets it"
+    table, _, name = source.rpartition(".")
+    owner = owner_of(source)
+    header = f"[{table}]" if owner is None else f"[[{owner.rpartition('.')[0]}]]"
+    # Which transport goes, the hint says.
+    example = "" if key.type is KeyType.TRANSPORT else f" = {type_of([key]).example}"
+    return f"{name}{example} under {header} sets it"
 
 
-def _location(part: Part, source: str) -> tuple[str | int, ...]:
-    if source.startswith("budget."):
-        return tuple(source.split("."))
-    return part.location_of(source)
+def _location(part: Part, source: str) -> Location:
+    """Where a key stands, or would, or a hop, change or flow."""
+    owner = owner_of(f"{source}.") if source not in part.locations else None
+    within = next((place for key, place in part.locations.items() if owner and key.startswith(f"{owner}.")), None)
+    if within is not None:
+        return within[: max(at for at, step in enumerate(within) if isinstance(step, int)) + 1]
+    return tuple(source.split(".")) if source.startswith("budget.") else part.location_of(source)
 
 
-def _source_of(dotted: str, cell: Cell) -> str | None:
-    """The key of the study that set a key of the cell, or that would: `path.delay` of `path.forward.delay_ns`."""
-    group, _, name = _LISTED.sub(lambda match: _owner(match, cell), dotted).rpartition(".")
+def _blamed(dotted: str, cell: Cell) -> _Blamed | None:
+    """What of the study set a key of the cell, or would: `path.delay` of `path.forward.delay_ns`."""
     if dotted == "workload.kind":
-        return dotted
-    key = _keys_of(group, cell).get(name)
+        return _Blamed(dotted, None)
+    place, _, name = dotted.rpartition(".")
+    owner, inner = _owner(place, cell)
+    group = f"{owner}.{inner}" if inner else owner
+    network = network_behind(group, cell.settings)
+    given = next((setting for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name), None)
+    key = given.key if given is not None else _keys().get(name)
+    if key is None and place:
+        owner, inner = _owner(dotted, cell)
+        named = network or (owner if not inner and "." in owner else None)
+        outer = _Blamed(named, None) if named is not None else _blamed(place, cell)
+        return outer and (replace(outer, within=name) if outer.key is not None else outer)
     if key is None:
         return None
-    if (network := network_behind(group, cell.settings)) is not None:
-        return network
-    given = (setting.source for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name)
-    section = group.rpartition(".")[0] if _is_direction(group) or _is_of_flow(group) else group
-    return next(given, f"{section}.{key.study}")
+    source = network or (f"{owner}.{key.study}" if given is None else given.source)
+    return _Blamed(source, key, key.study if source.endswith(".network") and key.study != "network" else "")
 
 
-def _owner(match: re.Match[str], cell: Cell) -> str:
-    """The study's name of a hop, a change or a flow of the cell: `path.hop.wifi` of `path.hops.0`."""
-    if match[1] == "flows":
-        owners = [f"{FLOW}.{name}" for name in names_of(FLOW, cell.settings)]
-    else:
-        owners = list(hops_of(cell.settings) if match[1] == "hops" else changes_of(cell.settings))
-    number = int(match[2])
-    return owners[number] if number < len(owners) else match[0]
+def _owner(place: str, cell: Cell) -> tuple[str, str]:
+    """The study's name of the group of keys at a place of the cell, and what of it: `path.hop.wifi` and `forward`."""
+    listed = {"path.hops": hops_of(cell.settings), "path.changes": tuple(changes_of(cell.settings))}
+    listed["flows"] = tuple(f"{FLOW}.{name}" for name in names_of(FLOW, cell.settings))
+    for table, owners in listed.items():
+        for number, owner in enumerate(owners):
+            if f"{place}.".startswith(prefix := f"{table}.{number}."):
+                return owner, f"{place}.".removeprefix(prefix).rstrip(".")
+    owner, _, inner = place.partition(".")
+    return owner, inner
 
 
-def _is_direction(group: str) -> bool:
-    return group.rpartition(".")[2] in DIRECTIONS
-
-
-def _is_of_flow(group: str) -> bool:
-    """Whether it is the workload of a flow."""
-    return group.startswith(f"{FLOW}.") and group.endswith(".workload")
-
-
-def _keys_of(group: str, cell: Cell) -> dict[str, Key]:
-    """The keys of one group of a cell, by the cell's names."""
+@cache
+def _keys() -> Mapping[str, Key]:
+    """Every key by its name in a cell: whichever group has it, it has the same name in a study."""
     known = catalog()
-    if _is_direction(group):
-        keys = known.direction_keys
-    elif group in changes_of(cell.settings):
-        keys = known.changes.keys
-    elif _is_of_flow(group):
-        keys = known.workloads[str(cell.settings[f"{group.removesuffix('.workload')}.kind"].value)].keys
-    elif group.startswith(f"{FLOW}."):
-        keys = known.flows.keys
-    elif group == "workload":
-        keys = known.workloads[cell.kind].keys
-    else:
-        keys = {"path": known.path.keys, "host": known.host.keys, "budget": known.budget.keys}.get(group, ())
-    return {key.name: key for key in keys}
-
-
-def _in_words_of_the_study(text: str, cell: Cell) -> str:
-    """A text with the cell's keys replaced by the study's."""
-    text = _DOTTED.sub(lambda match: _source_of(match[0], cell) or match[0], text)
-    groups = ["path", f"path.{DIRECTIONS[0]}", "host", "workload", "budget"]
-    for name in names_of(FLOW, cell.settings):
-        groups += [f"{FLOW}.{name}", f"{FLOW}.{name}.workload"]
-    names = {name: key.study for group in groups for name, key in _keys_of(group, cell).items()}
-    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
-
-
-def _with_value(message: str, source: str, cell: Cell, study: Study) -> str:
-    """A message that begins with the study's key, and has the value that was written for it."""
-    level = cell.settings.get(source) or study.budget.get(source.removeprefix("budget."))
-    problem = message.removeprefix(source).strip() if message.startswith(source) else None
-    if level is None:
-        return message if problem is not None else f"{source}: {message}"
-    if problem is None:
-        return f"{source} ({level.text}): {message}"
-    is_there = re.search(rf"(?<!\w){re.escape(level.text)}(?!\w)", problem) is not None
-    return f"{source} {problem}" if is_there else f"{source} ({level.text}) {problem}"
+    groups = [*(kind.keys for kind in known.workloads.values()), known.flows.keys, known.changes.keys]
+    groups += [known.budget.keys, known.host.keys, known.path.keys, known.direction_keys]
+    return {key.name: key for keys in groups for key in keys}
 
 
 def _deciding_factors(cell: Cell, cells: Sequence[Cell], refused: Sequence[int]) -> list[str]:

@@ -3,6 +3,7 @@
 Only what the study sets is in it; crosswind-cell fills in the rest. Names and units are the catalogue's.
 """
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,8 @@ from crosswind.study.resolve import Resolved, changes_of, hops_of, resolve
 from crosswind.text.units import Queue
 
 SCHEMA = "crosswind.cell/1"
+_LARGEST = 10**300
+"""No key has such a number, and crosswind-cell reads none of more digits."""
 
 Json = dict[str, Any]
 
@@ -75,6 +78,8 @@ def _json_of(setting: Resolved) -> Any:
 def _json(value: Value) -> Any:
     if isinstance(value, Decimal):
         return float(value)
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return math.copysign(_LARGEST, value)
     if isinstance(value, Peer):
         return {"name": value.name, "command": list(value.command), "ready": value.ready}
     if isinstance(value, Queue):

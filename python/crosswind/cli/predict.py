@@ -17,6 +17,7 @@ from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import DirectionEffect, PathEffect
 from crosswind.cli.quantities import read_by
 from crosswind.errors import UsageError
+from crosswind.study.number_types import range_of
 from crosswind.text.units import (
     format_duration,
     format_probability,
@@ -184,11 +185,8 @@ def _check_host(host: Mapping[str, Any], flags: Mapping[str, str]) -> None:
     for key in catalog().host.keys:
         value = host.get(key.name)
         if key.name in flags and value is not None and not (key.minimum or 0) <= value <= (key.maximum or value):
-            least, most = (
-                format_duration(int(bound)) if key.unit == "ns" else format_size(int(bound))
-                for bound in (key.minimum or 0, key.maximum or value)
-            )
-            raise UsageError(f"{flags[key.name]} is out of range", hint=f"from {least} to {most}")
+            hint = range_of(key, key.minimum or 0, key.maximum)
+            raise UsageError(f"{flags[key.name]} is out of range", hint=hint)
     control = host["congestion_control"]
     if control is not None and not _NAME.fullmatch(control):
         raise UsageError(

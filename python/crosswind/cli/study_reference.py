@@ -8,18 +8,17 @@ by hand.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 
-from crosswind.catalog import Carrier, CellUnit, Key, KeyType, Transport, catalog
+from crosswind.catalog import Carrier, Key, KeyType, Transport, catalog
 from crosswind.decisions.statement import ANSWERS, NUMBERS, OF_CELLS, OF_NEIGHBOURS, PLAIN
 from crosswind.findings.published.arithmetic import FUNCTIONS
 from crosswind.peers.registry import peer_names
 from crosswind.study.keys import SETTINGS, change_settings, direction_keys, workload_keys
 from crosswind.study.network_columns import besides, network_columns
 from crosswind.study.networks import NETWORKS
+from crosswind.study.number_types import number_text, range_of
 from crosswind.text.sections import fill_sections
-from crosswind.text.units import format_duration, format_probability, format_rate, format_size
 
 
 def with_tables(page: str) -> str:
@@ -195,21 +194,8 @@ def written(key: Key, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return _number(key, value)
+        return number_text(key, value)
     return str(value)
-
-
-def _number(key: Key, number: float) -> str:
-    if key.unit is CellUnit.NANOSECONDS:
-        return format_duration(int(number)) if number else "0"
-    if key.unit is CellUnit.BYTES:
-        text = format_size(int(number))
-        return f"{int(number)}B" if "." in text else text
-    if key.unit is CellUnit.BITS_PER_SECOND:
-        return format_rate(int(number))
-    if key.unit is CellUnit.PROBABILITY:
-        return format_probability(Decimal(repr(number)))
-    return str(int(number)) if float(number).is_integer() else str(number)
 
 
 def _values(key: Key) -> str:
@@ -229,9 +215,7 @@ def _values(key: Key) -> str:
     }
     if key.type in words:
         return words[key.type]
-    if key.minimum is None or key.maximum is None:
-        return "" if key.minimum is None else f"from {_number(key, key.minimum)}"
-    return f"{_number(key, key.minimum)} to {_number(key, key.maximum)}"
+    return range_of(key, key.minimum, key.maximum).removeprefix("from ")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -140,7 +140,7 @@ class Study:
         tables = list(self.document.get("threshold", ()))
         document = {**self.document, "threshold": [*tables, *({"fail_if": text} for text in texts)]}
         labels: dict[Location, str] = {
-            ("threshold", len(tables) + at): f"--fail-if {text!r}" for at, text in enumerate(texts)
+            ("threshold", len(tables) + at, "fail_if"): f"--fail-if {text!r}" for at, text in enumerate(texts)
         }
         origin = replace(self.origin, options={**self.origin.options, **labels})
         return Study.from_document(document, name=self.name, origin=origin)

@@ -50,15 +50,21 @@ class Origin:
 
     def where(self, location: Location) -> str:
         """`study.toml:5`, or the option that set this location."""
-        for length in range(len(location), 0, -1):
-            if location[:length] in self.options:
-                return self.options[location[:length]]
+        if option := self._of_option(location):
+            return self.options[option]
         line = line_number(self.lines, location)
         return self.file if line is None else f"{self.file}:{line}"
 
+    def _of_option(self, location: Location) -> Location:
+        """The place that an option set, which this location is or is in; () without one."""
+        lengths = range(len(location), 0, -1)
+        return next((location[:length] for length in lengths if location[:length] in self.options), ())
+
     def error(self, document: Mapping[str, Any], location: Location, message: str, hint: str | None) -> StudyError:
-        """The error to raise for what stands at a location."""
-        key = dotted(document, location)
+        """The error to raise for what stands at a location. What an option says itself is not said again."""
+        option = self._of_option(location)
+        key = dotted(document, location).removeprefix(dotted(document, option))
+        key = key.partition("].")[2] if key.startswith("[") else key.removeprefix(".")
         text = message if not key or key in message else f"{key}: {message}"
         return StudyError(f"{self.where(location)}: {text}", hint=hint)
 

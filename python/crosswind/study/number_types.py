@@ -1,7 +1,9 @@
-"""The kinds of keys that are numbers: read by `units.py`, and held to the range of their key."""
+"""The kinds of keys that are numbers: how they are read and written. Which a cell can have, crosswind-cell says."""
 
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -11,28 +13,22 @@ from crosswind.text import units
 from crosswind.text.units import NUMBER, UnitError, shown
 
 
-def duration(key: Key) -> ValueType:
-    """A duration in the range of its key."""
+def duration(_key: Key) -> ValueType:
+    """A duration."""
     schema = {"anyOf": [pattern_schema(rf"{NUMBER} ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]}
-    return _quantity(key, units.parse_duration, units.format_duration, schema, '"10ms"')
+    return ValueType(units.parse_duration, schema, '"10ms"')
 
 
 def size(key: Key) -> ValueType:
-    """A number of bytes in the range of its key."""
+    """A number of bytes."""
     schema = {"anyOf": [_bounded(key), pattern_schema(rf"{NUMBER} ?(B|kB|MB|GB|TB|KiB|MiB|GiB)?")]}
-    return _quantity(key, units.parse_size, _size_text, schema, '"64kB"')
+    return ValueType(units.parse_size, schema, '"64kB"')
 
 
-def _size_text(size_bytes: int) -> str:
-    text = units.format_size(size_bytes)
-    return f"{size_bytes}B" if "." in text else text
-
-
-def rate(key: Key) -> ValueType:
-    """A number of bits a second in the range of its key, or no limit."""
+def rate(_key: Key) -> ValueType:
+    """A number of bits a second, or no limit."""
     schema = pattern_schema(rf"{NUMBER} ?[KkMmGgTt]?i?[Bb][Ii][Tt](/s)?|[Uu][Nn][Ll][Ii][Mm][Ii][Tt][Ee][Dd]")
-    parse = partial(units.parse_rate, may_be_zero=key.minimum == 0)
-    return _quantity(key, parse, units.format_rate, schema, '"100mbit"')
+    return ValueType(partial(units.parse_rate, may_be_zero=True), schema, '"100mbit"')
 
 
 def probability(_key: Key) -> ValueType:
@@ -41,30 +37,12 @@ def probability(_key: Key) -> ValueType:
     return ValueType(units.parse_probability, schema, '"1%"')
 
 
-def _quantity(
-    key: Key,
-    parse: Callable[[object], int | None],
-    show: Callable[[int], str],
-    schema: dict[str, Any],
-    example: str,
-) -> ValueType:
-    """A number with a unit; None stands for no limit, and is always in range."""
-
-    def read(raw: object) -> int | None:
-        number = parse(raw)
-        if number is not None:
-            _refuse_outside(number, key, raw, show)
-        return number
-
-    return ValueType(read, schema, example)
-
-
 def number_of(key: Key) -> ValueType:
     """A count, or a number a second: the same as a string of digits, which is what a command line gives."""
     suffix = "/s" if key.unit is CellUnit.PER_SECOND else ""
     is_whole = key.type is KeyType.INTEGER
     what = "a whole number" if is_whole else "a number"
-    hint = f"{what}{_range_text(key)}"
+    hint = f"{what} {range_of(key, key.minimum, key.maximum)}".strip()
 
     def parse(raw: object) -> int | float:
         number = raw
@@ -78,9 +56,8 @@ def number_of(key: Key) -> ValueType:
             number = int(number)
         if isinstance(number, bool) or not isinstance(number, int if is_whole else int | float):
             raise UnitError(f"{shown(raw)} is not {what}", hint=hint)
-        if not _in_range(number, key):
-            less = key.minimum is not None and number < key.minimum
-            raise UnitError(f"{shown(raw)} is too {'small' if less else 'large'}", hint=hint)
+        if not math.isfinite(number):
+            raise UnitError(f"{shown(raw)} is not {what}", hint=hint)
         return number
 
     digits = "-?[0-9]+" if is_whole else f"-?{NUMBER}"
@@ -93,20 +70,28 @@ def _bounded(key: Key) -> dict[str, Any]:
     return {"type": str(key.type), **{name: bound for name, bound in bounds.items() if bound is not None}}
 
 
-def _in_range(number: float, key: Key) -> bool:
-    return (key.minimum is None or number >= key.minimum) and (key.maximum is None or number <= key.maximum)
+_WRITTEN: dict[CellUnit | None, Callable[[float], str]] = {
+    CellUnit.NANOSECONDS: lambda number: units.format_duration(int(number)) if number else "0",
+    CellUnit.BYTES: lambda number: _size_text(int(number)),
+    CellUnit.BITS_PER_SECOND: lambda number: units.format_rate(int(number)),
+    CellUnit.PROBABILITY: lambda number: units.format_probability(Decimal(repr(number))),
+}
 
 
-def _refuse_outside(number: int, key: Key, raw: object, show: Callable[[int], str]) -> None:
-    if key.minimum is not None and number < key.minimum:
-        raise UnitError(f"{shown(raw)} is too small", hint=f"at least {show(int(key.minimum))}")
-    if key.maximum is not None and number > key.maximum:
-        raise UnitError(f"{shown(raw)} is too large", hint=f"at most {show(int(key.maximum))}")
+def _size_text(size_bytes: int) -> str:
+    text = units.format_size(size_bytes)
+    return f"{size_bytes}B" if "." in text else text
 
 
-def _range_text(key: Key) -> str:
-    if key.minimum is not None and key.maximum is not None:
-        return f" from {key.minimum} to {key.maximum}"
-    if key.minimum is not None:
-        return f" of at least {key.minimum}"
-    return "" if key.maximum is None else f" of at most {key.maximum}"
+def number_text(key: Key, number: float) -> str:
+    """A number of a key in a cell as a study has it."""
+    plain = str(int(number)) if float(number).is_integer() else str(number)
+    return _WRITTEN[key.unit](number) if key.unit in _WRITTEN else plain
+
+
+def range_of(key: Key, minimum: float | None, maximum: float | None) -> str:
+    """What a number of a key may be: `from 1B to 64kB`, `at least 1`; nothing where it may be any."""
+    low, high = (None if bound is None else number_text(key, bound) for bound in (minimum, maximum))
+    if low is not None and high is not None:
+        return f"from {low} to {high}"
+    return f"at least {low}" if low is not None else "" if high is None else f"at most {high}"

@@ -1,14 +1,14 @@
 """The parts of a study: which keys each sets, where they were written, and what no part can say.
 
-A part's tables are laid over the study's. Refused here is what the catalogue rules out for a kind of workload, and a
-key that would have no effect in any cell; what depends on several values is for crosswind-cell to judge.
+A part's tables are laid over the study's. Refused here is what would be in no cell: keys of other kinds of workload,
+and those that have no effect in any. What a cell can be, crosswind-cell says.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crosswind.catalog import Key, KeyType, catalog
+from crosswind.catalog import Key, catalog
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument, PartTable, set_keys
@@ -18,7 +18,6 @@ from crosswind.study.keys import (
     HOP,
     KIND_OF_TABLE,
     VALUE_TYPES,
-    default_transport,
     direction_keys,
     in_order,
     kinds_of_flow,
@@ -34,10 +33,6 @@ from crosswind.study.value_types import type_of
 from crosswind.text.units import UnitError
 
 MAX_CELLS = 100_000
-
-_PROGRAMS_OF_FLOW = (
-    'write client = ["iperf3", "-c", "{server}", "-p", "{port}"] and server = ["iperf3", "-s", "-p", "{port}"]'
-)
 
 
 @dataclass(frozen=True)
@@ -108,30 +103,30 @@ def _part(document: DesignDocument, base: Mapping[str, Values], table: PartTable
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
-    ordered = {key: _of_kind(key, fits) for key in in_order(fits)}
     source = table or document
     where = {
-        key: _location(key, source, place) if key in overridden else _location(key, document, ()) for key in ordered
+        key: _location(key, source, place) if key in overridden else _location(key, document, ())
+        for key in in_order(fits)
     }
+    ordered = {key: _of_kind(key, fits, location) for key, location in where.items()}
     part = Part("" if table is None else table.name, place, ordered, where)
-    _refuse_wrong_values(part, "workload", part.kind)
-    _refuse_missing_keys(part, "workload", part.kind)
     _check_flows(part)
     _refuse_idle_keys(part)
     _refuse_idle_network(part)
     return part
 
 
-def _of_kind(key: str, settings: Mapping[str, Values]) -> Values:
+def _of_kind(key: str, settings: Mapping[str, Values], place: Location) -> Values:
     """What a key is set to, where one kind of workload means something else by the same text than another."""
     values, owner = settings[key], owner_of(key) or "workload"
     kind = settings.get(f"{owner}.kind")
-    if kind is None or not VALUE_TYPES[key].is_peer:
+    taken = None if kind is None else workload_keys(kind.levels[0].text).get(key.removeprefix(f"{owner}."))
+    if taken is None or not VALUE_TYPES[key].is_peer:
         return values
     try:
-        return type_of([workload_keys(kind.levels[0].text)[key.removeprefix(f"{owner}.")]]).values(values.raw)
-    except (KeyError, UnitError):
-        return values  # Refused with its place where all values are.
+        return type_of([taken]).values(values.raw)
+    except UnitError as error:
+        raise CellError(place, error.message, error.hint) from None
 
 
 def _location(key: str, tables: DesignDocument | PartTable, place: Location) -> Location:
@@ -179,57 +174,12 @@ def _check_flows(part: Part) -> None:
         if kind is None:
             hint = f'write kind = "transfer" (or {", ".join(kinds_of_flow())}) in the [[flow]]'
             raise CellError(part.location_of(f"{flow}.kind"), f"the flow {flow.rpartition('.')[2]} has no kind", hint)
-        for level in kind.levels:
-            if level.text not in kinds_of_flow():
-                message = f"the flow {flow.rpartition('.')[2]} is a {level.text}, which does not run beside a workload"
-                raise CellError(part.locations[f"{flow}.kind"], message, f"one of {', '.join(kinds_of_flow())} does")
         keys = workload_keys(kind.levels[0].text)
         takes = keys.keys() | of_flow | {"kind"}
         for key in part.settings:
             if owner_of(key) == flow and key.removeprefix(f"{flow}.") not in takes:
                 message = f"a flow of the workload {kind.levels[0].text} does not take {key.rpartition('.')[2]}"
                 raise CellError(part.locations[key], message, f"it takes {', '.join(sorted(takes - {'kind'}))}")
-        ends = () if catalog().workloads[kind.levels[0].text].transports else ("client", "server")
-        for end in ends:
-            if f"{flow}.{end}" not in part.settings:
-                message = f"the flow {flow.rpartition('.')[2]} has no {end}"
-                raise CellError(part.location_of(f"{flow}.kind"), message, _PROGRAMS_OF_FLOW)
-        _refuse_wrong_values(part, flow, kind.levels[0].text)
-
-
-def _refuse_wrong_values(part: Part, owner: str, kind: str) -> None:
-    """Refuses values that other kinds of workload take, and this one does not. Args: owner: the workload, or a flow."""
-    for name, key in workload_keys(kind).items():
-        dotted = f"{owner}.{name}"
-        if owner != "workload" and name in {key.study for key in catalog().flows.keys}:
-            continue
-        values = part.settings.get(dotted, Values())
-        try:
-            if values and VALUE_TYPES[dotted].is_peer:
-                type_of([key]).values(values.raw)
-            else:
-                for level in values.levels:
-                    type_of([key]).level(level.raw)
-        except UnitError as error:
-            raise CellError(part.locations[dotted], error.message, error.hint) from None
-    able = catalog().workloads[kind].transports
-    named = part.settings.get(f"{owner}.transport", Values()).levels
-    usual = default_transport(kind)
-    transports = [level.text for level in named] or ([] if usual is None else [usual])
-    for transport in transports:
-        if transport not in able:
-            place = f"{owner}.{'transport' if named else 'kind'}"
-            message = f"workload {kind} does not run over {transport}"
-            raise CellError(part.locations[place], message, f"transports that it runs over: {', '.join(able)}")
-
-
-def _refuse_missing_keys(part: Part, owner: str, kind: str) -> None:
-    for name, key in workload_keys(kind).items():
-        if key.required and key.default is None and f"{owner}.{name}" not in part.settings:
-            able = catalog().workloads[kind].transports
-            is_transport = key.type is KeyType.TRANSPORT
-            hint = f"write {name} = {type_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
-            raise CellError(part.locations[f"{owner}.kind"], f"workload {kind}: no {name} is set", hint)
 
 
 def _refuse_idle_keys(part: Part) -> None:

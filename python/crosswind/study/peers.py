@@ -58,14 +58,10 @@ def _own(end: str, table: dict[str, Any]) -> Peer:
     command, ready = table.get("command"), table.get("ready")
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise UnitError(f"{shown(command)} is not the command of a {end}", hint=f"write {_TABLE}")
-    if any("\0" in word for word in command):
-        raise UnitError("an argument contains the NUL character", hint="no program can receive it")
-    if ready is not None and end == "client":
-        raise UnitError("a client takes no `ready`", hint="a client reports by the peer protocol that it is ready")
-    if ready is not None and (not isinstance(ready, str) or not ready):
+    if ready is not None and not isinstance(ready, str):
         raise UnitError(f"{shown(ready)} is not a sign of readiness", hint='"port", or a text that it prints')
     name = table.get("name", " ".join(command))
-    if not isinstance(name, str) or not name or name in peer_names():
+    if not isinstance(name, str) or name in peer_names():
         raise UnitError(
             f"{shown(name)} is not a name for a {end}", hint="any text that is not the name of a known peer"
         )

@@ -1,6 +1,5 @@
 """Which type a value of a key has: what it looks like in a study and in the JSON Schema follows from the catalogue."""
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,14 +20,11 @@ _BY_UNIT: Mapping[CellUnit | None, Callable[[Key], ValueType]] = {
     CellUnit.PROBABILITY: probability,
 }
 
-_SIZES = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
-_PLACEHOLDERS = ("{server}", "{address}", "{client}")
-
 
 def type_of(keys: Sequence[Key]) -> ValueType:
     """The type of a study's key that means these keys of cells: one, or one of each workload that has it.
 
-    It takes what any of them does. Raises: ValueError when they are not of one type.
+    Its schema takes what any of them does. Raises: ValueError when they are not of one type.
     """
     first = keys[0]
     types = {key.type for key in keys}
@@ -53,30 +49,32 @@ def _number_or_word(key: Key) -> ValueType:
 
 
 def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> ValueType:
-    """One of some words. Args: what, listed: of words too many for a message, what each is, and what lists them."""
+    """One of some words, which findings may name of cells that are not run.
+
+    Args: what, listed: of words too many for a message, what each is, and what lists them.
+    """
     names = tuple(names)
-    if what:
-        return _named(names, what, listed, can_vary=can_vary)
+    problem = f"is no {what}" if what else f"is not one of {', '.join(names)}"
 
     def parse(raw: object) -> str:
         if isinstance(raw, str) and raw in names:
             return raw
+        close = did_you_mean(raw if isinstance(raw, str) else "", names)
+        hint = close if not listed else f"{close} ({listed})" if close.startswith("did you mean") else listed
+        raise UnitError(f"{shown(raw)} {problem}", hint=hint)
+
+    return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
+
+
+def _text(example: str) -> ValueType:
+    """Any text."""
+
+    def parse(raw: object) -> str:
         if isinstance(raw, str):
-            raise UnitError(f"{shown(raw)} is not one of {', '.join(names)}", hint=did_you_mean(raw, names))
-        raise UnitError(f"{shown(raw)} is not a word", hint="one of " + ", ".join(names))
-
-    return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
-
-
-def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) -> ValueType:
-    def parse(raw: object) -> str:
-        if isinstance(raw, str) and raw in names:
             return raw
-        close = did_you_mean(raw, names) if isinstance(raw, str) else ""
-        hint = f"{close} ({listed})" if close.startswith("did you mean") else listed
-        raise UnitError(f"{shown(raw)} is no {what}", hint=hint)
+        raise UnitError(f"{shown(raw)} is not a text", hint=f"as {example}")
 
-    return ValueType(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
+    return ValueType(parse, {"type": "string"}, example)
 
 
 def _file(_key: Key) -> ValueType:
@@ -100,8 +98,8 @@ def _boolean(_key: Key) -> ValueType:
 
 
 def _word(key: Key) -> ValueType:
-    if key.study in TEXTS:
-        return TEXTS[key.study]
+    if key.study in _TEXTS:
+        return _text(_TEXTS[key.study])
     pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
     def parse(raw: object) -> str:
@@ -125,7 +123,7 @@ def _arguments_of_program() -> ValueType:
         if not isinstance(raw, list) or not raw:
             raise UnitError(f"{shown(raw)} is not an argument list", hint=hint)
         for item in raw:
-            if not isinstance(item, str) or "\0" in item:
+            if not isinstance(item, str):
                 raise UnitError(f"{shown(item)} is not an argument", hint=hint)
         return tuple(raw)
 
@@ -210,31 +208,9 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], ValueType]] = {
 }
 
 
-def _sizes(raw: object) -> str:
-    match = _SIZES.fullmatch(raw) if isinstance(raw, str) else None
-    sizes = [int(size) for size in match.groups()] if match else []
-    if not sizes or not 1 <= sizes[0] <= sizes[1] <= sizes[2] < 1 << 31:
-        hint = 'the least, the first and the greatest, in bytes, as in "4096 131072 6291456"'
-        raise UnitError(f"{shown(raw)} is not three sizes", hint=hint)
-    return " ".join(map(str, sizes))
-
-
-def _resolver(raw: object) -> str:
-    try:
-        if isinstance(raw, str) and (raw in _PLACEHOLDERS or ipaddress.ip_address(raw)):
-            return raw
-    except ValueError:
-        pass
-    raise UnitError(
-        f"{shown(raw)} is not an address", hint="{address} is that of the server, which may run a resolver on port 53"
-    )
-
-
-_BUFFERS = ValueType(_sizes, {"type": "string"}, '"4096 131072 6291456"')
-
-TEXTS = {
-    "tcp_rmem": _BUFFERS,
-    "tcp_wmem": _BUFFERS,
-    "resolver": ValueType(_resolver, {"type": "string"}, '"{address}"'),
+_TEXTS = {
+    "tcp_rmem": '"4096 131072 6291456"',
+    "tcp_wmem": '"4096 131072 6291456"',
+    "resolver": '"{address}"',
 }
-"""How these keys are read, whose texts are more than a name."""
+"""Keys whose texts are more than a name, each with an example."""

@@ -293,7 +293,7 @@ impl FarEnd {
 
 impl FarServer for FarEnd {
     fn stop(&self) -> Result<FarServed, WorkloadError> {
-        self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.message, hint: error.hint })
+        self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.to_string(), hint: error.hint })
     }
 }
 

@@ -164,9 +164,9 @@ const SHAPING: [&str; 7] =
 /// Every key that netem has no counterpart for, with the reason.
 fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
     let mut refused = Vec::new();
-    for (number, hop) in path.hops.iter().enumerate() {
+    for hop in &path.hops {
         for side in Side::BOTH {
-            let hop_name = if hop.name.is_empty() { String::new() } else { format!("hops.{number}.") };
+            let hop_name = if hop.name.is_empty() { String::new() } else { format!("hop.{}.", hop.name) };
             let variants: Vec<_> = path.variants_of(hop, side).collect();
             let mut reasons: Vec<String> = Vec::new();
             for variant in &variants {

@@ -4,6 +4,7 @@ use super::rounding::{shift, sixteenths, weight_log};
 use crosswind_path::link::{LinkRate, LinkSettings};
 use crosswind_path::queue::{Discipline, QueueLimit, QueueSettings};
 use crosswind_path::{Counting, DirectionConfig};
+use crosswind_settings::plain;
 use crosswind_units::{Duration, Probability};
 use serde_json::{Map, Value};
 
@@ -85,9 +86,9 @@ pub fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
     let mut refused: Vec<String> = different_keys(&DirectionConfig::default(), config)
         .into_iter()
         .filter(|key| !KEYS.contains(&key.as_str()))
-        .map(|key| format!("{key} ({})", reason(&key)))
+        .map(|key| format!("{} ({})", plain(&key), reason(&key)))
         .collect();
-    refused.extend(refused_link(&config.link, mtu).into_iter().map(|(key, why)| format!("{key} ({why})")));
+    refused.extend(refused_link(&config.link, mtu).into_iter().map(|(key, why)| format!("{} ({why})", plain(key))));
     refused
 }
 

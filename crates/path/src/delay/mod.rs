@@ -109,14 +109,14 @@ impl ElementSettings for DelaySettings {
             return Err(SettingError::new(
                 "jitter_ns",
                 format!("{} makes some delays negative: the mean is {}", self.jitter.as_nanos(), self.delay.as_nanos()),
-                format!("with this distribution and delay_ns, it is {} at most", most as u64),
+                format!("with this distribution and delay, it is {} ns at most", most as u64),
             ));
         }
         let overtakes = self.reorder_gap.is_some() || self.reorder_share.is_some_and(|share| share > Probability::ZERO);
         if overtakes && self.delay == Duration::ZERO {
             let key = if self.reorder_gap.is_some() { "reorder_gap" } else { "reorder_share" };
-            let hint = "set delay_ns: packets overtake those that are in flight";
-            return Err(SettingError::new(key, "is set but delay_ns is not", hint));
+            let hint = "set delay: packets overtake those that are in flight";
+            return Err(SettingError::new(key, "is set but delay is not", hint));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::{Cause, Effect, Element, ElementSettings, Outcome, Packet, Schedule, 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
-use crosswind_settings::SettingError;
+use crosswind_settings::{SettingError, plain};
 use crosswind_units::{Chance, Duration, Probability, Seed};
 use markov::{Chain, Markov};
 use outages::Outages;
@@ -291,7 +291,7 @@ impl LossSettings {
             return Err(if ["loss", "loss_burst"].contains(other) {
                 excluded(name, other)
             } else if name == "loss" {
-                let needed = MODELS.iter().filter(|(_, own)| own.contains(other)).map(|(key, _)| *key);
+                let needed = MODELS.iter().filter(|(_, own)| own.contains(other)).map(|(key, _)| plain(key));
                 SettingError::new(
                     *other,
                     format!("is set but {} is not", needed.collect::<Vec<_>>().join(" or ")),
@@ -341,9 +341,8 @@ impl LossSettings {
         match self.good_time {
             Some(_) if loss > 0.0 => Err(excluded("loss_good_ns", "loss")),
             Some(good) => Ok(Model::Outages(Outages::new(good.as_nanos() as f64, bad_ns, in_states.map(probability)))),
-            None if self.in_bad.or(self.in_good).is_some() => Err(SettingError::new(
+            None if self.in_bad.or(self.in_good).is_some() => Err(SettingError::missing(
                 "loss_good_ns",
-                "is missing",
                 "with loss_in_bad or loss_in_good, give the mean time in each state",
             )),
             None if loss > 0.0 => {
@@ -389,7 +388,7 @@ impl LossSettings {
 fn excluded(key: &str, other: &str) -> SettingError {
     SettingError::new(
         key,
-        format!("and {other} exclude each other"),
+        format!("and {} exclude each other", plain(other)),
         "a hop loses packets by one model in each direction",
     )
 }

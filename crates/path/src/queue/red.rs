@@ -59,7 +59,7 @@ impl RedSettings {
         fill(&mut self.probability, probability, "red_probability", "red")?;
         fill(&mut self.weight, is.then_some(0.002), "red_weight", "red")?;
         if self.maximum <= self.minimum && self.minimum.is_some() {
-            return Err(SettingError::new("red_max_bytes", "is not more than red_min_bytes", "give a greater red_max"));
+            return Err(SettingError::new("red_max_bytes", "is not more than red_min", "give a greater red_max"));
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ impl Controller {
 pub fn fill<T>(parameter: &mut Option<T>, default: Option<T>, key: &str, has: &str) -> Result<(), SettingError> {
     if parameter.is_some() && default.is_none() {
         let problem = "is set but the discipline does not have it";
-        return Err(SettingError::new(key, problem, format!("leave {key} out, or choose {has}")));
+        return Err(SettingError::new(key, problem, format!("leave it out, or choose {has}")));
     }
     if parameter.is_none() {
         *parameter = default;
