@@ -10,7 +10,6 @@ use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
 use crate::{Cause, Effect, Element, ElementSettings, Leaving, Packet, Schedule};
 use alloc::boxed::Box;
-use alloc::format;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 

@@ -246,9 +246,10 @@ def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
     except OSError as error:
         raise EngineError(f"cannot run {binary} --check: {error.strerror}", hint=REINSTALL) from error
     try:
-        answers = list(_answers(process.stdout))
+        answers = [_answer_reader().validate_json(line) for line in process.stdout.splitlines() if line.strip()]
     except ValidationError as error:
-        raise _unexpected(binary, str(error)) from None
+        text = f"{binary} --check says what this version does not read: {str(error).splitlines()[0]}"
+        raise EngineError(text, hint=REINSTALL) from None
     if process.returncode not in (0, 2) or [answer.index for answer in answers] != list(range(len(lines))):
         said = process.stderr[-KEPT_STDERR_BYTES:].decode(errors="replace").strip()
         text = f"{binary} --check ended with status {process.returncode} after {len(answers)} of {len(lines)} cells"
@@ -256,15 +257,6 @@ def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
     return answers
 
 
-def _answers(output: bytes) -> Iterator[_Answer]:
-    reader = _answer_reader()
-    return (reader.validate_json(line) for line in output.splitlines() if line.strip())
-
-
 @cache
 def _answer_reader() -> TypeAdapter[_Answer]:
     return TypeAdapter(Annotated[_Answer, Field(discriminator="event")])
-
-
-def _unexpected(binary: Path, what: str) -> EngineError:
-    return EngineError(f"{binary} --check says what this version does not read: {what.splitlines()[0]}", hint=REINSTALL)
