@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
-use crosswind_settings::{Key, KeyType, Unit};
+use crosswind_settings::{Key, KeyType, SettingError, Unit};
 use crosswind_units::Duration;
 use serde_json::{Map, Number, Value};
 
@@ -103,7 +103,8 @@ pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<
         let mut values = Map::new();
         for (key, field) in named.iter().zip(&fields[1..]) {
             let value = value_of(key, field).ok_or_else(|| format!("has {field} for {}", key.study));
-            let value = value.and_then(|value| key.check(&value).map(|()| value).map_err(|error| error.to_string()));
+            let checked = |value| key.check(&value).map(|()| value).map_err(|error| of_key(key, &error));
+            let value = value.and_then(checked);
             values.insert(key.name.clone(), value.map_err(|problem| TableError { line, problem })?);
         }
         rows.push(Row { time, values });
@@ -112,6 +113,11 @@ pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<
         return Err(TableError { line: last.max(1), problem: "is the last, and there is no row before it".to_owned() });
     }
     Ok(rows)
+}
+
+/// What is wrong with a value of a key, which has the name of a study.
+fn of_key(key: &Key, error: &SettingError) -> String {
+    format!("{} {}", key.study, error.problem)
 }
 
 /// The keys that a line of `CellReplay`'s sets, by the names of a study.
@@ -161,7 +167,7 @@ fn read_cellreplay(text: &str, keys: &[Key]) -> Result<Vec<Row>, TableError> {
         let deliveries = if times.is_empty() { Value::Null } else { Value::from(times) };
         let values = [(delay, Value::from(base * 1_000_000)), (light, deliveries)];
         for (key, value) in &values {
-            key.check(value).map_err(|error| TableError { line, problem: error.to_string() })?;
+            key.check(value).map_err(|error| TableError { line, problem: of_key(key, &error) })?;
         }
         let values = values.into_iter().map(|(key, value)| (key.name.clone(), value)).collect();
         rows.push(Row { time, values });

@@ -240,7 +240,7 @@ fn settings_of_two_models_and_of_none_are_refused() {
         (json!({"loss_burst": 2, "loss_bad_ns": 1000}), "loss_bad_ns and loss_burst exclude each other"),
         (json!({"loss": 0.1, "loss_bad_ns": 1000, "loss_good_ns": 1000}), "loss_good_ns and loss exclude each other"),
         (json!({"loss_leave": 0.1}), "loss_leave is set but loss_enter is not"),
-        (json!({"loss_in_bad": 0.1}), "loss_in_bad is set but loss_enter or loss_bad_ns is not"),
+        (json!({"loss_in_bad": 0.1}), "loss_in_bad is set but loss_enter or loss_bad is not"),
         (json!({"loss": 0.1, "loss_bad_ns": 1000, "loss_in_bad": 0.5}), "loss_good_ns is missing"),
         (json!({"loss": 0.9, "loss_burst": 5}), "loss_burst 5 is too short for a loss of 0.9"),
         (

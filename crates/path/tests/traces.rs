@@ -122,7 +122,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
         ("-1 1\n", "line 1 has -1 for a time in seconds"),
         ("0 1e300\n", "line 1 has 1e300 for rate"),
         ("0 nan\n", "line 1 has nan for rate"),
-        ("0 2000000\n", "line 1 rate_bps 2000000000000 is not between 0 and 1000000000000"),
+        ("0 2000000\n", "line 1 rate 2000000000000 is not between 0 and 1000000000000"),
         ("time speed\n0 1\n", "line 1 has a column speed, which is no key of a path"),
         ("rate time\n0 1\n", "line 1 has rate as its first column, not time, in seconds"),
         ("timestamp_ms rate\n0 1\n", "line 1 has timestamp_ms as its first column, not time, in seconds"),
@@ -143,7 +143,7 @@ fn what_is_no_trace_is_refused_with_its_line() {
     assert_eq!(error.to_string(), "changes.0.trace cannot be read from a.csv: no such file");
     let twice = json!({"changes": [{"trace": "a"}, {"forward": {"rate_bps": 5}, "for_ns": 1}]});
     let overlapping = read(&twice, "0 1").unwrap_err();
-    assert_eq!(overlapping, "changes.1.start_ns changes rate_bps while another change of it may hold");
+    assert_eq!(overlapping, "changes.1.start_ns changes rate while another change of it may hold");
 }
 
 proptest! {
@@ -210,7 +210,7 @@ fn a_table_of_cellreplay_has_a_delay_and_a_burst_at_each_time() {
         ("0 20 0 5\n5 x 0\n", "line 2 has x for a time in ms"),
         ("0 20 0 5\n0 20 0\n", "line 2 has the time 0 ms, which is not after the one before it"),
         ("0 20 0 5 3\n", "line 1 has a delivery at 3 ms behind one at 5 ms"),
-        ("0 999999999 0 5\n", "line 1 delay_ns 999999999000000 is not between 0 and 600000000000"),
+        ("0 999999999 0 5\n", "line 1 delay 999999999000000 is not between 0 and 600000000000"),
         ("0 20 0 99999999999999999999\n", "line 1 has 99999999999999999999 for a time in ms"),
     ] {
         assert_eq!(with_trace(&json!({}), trace).unwrap_err(), format!("changes.0.trace a.csv: {message}"));
