@@ -5,7 +5,7 @@ mod rounding;
 mod stages;
 
 use crosswind_path::{DirectionConfig, Hop, PathConfig, Side};
-use crosswind_settings::SettingError;
+use crosswind_settings::{SettingError, plain};
 use crosswind_units::{Instant, Probability, Seed};
 use refused::{different_keys, refused_settings};
 pub use stages::Stage;
@@ -149,10 +149,10 @@ fn refused_change(base: &DirectionConfig, variant: &DirectionConfig, needs: Need
     let mut refused = Vec::new();
     if kinds(base) != kinds(variant) || base.mtu != variant.mtu {
         let differ = different_keys(base, variant).into_iter().filter(|key| SHAPING.contains(&key.as_str()));
-        refused.extend(differ.map(|key| format!("{key} (it changes over time, and the disciplines stay)")));
+        refused.extend(differ.map(|key| format!("{} (it changes over time, and the disciplines stay)", plain(&key))));
     }
     if needs.link_changes && variant.link.burst.is_some() {
-        refused.push("burst_bytes (its bucket is full again at each change of the link)".to_owned());
+        refused.push("burst (its bucket is full again at each change of the link)".to_owned());
     }
     refused
 }
@@ -307,10 +307,10 @@ mod tests {
         let path = json!({"forward": {"rate_bps": 8000, "burst_bytes": 9000}, "changes": changes});
         let error = Plan::new(&PathConfig::from_object(path.as_object().unwrap()).unwrap(), 1500, Seed(1)).unwrap_err();
         let refused = [
-            "forward.link_mtu_bytes (it",
-            "reverse.rate_bps (it changes",
-            "forward.rate_bps (it stops no link)",
-            "forward.burst_bytes (its bucket",
+            "forward.link_mtu (it",
+            "reverse.rate (it changes",
+            "forward.rate (it stops no link)",
+            "forward.burst (its bucket",
         ];
         assert!(refused.iter().all(|key| error.to_string().contains(key)), "{error}");
     }
@@ -327,7 +327,7 @@ mod tests {
             error.to_string(),
             "backend netem cannot do forward.jitter_correlation (its correlation is a moving average, which changes the \
              distribution), forward.queue_alpha (it counts in sixteenths, up to 2), reverse.lose (it loses packets by chance alone), \
-             reverse.grant_period_ns (its slots begin with a packet, and it cuts none), reverse.grant_queue (its slots begin with a \
+             reverse.grant_period (its slots begin with a packet, and it cuts none), reverse.grant_queue (its slots begin with a \
              packet, and it cuts none)"
         );
     }
