@@ -41,7 +41,7 @@ def refused(lab: Lab, workload: Object) -> str:
     """The message and the hint with which a workload is refused."""
     said = check(lab, workload)
     assert said.get("kind") == "bad_cell", said
-    return f"{said['message']}: {said['hint']}"
+    return f"{said['key']} {said['problem']}: {said['hint']}"
 
 
 # --- echo -----------------------------------------------------------------------------------------------------------
