@@ -95,7 +95,7 @@ def test_of_cells_that_are_many_samples_are_enough(run: StoredRun, monkeypatch: 
     change_sealed(run.directory / "manifest.json", presentation={**run.manifest.presentation, "asked": asked})
     whole = results.analysed(load(run.directory)).result.model_dump()
     monkeypatch.setattr("crosswind.store.run.MOST_CELLS", 1)
-    monkeypatch.setattr("crosswind.findings.large.MOST_IN_DEPTH", 1)
+    monkeypatch.setattr("crosswind.findings.pipeline.MOST_IN_DEPTH", 1)
     made = results.analysed(load(run.directory))
     assert not made.data
     large = made.result.model_dump()

@@ -9,6 +9,7 @@ import polars as pl
 
 from crosswind.analysis.chance import chance_of, least_of_bursts, touched_of
 from crosswind.analysis.designs import design_of
+from crosswind.analysis.result import CellResult
 from crosswind.analysis.samples import read_samples, repetition_key
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.trust import reason_of
@@ -27,6 +28,7 @@ class CellData:
     `undisturbed_ns`: of an exchange that nothing delays; None where it is not known.
     `at_most`: how often the study runs the cell at most; None where it sets no limit.
     `keeps_parts`: whether the run was to keep what time was spent on.
+    `result`: of a cell of a large run that has samples alone: what is known of it.
     """
 
     cell: int
@@ -37,6 +39,7 @@ class CellData:
     undisturbed_ns: float | None = None
     at_most: int | None = None
     keeps_parts: bool = True
+    result: CellResult | None = None
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -101,7 +104,7 @@ class CellData:
     @cached_property
     def reason(self) -> str | None:
         """Why it is not valid; None where it is."""
-        return reason_of(self.runs)
+        return reason_of(self.runs) if self.result is None else self.result.reason
 
     @cached_property
     def lost(self) -> Share | None:
@@ -146,8 +149,7 @@ def collect(record: RunRecord) -> list[CellData]:
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         cells.setdefault(run.cell, []).append(run)
     undisturbed = undisturbed_times(cells)
-    limits = sorted(((limit["at_most"], limit["cells"]) for limit in record.limits), reverse=True)
-    at_most = {cell: most for most, of in limits for cell in of}
+    at_most = most_of_cells(record)
     return [
         CellData(
             cell,
@@ -161,3 +163,9 @@ def collect(record: RunRecord) -> list[CellData]:
         )
         for cell, runs in cells.items()
     ]
+
+
+def most_of_cells(record: RunRecord) -> dict[int, int]:
+    """How often the study runs a cell at most, of those that have a limit of their own."""
+    limits = sorted(((limit["at_most"], limit["cells"]) for limit in record.limits), reverse=True)
+    return {cell: most for most, of in limits for cell in of}

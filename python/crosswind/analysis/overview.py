@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from crosswind.analysis.cells import CellData
+from crosswind.analysis.cells import CellData, most_of_cells
 from crosswind.analysis.conditions import conditions_of
-from crosswind.analysis.held import HeldSamples
 from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
+from crosswind.analysis.samples import read_samples
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.catalog.warning import ResultWarning
@@ -55,6 +55,7 @@ class Overview:
         values: a row for each repetition and metric: `metric`, `cell`, `repetition`, `n` (exchanges), their `mean` and
             `median`, `smallest` and `largest`.
         executed: repetitions that have a result. machines: those on whose clock cells ran; None: the run's own.
+        held: others that are asked about, with the samples of some metrics.
     """
 
     cells: list[CellResult]
@@ -62,15 +63,31 @@ class Overview:
     values: pl.DataFrame
     executed: int
     machines: Sequence[str | None]
+    held: Sequence[CellData] = ()
 
 
-def overview_of(run: LargeRun, *, level: float, held: HeldSamples | None = None) -> Overview:
-    """Reads a run, once. Args: held: what is to be held of its samples."""
-    return read_large(run, held).overview(run, level)
+@dataclass(frozen=True)
+class Held:
+    """Cells that are asked about and too many to be read whole. Attributes: metrics: whose samples are enough."""
+
+    cells: frozenset[int] = frozenset()
+    metrics: Sequence[Metric] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of samples that are kept of them."""
+        roots = {root for metric in self.metrics for root in pl.sql_expr(metric.formula).meta.root_names()}
+        known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & {*SAMPLE_SCHEMA}
+        return [*_OWN, *sorted(known)]
 
 
-def read_large(run: LargeRun, held: HeldSamples | None = None) -> "Reading":
-    """Reads a run, once. Args: as of `overview_of`."""
+def can_be_held(metric: Metric) -> bool:
+    """Whether samples alone tell a metric, each by itself."""
+    return metric.per in (Per.EXCHANGE, Per.REPETITION) and not metric.of_failed and _is_of_samples(metric)
+
+
+def read_large(run: LargeRun, held: Held | None = None) -> "Reading":
+    """Reads a run, once. Args: held: what is kept of its samples."""
     reading = Reading(run.cells, held)
     for part in run.parts:
         reading.add(part)
@@ -78,11 +95,12 @@ def read_large(run: LargeRun, held: HeldSamples | None = None) -> "Reading":
 
 
 class Reading:
-    """What has been read of a run so far. Args: cells: all cells of its plan. held: as of `overview_of`."""
+    """What has been read of a run so far. Args: cells: all cells of its plan. held: as of `read_large`."""
 
-    def __init__(self, cells: Sequence[CellRun], held: HeldSamples | None = None) -> None:
+    def __init__(self, cells: Sequence[CellRun], held: Held | None = None) -> None:
         self._cells = cells
-        self._held = held
+        self._held = held or Held()
+        self._kept: list[pl.DataFrame] = []
         self._metrics = list(_compared(cells))
         datagrams = [cell.cell for cell in cells if _workload(cell).get("transport") == "udp"]
         self._setup = pl.when(pl.col("cell").is_in(datagrams)).then(0).otherwise(pl.col("connect_ns"))
@@ -102,8 +120,8 @@ class Reading:
         if part.texts is not None:
             self._add_texts(part.texts)
         of_workload = part.samples.filter(pl.col("flow") == 0).with_columns(setup_ns=self._setup)
-        if self._held is not None:
-            self._held.add(of_workload)
+        if self._held.cells:
+            self._kept.append(of_workload.select(self._held.columns))
         self._outcomes.append(of_workload.drop_nulls("outcome").group_by("cell", "outcome").len())
         went_well = of_workload.filter(pl.col("outcome") == "ok")
         values = []
@@ -161,7 +179,38 @@ class Reading:
         ]
         on_clock = ends.filter(~pl.col("virtual_time").fill_null(value=False))
         machines = on_clock["machine"].unique(maintain_order=True).to_list()
-        return Overview(cells, self._conditions(run, ends, facts), values, ends.height, machines)
+        held = list(self._held_cells(run, cells))
+        return Overview(cells, self._conditions(run, ends, facts), values, ends.height, machines, held)
+
+    def _held_cells(self, run: LargeRun, results: Sequence[CellResult]) -> Iterator[CellData]:
+        """The cells that are held, with the samples of some metrics and nothing else."""
+        if not self._kept:
+            return
+        rows = pl.concat(self._kept).sort(_OWN, maintain_order=True)
+        places = rows.with_row_index("start").group_by(_OWN, maintain_order=True).agg(pl.col("start").first(), pl.len())
+        seeded = places.join(run.seeds, on=_OWN, how="left", maintain_order="left")
+        kinds = {kind.cell: kind for kind in self._cells}
+        runs: dict[int, list[CellRun]] = {}
+        for cell, repetition, start, length, seed in seeded.iter_rows():
+            if cell in self._held.cells:
+                kind = kinds[cell]
+                parameters, samples = {**kind.parameters, "seed": seed}, rows.slice(start, length)
+                own = replace(kind, repetition=repetition, parameters=parameters, samples=samples)
+                runs.setdefault(cell, []).append(own)
+        at_most = most_of_cells(run.record)
+        for result in results:
+            if result.cell in self._held.cells:
+                own_runs = [replace(own, exact=result.exact) for own in runs.get(result.cell, [kinds[result.cell]])]
+                yield CellData(
+                    result.cell,
+                    result.levels,
+                    own_runs,
+                    read_samples(own_runs, undisturbed_ns=None, metrics=self._held.metrics),
+                    len(results),
+                    at_most=at_most.get(result.cell),
+                    keeps_parts=run.record.keeps_parts,
+                    result=result,
+                )
 
     def _conditions(
         self, run: LargeRun, ends: pl.DataFrame, facts: Mapping[int, Mapping[str, Any]]
@@ -183,7 +232,6 @@ def _workload(cell: CellRun) -> Mapping[str, Any]:
 
 def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
     """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
-    known = {*SAMPLE_SCHEMA, "setup_ns"}
     groups: dict[str, tuple[Mapping[str, Any], list[int]]] = {}
     for cell in cells:
         groups.setdefault(json.dumps(_workload(cell)), (_workload(cell), []))[1].append(cell.cell)
@@ -191,7 +239,7 @@ def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | No
     for metric in METRICS.values():
         if metric.per not in (Per.EXCHANGE, Per.REPETITION) or not metric.compared_in:
             continue
-        if not known.issuperset(pl.sql_expr(metric.formula).meta.root_names()):
+        if not _is_of_samples(metric):
             continue
         applicable = [
             number
@@ -201,6 +249,10 @@ def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | No
         ]
         if applicable:
             yield metric, None if len(applicable) == len(cells) else applicable
+
+
+def _is_of_samples(metric: Metric) -> bool:
+    return {*SAMPLE_SCHEMA, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
 
 
 def _no_rows() -> pl.DataFrame:

@@ -30,18 +30,22 @@ A quantile further out would be moved by the few undisturbed messages that are l
 _Flags = npt.NDArray[np.bool_]
 
 
-def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> dict[str, Repetitions]:
+def read_samples(
+    runs: Iterable[CellRun], *, undisturbed_ns: float | None, metrics: Sequence[Metric] | None = None
+) -> dict[str, Repetitions]:
     """Values of every metric that the repetitions of a cell have, by the metric's name.
 
     Args: undisturbed_ns: of a round trip that nothing delays, which formulas know by this name; None: not known.
+        metrics: these alone, which samples alone tell; None: all.
     """
     used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
     if not used:
         return {}
     settings = CellSettings.of(used[0].parameters, used[0].effect)
-    wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
-    rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
-    counted = counters_of(used)
+    wanted = [metric for metric in metrics or METRICS.values() if metric.applies(settings.workload)]
+    rows, counted = _numbered([run.samples for run in used]).with_columns(setup_ns=_setup(settings)), pl.DataFrame()
+    if metrics is None:
+        rows, counted = _with_spent(rows, used, settings, undisturbed_ns), counters_of(used)
     units: dict[str, Repetitions] = {}
     for of_failed in (False, True):
         exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE and metric.of_failed is of_failed]
@@ -56,16 +60,20 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
     return {metric.name: units[metric.name] for metric in wanted if units[metric.name].values.size}
 
 
-def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
-    """The samples of all repetitions, numbered by `run`, with `setup_ns`, which is `connect_ns` and 0 over UDP.
+def _setup(settings: CellSettings) -> pl.Expr:
+    return pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
 
-    What the time of each was spent on stands beside it, null where that is not known. Those of multiplex have
-    `extra_ns` and `blocked` besides.
+
+def _with_spent(
+    rows: pl.DataFrame, used: Sequence[CellRun], settings: CellSettings, undisturbed_ns: float | None
+) -> pl.DataFrame:
+    """Samples with what the time of each was spent on, null where that is not known.
+
+    Those of multiplex have `extra_ns` and `blocked` besides.
     """
-    setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
-    rows = _numbered([run.samples for run in used]).with_columns(setup_ns=setup)
     spent = _numbered([run.spent for run in used])
     rows = rows.join(spent, on=["run", "exchange"], how="left", maintain_order="left")
+    rows = rows.with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     return with_recovery(rows, settings.number("timeout_ns") or 0.0) if settings.kind == "multiplex" else rows
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from crosswind import analysis, report
 from crosswind.analysis import CellData
-from crosswind.analysis.overview import Overview
+from crosswind.analysis.overview import Overview, read_large
 from crosswind.analysis.result import Result
 from crosswind.cell.record import RunRecord
 from crosswind.errors import UsageError
 from crosswind.findings import pipeline
-from crosswind.findings.large import analyse_large, asked_cells
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 
@@ -61,19 +60,25 @@ def analysed(
     asked = _asked(run, fail_if)
     if cells:
         record = _of_some_cells(run, cells)
-    elif not everything and run.is_large:
-        about = asked_cells(asked)
-        large = run.large(about.whole)
-        record = replace(large.record, asked=asked)
-        data = analysis.collect(record)
-        result, overview = analyse_large(replace(large, record=record), data=data, asked=about)
-        if not result.cells:
-            run.measured(())  # It says why there are none.
-        return Analysed(record, data, result, overview)
-    else:
+    elif everything or not run.is_large:
         record = replace(run.measured(), asked=asked)
+    else:
+        return _of_large(run, asked)
     data = analysis.collect(record)
     return Analysed(record, data, pipeline.analyse(record, data=data))
+
+
+def _of_large(run: StoredRun, asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> Analysed:
+    """A large run: what is asked about in depth, and an overview of everything else."""
+    about = pipeline.asked_cells(asked)
+    large = run.large(about.whole)
+    overview = read_large(large, about.held).overview(large, pipeline.LEVEL)
+    if not overview.cells:
+        run.measured(())  # It says why there are none.
+    damaged = {(damage.key, damage.file): damage for damage in large.damaged}
+    record = replace(large.record, asked=asked, planned=large.planned, damaged=list(damaged.values()))
+    data = analysis.collect(record)
+    return Analysed(record, data, pipeline.analyse(record, data=data, overview=overview), overview)
 
 
 def _asked(run: StoredRun, fail_if: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
