@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.precision import (
@@ -15,13 +17,13 @@ from crosswind.analysis.precision import (
     is_alike,
     support_of,
 )
-from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
+from crosswind.analysis.units import NO_VALUE, units_of
 from crosswind.catalog.metrics import METRICS, metric_named
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.record import CellRun, RunRecord
 from crosswind.stats.design import Tail
-from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.estimate import Array
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
 from crosswind.stats.sequential import look_at_which, repetitions_alike
 
@@ -98,30 +100,37 @@ def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellDat
     if pilot is None:
         return NeededRepetitions(**given, reason="the earlier run has no such cell")
     given["pilot_cell"] = pilot.cell
-    try:
-        summaries = summaries_of(pilot, metric, target.statistic)
-    except TooFewSamples as error:
-        return NeededRepetitions(**given, reason=error.message)
+    units = list(units_of(pilot, metric, target.statistic))
+    values = np.array([unit.value for unit in units if unit.value is not None])
+    reasons = [unit.reason for unit in units if unit.reason not in (None, NO_VALUE)]
+    if reasons or not values.size:
+        return NeededRepetitions(**given, reason=next(iter(reasons), "no repetition has a value"))
     # A median of each repetition has nothing of its rare long waits.
     given["has_range"] = target.statistic == "median" or design_of(metric, pilot.settings).tail is Tail.LIGHT
     support = support_of(pilot, target.metric, target.statistic)
     if support.least > looks[-1]:
         reason = beyond_the_most(support.least, looks[-1])
-        return NeededRepetitions(**given, pilot_units=summaries.values.size, reason=reason)
-    return _from_pilot(given, target, looks, summaries, support)
+        return NeededRepetitions(**given, pilot_units=values.size, reason=reason)
+    return _from_pilot(given, target, looks, values, support, is_exact=pilot.is_exact)
 
 
 def _from_pilot(
-    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries, support: Support
+    given: dict[str, Any],
+    target: AskedTarget,
+    looks: Sequence[int],
+    values: Array,
+    support: Support,
+    *,
+    is_exact: bool,
 ) -> NeededRepetitions:
-    value, units = float(pilot.values.mean()), pilot.values.size
+    value, units = float(values.mean()), values.size
     given |= {"pilot_units": units, "value": value}
-    if pilot.exact:
+    if is_exact:
         return NeededRepetitions(**given, spread=0.0, wanted=0.0, needed=1, low=1, high=1, fixed=1)
     if units < FEWEST:
         there = "is 1" if units == 1 else f"are {units}"
         return NeededRepetitions(**given, reason=f"a spread needs {FEWEST} repetitions, there {there}")
-    spread = float(pilot.values.std(ddof=1))
+    spread = float(values.std(ddof=1))
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
     least = support.least
     fixed = repetitions_for_width(spread, wanted, unseen=support.half_width)

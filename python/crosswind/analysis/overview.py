@@ -1,6 +1,6 @@
 """What each cell of a large run comes to, read part by part: means and medians, without intervals.
 
-    parts of the run -> a row for each repetition and metric -> a result for each cell
+    parts of the run -> units -> a result for each cell
 
 Nothing here is held for each exchange, but for the metrics that questions about many cells need, and nothing is
 simulated: a run of a hundred thousand repetitions takes seconds.
@@ -19,6 +19,7 @@ from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
+from crosswind.analysis.units import UNITS, is_of_samples, metrics_of_samples, units_of_samples
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
@@ -52,15 +53,14 @@ class Overview:
 
     Attributes:
         cells: those that were run, in the order of their indices. conditions: of all cells of the plan.
-        values: a row for each repetition and metric: `metric`, `cell`, `repetition`, `n` (exchanges), their `mean` and
-            `median`, `smallest` and `largest`.
+        units: what each repetition is worth, by the metrics that samples alone tell.
         executed: repetitions that have a result. machines: those on whose clock cells ran; None: the run's own.
         held: others that are asked about, with the samples of some metrics.
     """
 
     cells: list[CellResult]
     conditions: Conditions | None
-    values: pl.DataFrame
+    units: pl.DataFrame
     executed: int
     machines: Sequence[str | None]
     held: Sequence[CellData] = ()
@@ -77,13 +77,13 @@ class Held:
     def columns(self) -> list[str]:
         """The columns of samples that are kept of them."""
         roots = {root for metric in self.metrics for root in pl.sql_expr(metric.formula).meta.root_names()}
-        known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & {*SAMPLE_SCHEMA}
+        known = {*roots, "connect_ns", "connection", "exchange", "intended_ns", "outcome"} & set(SAMPLE_SCHEMA)
         return [*_OWN, *sorted(known)]
 
 
 def can_be_held(metric: Metric) -> bool:
     """Whether samples alone tell a metric, each by itself."""
-    return metric.per in (Per.EXCHANGE, Per.REPETITION) and not metric.of_failed and _is_of_samples(metric)
+    return is_of_samples(metric) and not metric.of_failed
 
 
 def read_large(run: LargeRun, held: Held | None = None) -> "Reading":
@@ -101,10 +101,10 @@ class Reading:
         self._cells = cells
         self._held = held or Held()
         self._kept: list[pl.DataFrame] = []
-        self._metrics = list(_compared(cells))
-        datagrams = [cell.cell for cell in cells if _workload(cell).get("transport") == "udp"]
+        self._metrics = list(metrics_of_samples(cells))
+        datagrams = [cell.cell for cell in cells if (cell.parameters.get("workload") or {}).get("transport") == "udp"]
         self._setup = pl.when(pl.col("cell").is_in(datagrams)).then(0).otherwise(pl.col("connect_ns"))
-        self._values: list[pl.DataFrame] = []
+        self._units: list[pl.DataFrame] = []
         self._ends: list[pl.DataFrame] = []
         self._outcomes: list[pl.DataFrame] = []
         self.executed = 0
@@ -114,7 +114,7 @@ class Reading:
         """What one repetition of each part came to, by its cell."""
 
     def add(self, part: RunPart) -> Sequence[pl.DataFrame]:
-        """Some repetitions more. Returns: their values, as of `Overview`, one table for each metric."""
+        """Some repetitions more. Returns: their units, one table for each metric."""
         self.executed += part.repetitions
         self.executed_cells |= part.cells
         if part.texts is not None:
@@ -124,13 +124,13 @@ class Reading:
             self._kept.append(of_workload.select(self._held.columns))
         self._outcomes.append(of_workload.drop_nulls("outcome").group_by("cell", "outcome").len())
         went_well = of_workload.filter(pl.col("outcome") == "ok")
-        values = []
+        units = []
         for metric, cells in self._metrics:
             rows = of_workload if metric.per is Per.REPETITION else went_well
             rows = rows if cells is None else rows.filter(pl.col("cell").is_in(cells))
-            values.append(_of_repetitions(metric, rows))
-        self._values += values
-        return values
+            units.append(units_of_samples(metric, rows))
+        self._units += units
+        return units
 
     def _add_texts(self, texts: pl.DataFrame) -> None:
         ends = texts.with_columns(pl.col("result").str.json_decode(_RESULT)).unnest("result").unnest("finished")
@@ -140,9 +140,9 @@ class Reading:
                 self.examples[cell] = Finished.from_stored(finished)
 
     @cached_property
-    def values(self) -> pl.DataFrame:
+    def units(self) -> pl.DataFrame:
         """As of `Overview`."""
-        return pl.concat(self._values) if self._values else _of_repetitions(METRICS["rtt"], _no_rows())
+        return pl.concat([pl.DataFrame(schema=UNITS), *self._units])
 
     @cached_property
     def ends(self) -> pl.DataFrame | None:
@@ -156,13 +156,13 @@ class Reading:
 
     def overview(self, run: LargeRun, level: float) -> Overview:
         """What was read."""
-        values, ends = self.values, self.ends
+        units, ends = self.units, self.ends
         if ends is None:
-            return Overview([], None, values, 0, [])
+            return Overview([], None, units, 0, [])
         facts = {row["cell"]: row for row in _facts(ends).iter_rows(named=True)}
         causes, warnings, failures = _causes(ends), _warnings(ends), _failures(ends)
         outcomes = _by_cell(pl.concat(self._outcomes).group_by("cell", "outcome").agg(pl.col("len").sum()))
-        estimates = _estimates(values, {cell.cell for cell in self._cells if cell.exact}, level)
+        estimates = _estimates(units, {cell.cell for cell in self._cells if cell.exact}, level)
         cells = [
             _cell(
                 kind,
@@ -180,7 +180,7 @@ class Reading:
         on_clock = ends.filter(~pl.col("virtual_time").fill_null(value=False))
         machines = on_clock["machine"].unique(maintain_order=True).to_list()
         held = list(self._held_cells(run, cells))
-        return Overview(cells, self._conditions(run, ends, facts), values, ends.height, machines, held)
+        return Overview(cells, self._conditions(run, ends, facts), units, ends.height, machines, held)
 
     def _held_cells(self, run: LargeRun, results: Sequence[CellResult]) -> Iterator[CellData]:
         """The cells that are held, with the samples of some metrics and nothing else."""
@@ -224,61 +224,6 @@ class Reading:
         kernels = [struct["kernel"] for struct in ends["versions"].drop_nulls().unique(maintain_order=True)]
         update = {"repetitions": (min(repetitions), max(repetitions)), "kernels": list(filter(None, kernels))}
         return made.model_copy(update=update)
-
-
-def _workload(cell: CellRun) -> Mapping[str, Any]:
-    return cell.parameters.get("workload") or {}
-
-
-def _compared(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
-    """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
-    groups: dict[str, tuple[Mapping[str, Any], list[int]]] = {}
-    for cell in cells:
-        groups.setdefault(json.dumps(_workload(cell)), (_workload(cell), []))[1].append(cell.cell)
-    by_workload = list(groups.values())
-    for metric in METRICS.values():
-        if metric.per not in (Per.EXCHANGE, Per.REPETITION) or not metric.compared_in:
-            continue
-        if not _is_of_samples(metric):
-            continue
-        applicable = [
-            number
-            for workload, numbers in by_workload
-            if workload.get("kind") in metric.compared_in and metric.applies(workload)
-            for number in numbers
-        ]
-        if applicable:
-            yield metric, None if len(applicable) == len(cells) else applicable
-
-
-def _is_of_samples(metric: Metric) -> bool:
-    return {*SAMPLE_SCHEMA, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
-
-
-def _no_rows() -> pl.DataFrame:
-    return pl.DataFrame(schema={**OF_REPETITION, **SAMPLE_SCHEMA})
-
-
-def _of_repetitions(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
-    """What the values of each repetition come to."""
-    value = pl.sql_expr(metric.formula).cast(pl.Float64).alias("value")
-    if metric.per is Per.REPETITION:
-        values = rows.group_by(_OWN, maintain_order=True).agg(value)
-    else:
-        values = rows.select(*_OWN, value)
-    of_value = pl.col("value")
-    return (
-        values.filter(of_value.is_finite())
-        .group_by(_OWN, maintain_order=True)
-        .agg(
-            n=pl.len().cast(pl.Int64),
-            mean=of_value.mean(),
-            median=of_value.median(),
-            smallest=of_value.min(),
-            largest=of_value.max(),
-        )
-        .select(pl.lit(metric.name).alias("metric"), pl.all())
-    )
 
 
 def _facts(ends: pl.DataFrame) -> pl.DataFrame:
@@ -337,16 +282,18 @@ def _by_cell(rows: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
     return groups
 
 
-def _estimates(values: pl.DataFrame, exact: Iterable[int], level: float) -> dict[int, dict[str, MetricEstimates]]:
+def _estimates(units: pl.DataFrame, exact: Iterable[int], level: float) -> dict[int, dict[str, MetricEstimates]]:
     """Mean and median of each metric of each cell."""
-    rows = values.group_by("metric", "cell", maintain_order=True).agg(
-        pl.len().alias("units"),
-        pl.col("n").sum(),
-        pl.col("smallest").min(),
-        pl.col("largest").max(),
-        ((pl.col("mean") * pl.col("n")).sum() / pl.col("n").sum()).alias("mean"),
-        pl.col("median").median(),
-        *(getattr(pl.col(name), end)().alias(f"{name}_{end}") for name in _STATISTICS for end in ("min", "max")),
+    of = {name: pl.col("value").filter(statistic=name) for name in ("mean", "median", "smallest", "largest")}
+    n = pl.col("n").filter(statistic="mean")
+    rows = units.group_by("metric", "cell", maintain_order=True).agg(
+        n.len().alias("units"),
+        n.sum(),
+        of["smallest"].min().alias("smallest"),
+        of["largest"].max().alias("largest"),
+        ((of["mean"] * n).sum() / n.sum()).alias("mean"),
+        of["median"].median().alias("median"),
+        *(getattr(of[name], end)().alias(f"{name}_{end}") for name in _STATISTICS for end in ("min", "max")),
     )
     absent = Interval(value=None, low=None, high=None, n=0, level=level, method=NO_INTERVAL, reason=WHY_NONE)
     estimates: dict[int, dict[str, MetricEstimates]] = {}

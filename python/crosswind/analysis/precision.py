@@ -20,7 +20,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import INFINITE_LOSS
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
-from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
+from crosswind.analysis.units import Unit, units_of, values_needed
 from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import CellPrecision, Ended
@@ -81,7 +81,7 @@ class PrecisionRule:
         for cell, target in self._targets:
             self._by_cell.setdefault(cell, {})[target.metric, target.statistic] = None
         self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
-        self._units: dict[tuple[int, str, str], dict[int, float | str]] = {}
+        self._units: dict[tuple[int, str, str], dict[int, Unit]] = {}
         self._parts: dict[int, list[CellData]] = {}
         self._done: dict[int, int] = {}
         self._exact: set[int] = set()
@@ -97,8 +97,8 @@ class PrecisionRule:
             self._exact.add(data.cell)
         asked_of_cell = self._by_cell.get(data.cell, {})
         for asked in asked_of_cell:
-            values = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
-            self._units.setdefault((data.cell, *asked), {}).update(values)
+            units = {unit.repetition: unit for unit in units_of(data, METRICS[asked[0]], asked[1])}
+            self._units.setdefault((data.cell, *asked), {}).update(units)
         if asked_of_cell:
             runs = [replace(run, **_NO_TABLES) for run in data.runs if run.failure is None]
             samples = {name: data.samples[name] for name, _ in asked_of_cell if name in data.samples}
@@ -142,7 +142,7 @@ class PrecisionRule:
         at_look = [
             unit for repetition, unit in sorted(units.items()) if repetition < repetitions or cell in self._exact
         ]
-        values = np.array([unit for unit in at_look if not isinstance(unit, str)])
+        values = np.array([unit.value for unit in at_look if unit.value is not None])
         given: dict[str, Any] = {
             "cell": cell,
             "metric": target.metric,
@@ -164,7 +164,7 @@ class PrecisionRule:
         if look < 0:
             return CellPrecision(**given | nothing)
         is_positive = METRICS[target.metric].is_positive
-        reason = next((unit for unit in at_look if isinstance(unit, str)), None)
+        reason = next((unit.reason for unit in at_look if unit.reason is not None), None)
         try:
             if reason:
                 raise TooFewSamples(reason)

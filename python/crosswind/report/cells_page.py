@@ -40,7 +40,7 @@ def _data(result: Result, overview: Overview) -> dict[str, Any]:
     places = {key: {level: at for at, level in enumerate(of_factor)} for key, of_factor in levels.items()}
     metrics = main_metrics(result)
     scales = {name: scale_of_metric(name, result.cells) for name in metrics}
-    of_repetitions = _repetitions(overview.values, {name: scales[name][0] for name in metrics})
+    of_repetitions = _repetitions(overview.units, {name: scales[name][0] for name in metrics})
     cells = []
     for cell in result.cells:
         said = [f"invalid: {cell.reason}"] if cell.reason else []
@@ -65,11 +65,11 @@ def _data(result: Result, overview: Overview) -> dict[str, Any]:
     }
 
 
-def _repetitions(values: pl.DataFrame, divisors: Mapping[str, float]) -> dict[tuple[str, int], list[float]]:
+def _repetitions(units: pl.DataFrame, divisors: Mapping[str, float]) -> dict[tuple[str, int], list[float]]:
     """The mean of each repetition, by metric and cell."""
     means: dict[tuple[str, int], list[float]] = {}
-    rows = values.filter(pl.col("metric").is_in(list(divisors))).sort("cell", "repetition")
-    for name, cell, mean in rows.select("metric", "cell", "mean").iter_rows():
+    rows = units.filter(pl.col("metric").is_in(list(divisors)), statistic="mean").sort("cell", "repetition")
+    for name, cell, mean in rows.select("metric", "cell", "value").iter_rows():
         means.setdefault((name, cell), []).append(_short(mean / divisors[name]))
     return means
 

@@ -229,9 +229,10 @@ class Watch:
 
     def _add(self, part: RunPart) -> None:
         """Values of repetitions."""
-        sums = pl.col("n").sum(), (pl.col("n") * pl.col("mean")).sum().alias("total")
+        sums = pl.col("n").sum(), (pl.col("n") * pl.col("value")).sum().alias("total")
         for table in self._reading.add(part):
-            for metric, number, n, total in table.group_by("metric", "cell").agg(*sums).iter_rows():
+            means = table.filter(statistic="mean").group_by("metric", "cell").agg(*sums)
+            for metric, number, n, total in means.iter_rows():
                 values = self._cells[number].values
                 before = values.get(metric, (0, 0.0))
                 values[metric] = (before[0] + n, before[1] + total)

@@ -78,7 +78,8 @@ class _Side:
         executed = (kind for kind in run.cells if kind.cell in reading.executed_cells)
         kinds = [replace(kind, finished=reading.examples.get(kind.cell)) for kind in executed]
         self.cells = [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds]
-        self.values = reading.values.join(run.seeds, on=["cell", "repetition"], how="left")
+        means = reading.units.filter(statistic="mean").with_columns(pl.col("metric").cast(pl.String))
+        self.means = means.join(run.seeds, on=["cell", "repetition"], how="left")
         # One repetition of each part says on which clock and kernel it ran.
         examples = [kind for kind in kinds if kind.finished is not None]
         self.record = replace(run.record, cells=examples, damaged=run.damaged)
@@ -88,10 +89,10 @@ class _Side:
     def of_cells(self, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:
         """The means of the repetitions of some cells, by metric."""
         samples: dict[int, dict[str, Repetitions]] = {}
-        values = self.values.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
-        for (cell, name), rows in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
+        means = self.means.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
+        for (cell, name), rows in means.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
             keys = list(rows.select("repetition", "seed").iter_rows())
-            repetitions = Repetitions.of(rows["mean"].to_numpy(), rows["repetition"].to_numpy(), keys=keys)
+            repetitions = Repetitions.of(rows["value"].to_numpy(), rows["repetition"].to_numpy(), keys=keys)
             samples.setdefault(int(cell), {})[str(name)] = repetitions
         return samples
 
@@ -111,7 +112,7 @@ def _changes(matching: Matching, a: _Side, b: _Side) -> pl.DataFrame:
         schema={"pair": pl.UInt32, "cell_a": pl.UInt32, "cell_b": pl.UInt32},
     )
     ours, theirs = (
-        side.values.select("metric", pl.col("cell").alias(name), "repetition", pl.col("mean").alias(way))
+        side.means.select("metric", pl.col("cell").alias(name), "repetition", pl.col("value").alias(way))
         for side, name, way in ((a, "cell_a", "a"), (b, "cell_b", "b"))
     )
     both = ours.join(numbers, on="cell_a").join(theirs, on=["metric", "cell_b", "repetition"])

@@ -1,0 +1,147 @@
+"""Units: what each repetition is worth, a row for each number that it gives.
+
+    samples of some repetitions -> units -> precisions, repetitions that these take, overviews, changes of large runs
+
+Repetitions are independent, what is in one of them is not: whatever is decided between runs, or while one goes on,
+rests on units. Exchanges that failed have no value; to a quantile they count as worse than any that has one.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from crosswind.analysis.cells import CellData
+from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun
+from crosswind.stats.estimate import Array, TooFewSamples
+
+VALUES_BEYOND = 5
+"""Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
+
+NO_VALUE = "no exchange of a repetition has a value"
+
+UNITS = pl.Schema({
+    "metric": pl.Enum(list(METRICS)),
+    "cell": pl.UInt32(),
+    "repetition": pl.UInt32(),
+    "n": pl.Int64(),
+    "statistic": pl.Enum(["mean", "median", "smallest", "largest"]),
+    "value": pl.Float64(),
+})  # fmt: skip
+"""Columns of a frame of units: `value` is a `statistic` of the `n` values that a repetition has of a `metric`."""
+
+_OWN = list(OF_REPETITION)
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+class Unit(NamedTuple):
+    """A statistic of a metric in one repetition. Attributes: reason: why it has no value; None where it has one."""
+
+    repetition: int
+    value: float | None
+    reason: str | None
+
+
+def units_of(data: CellData, metric: Metric, statistic: str) -> Iterator[Unit]:
+    """The units of a cell: one for each of its repetitions that has a result."""
+    by_repetition = _values(data, metric.name)
+    for run in data.runs:
+        if run.failure is None:
+            yield _unit(run, by_repetition[run.repetition], data, metric, statistic)
+
+
+def values_needed(quantile: float) -> int:
+    """Exchanges that a repetition needs for a quantile of its own."""
+    return round(VALUES_BEYOND / min(quantile, 1 - quantile))
+
+
+def units_of_samples(metric: Metric, rows: pl.DataFrame) -> pl.DataFrame:
+    """The units of a metric that samples alone tell. Args: rows: of any repetitions. Returns: columns of UNITS."""
+    value = pl.sql_expr(metric.formula).cast(pl.Float64).alias("value")
+    if metric.per is Per.REPETITION:
+        values = rows.group_by(_OWN, maintain_order=True).agg(value)
+    else:
+        values = rows.select(*_OWN, value)
+    of_value = pl.col("value")
+    units = (
+        values.filter(of_value.is_finite())
+        .group_by(_OWN, maintain_order=True)
+        .agg(
+            n=pl.len().cast(pl.Int64),
+            mean=of_value.mean(),
+            median=of_value.median(),
+            smallest=of_value.min(),
+            largest=of_value.max(),
+        )
+        .unpivot(index=[*_OWN, "n"], variable_name="statistic")
+    )
+    return units.select(pl.lit(metric.name).alias("metric"), pl.all()).cast(UNITS)
+
+
+def metrics_of_samples(cells: Sequence[CellRun]) -> Iterator[tuple[Metric, list[int] | None]]:
+    """The metrics by which levels are compared and that samples alone tell, each with its cells; None: all of them."""
+    groups: dict[str, tuple[Mapping[str, Any], list[int]]] = {}
+    for cell in cells:
+        workload = cell.parameters.get("workload") or {}
+        groups.setdefault(json.dumps(workload), (workload, []))[1].append(cell.cell)
+    by_workload = list(groups.values())
+    for metric in METRICS.values():
+        if not (metric.compared_in and is_of_samples(metric)):
+            continue
+        applicable = [
+            number
+            for workload, numbers in by_workload
+            if workload.get("kind") in metric.compared_in and metric.applies(workload)
+            for number in numbers
+        ]
+        if applicable:
+            yield metric, None if len(applicable) == len(cells) else applicable
+
+
+def is_of_samples(metric: Metric) -> bool:
+    """Whether samples alone tell a metric, with `setup_ns`."""
+    is_of_them = metric.per in (Per.EXCHANGE, Per.REPETITION)
+    return is_of_them and {*SAMPLE_SCHEMA, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
+
+
+def _unit(run: CellRun, values: Array, data: CellData, metric: Metric, statistic: str) -> Unit:
+    failed = int((run.samples["outcome"] != "ok").sum())
+    value: float | None = None
+    quantile = STATISTICS[statistic].quantile
+    if quantile is None:
+        value = float(values.mean()) if values.size else None
+    else:
+        # A kept connection has one set-up and any number of messages: their failures say nothing about it.
+        counts_failures = metric.per is Per.EXCHANGE and data.settings.kind in metric.compared_in
+        worst = np.full(failed if counts_failures else 0, -np.inf if metric.more_is_better else np.inf)
+        try:
+            value = _quantile(np.sort(np.concatenate([values, worst])), quantile, statistic)
+        except TooFewSamples as error:
+            return Unit(run.repetition, None, error.message)
+    return Unit(run.repetition, value, NO_VALUE if value is None else None)
+
+
+def _values(data: CellData, metric: str) -> dict[int, Array]:
+    """The values of a metric by repetition."""
+    samples = data.samples.get(metric)
+    if samples is None:
+        return {run.repetition: np.empty(0) for run in data.runs}
+    values, repetitions = samples.values, samples.repetitions  # in ascending order of repetitions
+    starts, ends = (np.searchsorted(repetitions, [run.repetition for run in data.runs], side) for side in _SIDES)
+    return {run.repetition: values[start:end] for run, start, end in zip(data.runs, starts, ends, strict=True)}
+
+
+def _quantile(ordered: Array, quantile: float, statistic: str) -> float | None:
+    n, needed = ordered.size, values_needed(quantile)
+    if not n:
+        return None
+    if n < needed:
+        raise TooFewSamples(f"for its {statistic}, a repetition needs {needed} exchanges, one has {n}")
+    rank = (n - 1) * quantile
+    ends = ordered[[int(rank), min(int(rank) + 1, n - 1)]]
+    if not np.isfinite(ends).all():
+        raise TooFewSamples(f"the {statistic} of repetitions is an exchange that failed")
+    return float(ends[0] + (rank - int(rank)) * (ends[1] - ends[0]))
