@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis.two_runs.compare import compare_runs
+from crosswind.analysis.two_runs.compare import ComparedRun, compare_runs
 from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.catalog.metrics import METRICS, Metric
@@ -36,9 +36,8 @@ NAMES = ("old", "new")
 
 
 def compared(a: list[CellRun], b: list[CellRun], *conditions: str, **asked: Any) -> RunComparison:
-    return compare_runs(
-        record(*a), record(*b), names=NAMES, conditions=[read_condition(text) for text in conditions], **asked
-    )
+    sides = [ComparedRun.whole(record(*cells), name) for cells, name in zip((a, b), NAMES, strict=True)]
+    return compare_runs(*sides, conditions=[read_condition(text) for text in conditions], **asked)
 
 
 def change(found: RunComparison, metric: str = "rtt", statistic: str = "mean", cell: int = 0) -> MetricChange:
@@ -105,7 +104,7 @@ def test_the_same_cell_on_two_clocks_is_common_unless_a_run_has_both() -> None:
 def test_what_the_runs_were_made_with_is_named_where_it_differs() -> None:
     old = replace(record(*repetitions(BASE_MS)), provenance={"seed": 1, "versions": {"crosswind": "1", "numpy": "2"}})
     new = replace(old, provenance={"seed": 1, "versions": {"crosswind": "2", "polars": "1"}})
-    found = compare_runs(old, new, names=NAMES)
+    found = compare_runs(ComparedRun.whole(old, "old"), ComparedRun.whole(new, "new"))
     assert [(row.what, row.a, row.b) for row in found.surroundings] == [("version crosswind", "1", "2")]
 
 

@@ -102,7 +102,7 @@ def _compared(
     run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...], *, why: bool
 ) -> "RunComparison":
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
-    from crosswind.analysis.two_runs.compare import compare_runs
+    from crosswind.analysis.two_runs.compare import ComparedRun, compare_runs
     from crosswind.analysis.two_runs.why import NotPairedError
     from crosswind.catalog.metrics import LOST, METRICS, metric_named
     from crosswind.errors import did_you_mean
@@ -120,15 +120,15 @@ def _compared(
         raise UsageError(
             f"{shown(run_a)} and {shown(run_b)} are the same run", hint="name two runs: `crosswind runs` lists them"
         )
-    runs, names = (load(run_a), load(run_b)), (shown(run_a), shown(run_b))
+    runs = load(run_a), load(run_b)
+    named = [(runs[0], shown(run_a)), (runs[1], shown(run_b))]
     try:
         if any(run.is_large for run in runs) and not (metrics or conditions or why):
-            from crosswind.analysis.two_runs.large import compare_large
-
-            return compare_large(*(run.large((), results=False) for run in runs), names=names)
+            sides = [ComparedRun.large(run.large((), results=False), name) for run, name in named]
+        else:
+            sides = [ComparedRun.whole(run.measured(), name) for run, name in named]
         return compare_runs(
-            *(run.measured() for run in runs),
-            names=names,
+            *sides,
             metrics=metrics,
             conditions=conditions,
             packets=(_packets(runs[0]), _packets(runs[1])) if why else None,

@@ -1,10 +1,14 @@
 """Two runs, compared cell by cell: what changed, how sure that is, and whether conditions are met."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
+
+import polars as pl
 
 from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.overview import read_large
+from crosswind.analysis.result.comparisons import MEAN
 from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,
@@ -27,18 +31,20 @@ from crosswind.analysis.two_runs.result import (
     CommonCell,
     ConditionAnswer,
     ConditionInCell,
+    LargeComparison,
     MetricChange,
+    MetricOverview,
     RunComparison,
     RunSide,
 )
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
-from crosswind.cell.record import RunRecord
+from crosswind.cell.record import LargeRun, RunRecord
 from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
 from crosswind.decisions.judge import Judged, OfEffect, explored, judge
 from crosswind.decisions.statement import Range, Verdict, more_than
-from crosswind.files.damage import damage_sentences
-from crosswind.stats import EXACT
+from crosswind.files.damage import damage_sentences, left_out
+from crosswind.stats import EXACT, Repetitions
 from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
@@ -49,64 +55,118 @@ MEDIAN = "median"
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
 
+MOST_SHOWN = 10
+"""Of large runs: cells of each metric."""
+
+_ROUNDING = 1e-12
+"""Of a number: by how much others that are the same may differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRun:
+    """One of the runs.
+
+    Attributes:
+        record: the run. name: what to call it. cells: those that have results. repetitions: those that have.
+        invalid: why cells are not valid, by their indices.
+        means: of a large run, the mean of each repetition with its seed (`UNITS`); its cells have no samples.
+    """
+
+    record: RunRecord
+    name: str
+    cells: Sequence[CellData]
+    repetitions: int
+    invalid: Mapping[int, str | None]
+    means: pl.DataFrame | None = None
+
+    @classmethod
+    def whole(cls, record: RunRecord, name: str) -> Self:
+        """A run with the samples of all of its cells."""
+        cells = collect(record)
+        invalid = {cell.cell: cell.reason for cell in cells if cell.reason is not None}
+        return cls(record, name, cells, len(record.cells), invalid)
+
+    @classmethod
+    def large(cls, run: LargeRun, name: str) -> Self:
+        """A large run, which is read once."""
+        reading = read_large(run)
+        executed = (kind for kind in run.cells if kind.cell in reading.executed_cells)
+        kinds = [replace(kind, finished=reading.examples.get(kind.cell)) for kind in executed]
+        # One repetition of each part says on which clock and kernel it ran.
+        examples = [kind for kind in kinds if kind.finished is not None]
+        means = reading.units.filter(statistic="mean").with_columns(pl.col("metric").cast(pl.String))
+        return cls(
+            replace(run.record, cells=examples, damaged=run.damaged),
+            name,
+            [CellData(kind.cell, kind.levels, [kind], {}) for kind in kinds],
+            reading.executed + left_out(run.damaged),
+            reading.invalid,
+            means.join(run.seeds, on=["cell", "repetition"], how="left"),
+        )
+
+    @property
+    def side(self) -> RunSide:
+        """As a result has it."""
+        return RunSide(
+            directory=self.name,
+            study=self.record.name,
+            title=self.record.title,
+            started=self.record.provenance.get("started"),
+            clocks=clocks_of(self.record),
+            cells=len(self.cells),
+            repetitions=self.repetitions,
+            valid=not self.record.damaged and not self.invalid,
+            damaged=damage_sentences(self.record.damaged),
+        )
+
+
 def compare_runs(
-    a: RunRecord,
-    b: RunRecord,
+    a: ComparedRun,
+    b: ComparedRun,
     *,
-    names: tuple[str, str],
     metrics: Sequence[str] = (),
     conditions: Sequence[Condition] = (),
     packets: tuple[Packets, Packets] | None = None,
 ) -> RunComparison:
     """Compares run B with run A.
 
-    Args:   names: what to call them. metrics: to compare; none: those by which levels of their workloads are compared,
-            and the share of exchanges that did not succeed. conditions: to be judged in every common cell.
-            packets: of either run, to say why they differ; None: nobody asks.
+    Of large runs the changes of the cells that stand out are tested as those of any other two are, and p is multiplied
+    by the number of all cells that have the metric: that they were chosen by their changes makes none significant.
+
+    Args:   metrics: to compare; none: those by which levels of their workloads are compared, and the share of exchanges
+            that did not succeed. conditions: to be judged in every common cell. packets: of either run, to say why they
+            differ; None: nobody asks. None of them is asked of large runs.
     Raises: TooFewSamples when a run has no results, the two have no cell in common, or no common cell has a metric that
             is asked for; NotPairedError when nothing says why they differ.
     """
-    data = collect(a), collect(b)
-    for cells, name in zip(data, names, strict=True):
-        if not cells:
-            raise TooFewSamples(f"{name} has no results")
-    matching = match_cells(*data)
+    for run in (a, b):
+        if not run.cells:
+            raise TooFewSamples(f"{run.name} has no results")
+    matching = match_cells(a.cells, b.cells)
     if not matching.pairs:
-        raise TooFewSamples(f"{names[0]} and {names[1]} have no cell in common")
+        raise TooFewSamples(f"{a.name} and {b.name} have no cell in common")
     _check_asked(matching, [*metrics, *(condition.metric.name for condition in conditions)])
-    common = [_common(pair, metrics) for pair in matching.pairs]
+    overview = None
+    if a.means is not None and b.means is not None:
+        common, overview = _standing_out(matching.pairs, a.means, b.means)
+    else:
+        common = _corrected([_common(pair, _compared(pair, metrics)) for pair in matching.pairs])
     if packets is not None:
         common = _with_reasons(common, matching.pairs, packets)
     return RunComparison(
-        a=_side(a, data[0], names[0]),
-        b=_side(b, data[1], names[1]),
+        a=a.side,
+        b=b.side,
         settings=differing_settings(matching.pairs),
-        surroundings=differing_surroundings(a, b),
-        common=_corrected(common),
+        surroundings=differing_surroundings(a.record, b.record),
+        common=[
+            cell.model_copy(update={"invalid_a": a.invalid.get(cell.cell_a), "invalid_b": b.invalid.get(cell.cell_b)})
+            for cell in common
+        ],
         only_a=[cell.levels for cell in matching.only_a],
         only_b=[cell.levels for cell in matching.only_b],
         conditions=_answered(matching, conditions),
         level=LEVEL,
-    )
-
-
-def _side(record: RunRecord, data: Sequence[CellData], name: str) -> RunSide:
-    is_valid = all(cell.reason is None for cell in data)
-    return side_of(record, name, cells=len(data), repetitions=len(record.cells), is_valid=is_valid)
-
-
-def side_of(record: RunRecord, name: str, *, cells: int, repetitions: int, is_valid: bool) -> RunSide:
-    """One of the runs. Args: is_valid: whether all of its cells are."""
-    return RunSide(
-        directory=name,
-        study=record.name,
-        title=record.title,
-        started=record.provenance.get("started"),
-        clocks=clocks_of(record),
-        cells=cells,
-        repetitions=repetitions,
-        valid=not record.damaged and is_valid,
-        damaged=damage_sentences(record.damaged),
+        overview=overview,
     )
 
 
@@ -145,15 +205,16 @@ def _with_reasons(
     return with_reasons
 
 
-def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:
+def _common(pair: Pair, compared: Iterable[tuple[Metric, str]]) -> CommonCell:
+    """A pair of cells. Args: compared: metrics and statistics."""
     return CommonCell(
         cell_a=pair.a.cell,
         cell_b=pair.b.cell,
         levels=pair.levels,
         matched_by=pair.by,
-        invalid_a=pair.a.reason,
-        invalid_b=pair.b.reason,
-        changes=[change_of(pair, metric, statistic) for metric, statistic in _compared(pair, metrics)],
+        invalid_a=None,
+        invalid_b=None,
+        changes=[_change_of(pair, metric, statistic) for metric, statistic in compared],
     )
 
 
@@ -167,7 +228,7 @@ def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]
             yield from ((metric, name) for name in metric.statistics if name in _SHOWN_STATISTICS)
 
 
-def change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
+def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     """How a statistic of a metric differs in a pair of cells; p is not corrected yet."""
     try:
         measured = measure_pair(pair, metric, statistic)
@@ -242,18 +303,113 @@ def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
 
     def judged(change: MetricChange) -> MetricChange:
         p = next(corrected[change.metric, change.statistic])
-        return change if p is None else corrected_change(change, p)
+        return change if p is None else _corrected_change(change, p)
 
     return [cell.model_copy(update={"changes": [judged(change) for change in cell.changes]}) for cell in common]
 
 
-def corrected_change(change: MetricChange, p: float) -> MetricChange:
+def _corrected_change(change: MetricChange, p: float) -> MetricChange:
     """With its corrected p-value, and the verdict that follows."""
     metric = metric_named(change.metric)
     update: dict[str, object] = {"p_holm": p}
     if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
         update |= {"verdict": _direction(metric, change.difference.value), "needed": None}
     return change.model_copy(update=update)
+
+
+# Large runs
+
+
+def _standing_out(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> tuple[list[CommonCell], LargeComparison]:
+    """The cells whose changes stand out the most, and what is known of all. Args: a, b: means of repetitions."""
+    families = _changes(pairs, a, b).partition_by("metric", as_dict=True)
+    heights = {str(name): family.height for (name,), family in families.items()}
+    chosen = [pairs[at] for at in sorted({at for family in families.values() for at in _largest(family)})]
+    ours, theirs = _samples(a, [pair.a.cell for pair in chosen]), _samples(b, [pair.b.cell for pair in chosen])
+    common = []
+    for pair in chosen:
+        sides = ours[pair.a.cell], theirs[pair.b.cell]
+        measured = Pair(replace(pair.a, samples=sides[0]), replace(pair.b, samples=sides[1]), pair.by)
+        both = [(METRICS[name], MEAN) for name in heights if name in sides[0] and name in sides[1]]
+        made = _common(measured, both)
+        # How many repetitions would show a change among so many cells is not known.
+        changes = [
+            change if change.p is None
+            else _corrected_change(
+                change.model_copy(update={"needed": None}), min(1.0, change.p * heights[change.metric])
+            )
+            for change in made.changes
+        ]  # fmt: skip
+        common.append(made.model_copy(update={"changes": changes}))
+    overviews = [_overview(str(name), family) for (name,), family in families.items()]
+    return common, LargeComparison(cells=len(pairs), metrics=overviews)
+
+
+def _samples(means: pl.DataFrame, cells: Sequence[int]) -> dict[int, dict[str, Repetitions]]:
+    """The means of the repetitions of some cells, by metric."""
+    samples: dict[int, dict[str, Repetitions]] = {}
+    own = means.filter(pl.col("cell").is_in(cells)).sort("cell", "metric", "repetition")
+    for (cell, name), rows in own.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
+        keys = list(rows.select("repetition", "seed").iter_rows())
+        repetitions = Repetitions.of(rows["value"].to_numpy(), rows["repetition"].to_numpy(), keys=keys)
+        samples.setdefault(int(cell), {})[str(name)] = repetitions
+    return samples
+
+
+def _changes(pairs: Sequence[Pair], a: pl.DataFrame, b: pl.DataFrame) -> pl.DataFrame:
+    """How B differs from A in each `pair` and `metric`, by the means of their repetitions.
+
+    Returns: `ratio`, B to A, null where A is not above 0. `change`: the mean difference of repetitions that both have.
+        `errors`: how many of its standard errors that is.
+    """
+    numbers = pl.DataFrame(
+        {
+            "pair": range(len(pairs)),
+            "cell_a": [pair.a.cell for pair in pairs],
+            "cell_b": [pair.b.cell for pair in pairs],
+        },
+        schema={"pair": pl.UInt32, "cell_a": pl.UInt32, "cell_b": pl.UInt32},
+    )
+    ours, theirs = (
+        side.select("metric", pl.col("cell").alias(name), "repetition", pl.col("value").alias(way))
+        for side, name, way in ((a, "cell_a", "a"), (b, "cell_b", "b"))
+    )
+    both = ours.join(numbers, on="cell_a").join(theirs, on=["metric", "cell_b", "repetition"])
+    change = pl.col("b") - pl.col("a")
+    error = change.std() / pl.len().sqrt()
+    size = pl.max_horizontal(pl.col("a").mean().abs(), pl.col("b").mean().abs())
+    return (
+        both.group_by("metric", "pair", maintain_order=True)
+        .agg(
+            ratio=pl.when(pl.col("a").mean() > 0).then(pl.col("b").mean() / pl.col("a").mean()),
+            change=change.mean(),
+            # What all repetitions have in common stands out the most, but rounding does not.
+            errors=change.mean().abs() / pl.max_horizontal(error.fill_null(0.0), _ROUNDING * size, 1e-300),
+        )
+        .sort("metric", "pair")
+    )
+
+
+def _largest(family: pl.DataFrame) -> list[int]:
+    """The pairs of a metric whose changes stand out the most."""
+    changed = family.filter(pl.col("change") != 0)
+    ordered = changed.sort("errors", pl.col("change").abs(), descending=True, maintain_order=True)
+    return ordered["pair"].head(MOST_SHOWN).to_list()
+
+
+def _overview(name: str, family: pl.DataFrame) -> MetricOverview:
+    least, middle, most = family.select(
+        least=pl.col("ratio").min(), middle=pl.col("ratio").median(), most=pl.col("ratio").max()
+    ).row(0)
+    return MetricOverview(
+        metric=name,
+        cells=family.height,
+        larger=family.filter(pl.col("change") > 0).height,
+        smaller=family.filter(pl.col("change") < 0).height,
+        least=least,
+        middle=middle,
+        most=most,
+    )
 
 
 # Conditions
