@@ -11,8 +11,8 @@ from math import log, sqrt
 import numpy as np
 
 from coverage.worlds import MIX, SHARED, WORLDS, Size, World, scores_of_cell
-from crosswind.analysis.result import Interval
 from crosswind.decisions.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import Range, range_of
 from crosswind.stats import Repetitions, Side, ratio

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from crosswind.analysis.result import Interval, LevelComparison
+from crosswind.analysis.result import LevelComparison
 from crosswind.cell.record import CellRun
+from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.published.judge import PublishedResult

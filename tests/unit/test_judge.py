@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from conftest import ROOT
-from crosswind.analysis.result import Interval
 from crosswind.decisions.families import (
     CHANGES,
     CONDITIONS,
@@ -22,6 +21,7 @@ from crosswind.decisions.families import (
     THRESHOLDS,
     Family,
 )
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Number, OfEffect, OfInterval, explored, judge
 from crosswind.decisions.statement import Range, range_of
 from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio

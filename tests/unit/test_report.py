@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from crosswind.analysis import collect
-from crosswind.analysis.result import Interval
 from crosswind.cell.record import RunRecord
+from crosswind.decisions.interval import Interval
 from crosswind.errors import DiskError
 from crosswind.findings.fit.chart import fit_charts
 from crosswind.findings.fit.result import Fit

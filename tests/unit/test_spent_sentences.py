@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from crosswind.analysis.result import Interval
-from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
+from crosswind.analysis.result import PartOfDifference, SpentDifference
+from crosswind.decisions.interval import Interval
 from crosswind.report.text.spent import difference_sentences
 
 MS = 1e6

@@ -8,9 +8,9 @@ import pytest
 
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.effects import Predicted, mean_error, over_model
-from crosswind.analysis.result import Interval
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.errors import StudyError
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import presentation

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
-    from crosswind.analysis.result import Interval
+    from crosswind.decisions.interval import Interval
     from crosswind.findings.threshold.result import ThresholdResult
 
 _NS = 1e9

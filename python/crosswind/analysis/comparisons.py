@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
-from crosswind.analysis.result.comparisons import MEAN, LevelPair
+from crosswind.analysis.result import MEAN, LevelComparison, LevelPair, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.decisions.families import ALPHA, LEVELS
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import explored
 from crosswind.stats import (
     Estimate,

@@ -11,7 +11,7 @@ from typing import Any
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.ends import end_conditions
 from crosswind.analysis.network import network_of
-from crosswind.analysis.result.conditions import (
+from crosswind.analysis.result import (
     ChangeConditions,
     Conditions,
     FlowConditions,

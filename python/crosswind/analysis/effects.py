@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from crosswind.analysis.result import Interval, ModelPrediction
+from crosswind.analysis.result import ModelPrediction
+from crosswind.decisions.interval import Interval
 
 SIMULATED = "limits of the simulated mean included"
 

@@ -6,8 +6,9 @@ from functools import cached_property
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
-from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
+from crosswind.analysis.result import Diagnostics, MetricEstimates
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
+from crosswind.decisions.interval import Interval
 from crosswind.stats import (
     Estimate,
     Repetitions,

@@ -7,7 +7,7 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.flow_counts import INTERVAL_NS, IS_BACKGROUND, Flows
-from crosswind.analysis.result.flows import FlowOverTime, FlowResult
+from crosswind.analysis.result import FlowOverTime, FlowResult
 from crosswind.cell.record import CellRun
 from crosswind.decisions.interval import Interval
 from crosswind.stats import Repetitions, TooFewSamples, exactly, mean_interval, refused

@@ -7,7 +7,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
+from crosswind.analysis.fit_result import FitResult, FittedCoefficient, FittedLevel, ModelFit
 from crosswind.catalog.metrics import METRICS
 from crosswind.cell.record import RunRecord
 from crosswind.models import Situation, situation

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from crosswind.analysis.result import Interval
-from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
+from crosswind.analysis.result import NetworkConditions, Retransmitted, ServerClock
 from crosswind.catalog.path_effect import NO_EFFECT
 from crosswind.cell.result import Finished, RealNetwork, TcpOfEnd
+from crosswind.decisions.interval import Interval
 from crosswind.models import Situation, situation
 from crosswind.stats import Share, share_interval
 

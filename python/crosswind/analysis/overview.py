@@ -16,7 +16,7 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData, most_of_cells
 from crosswind.analysis.conditions import conditions_of
-from crosswind.analysis.result import CellResult, Conditions, FailureCount, Interval, MetricEstimates
+from crosswind.analysis.result import CellResult, Conditions, FailureCount, MetricEstimates
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.trust import cause_of_failure, cause_of_invalidity, causes_text, failures_warning
 from crosswind.analysis.units import UNITS, is_of_samples, metrics_of_samples, units_of_samples
@@ -24,6 +24,7 @@ from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.cell.result import Finished, OutcomeCount
+from crosswind.decisions.interval import Interval
 from crosswind.stats.estimate import EXACT, NO_INTERVAL
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.network import inferred_situation
-from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction, SimulatedInterval
+from crosswind.analysis.result import MetricEstimates, ModelPrediction, SimulatedInterval
 from crosswind.catalog.ends import NETWORK
+from crosswind.decisions.interval import Interval
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
 

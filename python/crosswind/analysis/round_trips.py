@@ -9,10 +9,10 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import groups_of_levels, other_levels
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result import Interval
-from crosswind.analysis.result.round_trips import RoundTrips
+from crosswind.analysis.result import RoundTrips
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import PathEffect
+from crosswind.decisions.interval import Interval
 from crosswind.stats import Design, Repetitions, exactly, mean_interval
 from crosswind.stats.estimate import Array
 from crosswind.text.quantities import TIME

@@ -7,12 +7,12 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import level_pair, mean_difference, pairs_of_levels
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result import Interval
-from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
+from crosswind.analysis.result import PartOfDifference, SpentDifference
 from crosswind.analysis.samples import repetition_key
 from crosswind.catalog import SpentGroup
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.spent import GROUPS, WHOLE
+from crosswind.decisions.interval import Interval
 from crosswind.stats import Repetitions, Side
 
 MOST_PAIRS = 500

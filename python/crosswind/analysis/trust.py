@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
-from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Interval, Ledger
+from crosswind.analysis.result import Clock, DelayError, DirectionPackets, FailureCount, Fidelity, Ledger
 from crosswind.catalog.ends import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
 from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up
+from crosswind.decisions.interval import Interval
 from crosswind.stats import Share, share_interval
 
 

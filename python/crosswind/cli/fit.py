@@ -13,7 +13,7 @@ from crosswind.errors import StoreError, UsageError
 from crosswind.text.console import plain_console
 
 if TYPE_CHECKING:
-    from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
+    from crosswind.analysis.fit_result import FitResult, FittedCoefficient, FittedLevel, ModelFit
 
 _TOGETHER = "\N{NO-BREAK SPACE}"
 """In place of a space at which no line may end; it is printed as a space."""

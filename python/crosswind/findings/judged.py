@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.result import CellResult, ResultModel
+from crosswind.analysis.result import CellResult
 from crosswind.catalog.finding_kinds import of_each_kind
 from crosswind.cell.record import RunRecord
+from crosswind.decisions.interval import ResultModel
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from crosswind.analysis.overview import Held, Overview, can_be_held
 from crosswind.analysis.precision import precision_of
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.programs import program_of
-from crosswind.analysis.result import CellResult, Interval, Result, ResultModel
+from crosswind.analysis.result import CellResult, Result
 from crosswind.analysis.round_trips import round_trips
 from crosswind.analysis.spent import spent_differences
 from crosswind.analysis.trust import (
@@ -40,6 +40,7 @@ from crosswind.analysis.trust import (
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import RunRecord
+from crosswind.decisions.interval import Interval, ResultModel
 from crosswind.files.damage import Damage, damage_sentences, left_out
 from crosswind.findings.judged import Context, judgings
 from crosswind.findings.question.result import Answer

@@ -82,7 +82,7 @@ def rtt_text(summary: Summary) -> str:
 
 def estimate_text(estimate: Estimate, divisor: float) -> str:
     """A quantile with its interval, or alone where it has none: "20.1 [20.0, 20.2]"."""
-    from crosswind.analysis.result import Interval
+    from crosswind.decisions.interval import Interval
 
     if estimate.low is None and estimate.high is None:
         return number(estimate.value, divisor)

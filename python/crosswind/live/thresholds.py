@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crosswind.analysis.result import Interval
 from crosswind.decisions.families import THRESHOLDS
 from crosswind.decisions.grammar import GrammarError, read_bound
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import OfInterval, judge
 from crosswind.decisions.statement import Range
 from crosswind.errors import UsageError

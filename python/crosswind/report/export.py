@@ -10,10 +10,10 @@ from typing import IO
 
 import polars as pl
 
-from crosswind.analysis.result import Interval, LevelComparison, Result
-from crosswind.analysis.result.comparisons import MEAN
+from crosswind.analysis.result import MEAN, LevelComparison, Result
 from crosswind.catalog.metrics import METRICS, STATISTICS, Per
 from crosswind.cell.record import RunRecord
+from crosswind.decisions.interval import Interval
 from crosswind.files.polars_errors import system_error
 from crosswind.report.files import whole_file, write_text
 from crosswind.report.text.format import levels

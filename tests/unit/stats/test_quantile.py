@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis.result import Interval
+from crosswind.decisions.interval import Interval
 from crosswind.report.text.format import interval
 from crosswind.stats import Repetitions, quantile_interval, quantile_of, quantile_size
 from crosswind.stats.quantile import interpolated_ranks, woodruff_shares

@@ -8,7 +8,7 @@ import polars as pl
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.overview import read_large
-from crosswind.analysis.result.comparisons import MEAN
+from crosswind.analysis.result import MEAN
 from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from crosswind.analysis.comparisons import mean_difference
-from crosswind.analysis.result import Interval
 from crosswind.analysis.samples import repetition_key
 from crosswind.analysis.spent import part_side
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, PacketAt, Parting, PartOfChange, Why
 from crosswind.catalog.spent import GROUPS, TAKES
 from crosswind.cell.record import SPENT_SCHEMA, CellRun
+from crosswind.decisions.interval import Interval
 from crosswind.stats import Side, TooFewSamples
 
 Packets = Callable[[CellRun], pl.DataFrame | None]

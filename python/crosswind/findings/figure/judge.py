@@ -8,8 +8,9 @@ from typing import Literal
 from crosswind.analysis.axes import Axis, axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.predictions import predictions_of
-from crosswind.analysis.result import CellResult, Interval, MetricEstimates, ResultModel
+from crosswind.analysis.result import CellResult, MetricEstimates
 from crosswind.catalog.metrics import METRICS, are_far_apart
+from crosswind.decisions.interval import Interval, ResultModel
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.judge import PublishedResult

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from crosswind.analysis.result import Interval
+from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit, FitRow
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart, Panels

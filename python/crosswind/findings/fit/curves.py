@@ -12,8 +12,8 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result import Interval
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import FitCurve
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.design import mean_shortage

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from crosswind.analysis.axes import losses_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.result import Interval
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.statement import LevelText, Note, Stored
 from crosswind.findings.fit.curves import (
     METHOD,

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from crosswind.analysis.result import Interval, Result
+from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.report.page import Panels, Section
 from crosswind.report.showing import Showing

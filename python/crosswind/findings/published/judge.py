@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from crosswind.analysis.result import CellResult, Interval, ResultModel
+from crosswind.analysis.result import CellResult
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval, ResultModel
 from crosswind.decisions.statement import Range, Verdict
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.statement import OwnNumber, PublishedStatement

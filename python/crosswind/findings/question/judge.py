@@ -17,9 +17,10 @@ from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import Predicted, exponent_of, mean_error, over_model, per_step
 from crosswind.analysis.estimates import BoundedNumber, one_estimate, within_nature
 from crosswind.analysis.predictions import predictions_of
-from crosswind.analysis.result import Interval, ModelPrediction
+from crosswind.analysis.result import ModelPrediction
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.decisions.families import DOCUMENT, LEVEL, QUESTIONS
+from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale, Statement
 from crosswind.findings.judged import Context, Judging

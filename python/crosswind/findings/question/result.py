@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.analysis.result import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 from crosswind.decisions.statement import Scale, Verdict, Yes
 
 AnswerVerdict = Verdict | Literal["mixed"]

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from crosswind.analysis.result import Interval
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per, metric_named
+from crosswind.decisions.interval import Interval
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.report.text.effects import bare, inverse, named_level
 from crosswind.report.text.format import (

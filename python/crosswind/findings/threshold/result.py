@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from crosswind.analysis.result import Interval, ResultModel
+from crosswind.decisions.interval import Interval, ResultModel
 
 ThresholdVerdict = Literal["pass", "fail", "inconclusive"]
 

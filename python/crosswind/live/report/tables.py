@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from crosswind.analysis.result import Interval
+from crosswind.decisions.interval import Interval
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text

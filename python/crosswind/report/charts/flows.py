@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crosswind.analysis.result import Result
-from crosswind.analysis.result.flows import FlowOverTime, FlowResult
+from crosswind.analysis.result import FlowOverTime, FlowResult, Result
 from crosswind.report.charts.lines_over_time import HAPPENED, Moment, Point, TimeAxis, lines_over_time
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS
 from crosswind.report.charts.style import PALETTE, Specification

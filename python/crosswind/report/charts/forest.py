@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
-from crosswind.analysis.result.comparisons import MEAN
+from crosswind.analysis.result import MEAN, LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, Metric
+from crosswind.decisions.interval import Interval
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification

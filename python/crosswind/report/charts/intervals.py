@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import altair as alt
 
 from crosswind.analysis import CellData
-from crosswind.analysis.result import Interval, MetricEstimates, Result
+from crosswind.analysis.result import MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.distributions import MIN_SAMPLES
 from crosswind.report.charts.panels import (

@@ -11,8 +11,9 @@ import altair as alt
 import numpy as np
 
 from crosswind.analysis import CellData
-from crosswind.analysis.result import Interval, LevelComparison, Result
+from crosswind.analysis.result import LevelComparison, Result
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels

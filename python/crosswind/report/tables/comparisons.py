@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from itertools import islice, zip_longest
 
-from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
+from crosswind.analysis.result import LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS
+from crosswind.decisions.interval import Interval
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from crosswind.analysis.result import CellResult, Interval, MetricEstimates, Result
+from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
+from crosswind.decisions.interval import Interval
 from crosswind.report.showing import showings
 from crosswind.report.tables.reasons import merged_by_cells, merged_reasons
 from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from crosswind.analysis import CellData
-from crosswind.analysis.result import CellResult, Interval
+from crosswind.analysis.result import CellResult
 from crosswind.catalog.metrics import METRICS
+from crosswind.decisions.interval import Interval
 from crosswind.report.tables.metrics import method_name, why_no_interval
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import count, finest_of, interval, levels, scale_of_metric

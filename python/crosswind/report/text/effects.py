@@ -2,7 +2,7 @@
 
 import math
 
-from crosswind.analysis.result import Interval
+from crosswind.decisions.interval import Interval
 from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, three_digits
 
 _BY_NAME = ("transport", "congestion_control", "network", "part")

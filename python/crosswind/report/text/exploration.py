@@ -7,9 +7,9 @@ short one is no finding, so that levels of the path and of the sizes are not com
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from crosswind.analysis.result import CellResult, Interval, LevelComparison, Result, StatisticComparison
-from crosswind.analysis.result.comparisons import MEAN
+from crosswind.analysis.result import MEAN, CellResult, LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace
+from crosswind.decisions.interval import Interval
 from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
     count,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from crosswind.text.quantities import UNITS
 
 if TYPE_CHECKING:
-    from crosswind.analysis.result import CellResult, Interval, MetricEstimates
+    from crosswind.analysis.result import CellResult, MetricEstimates
+    from crosswind.decisions.interval import Interval
 
 MINUS = "−"
 NOTHING = "–"

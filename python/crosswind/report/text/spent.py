@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from crosswind.analysis.result import CellResult, Interval, Result
-from crosswind.analysis.result.spent import PartOfDifference, SpentDifference
+from crosswind.analysis.result import CellResult, PartOfDifference, Result, SpentDifference
 from crosswind.catalog import catalog
 from crosswind.catalog.spent import GROUPS, WHOLE
+from crosswind.decisions.interval import Interval
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
