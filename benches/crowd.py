@@ -24,7 +24,10 @@ from scipy.stats import linregress, rankdata, spearmanr
 
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.stats import Estimate, Repetitions, Side, difference, estimate_of
+from crosswind.stats.estimate import Interval
+from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.differences import Side, difference
+from crosswind.stats.effect import estimate_of
 from crosswind.stats.beyond import size_of
 
 ECHOES = [
@@ -190,13 +193,13 @@ def against(alone: list[Side], other: list[Side]) -> str:
     )
 
 
-def tested(alone: Side, other: Side) -> tuple[float, Estimate]:
+def tested(alone: Side, other: Side) -> tuple[float, Interval]:
     """Whether one cell's repetitions are as those that ran alone: the p-value, and the difference with its interval."""
     margin = max(MARGIN_NS, MARGIN_SHARE * float(np.median(alone.units.values)))
     effect = difference(alone, other)
     p = OfEffect(effect, size_of(alone, other), Range(-margin, margin)).p(yes=True)
     assert p is not None
-    return p / 2, estimate_of(effect, unit="ns", level=0.90)
+    return p / 2, estimate_of(effect, level=0.90)
 
 
 def companions(directory: Path) -> None:

@@ -14,9 +14,11 @@ import numpy as np
 
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.stats import Design, Repetitions, Side, Tail, ratio
+from crosswind.stats.arrays import Array
 from crosswind.stats.chance import Chance
-from crosswind.stats.estimate import Array
+from crosswind.stats.design import Design, Tail
+from crosswind.stats.differences import Side, ratio
+from crosswind.stats.repetitions import Repetitions
 
 UNITS = (3, 5, 6, 10, 20, 30, 100)
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)

@@ -16,7 +16,7 @@ from cell_events import finished
 from coverage.resampled import Number, Outcomes, Pool, judged
 from crosswind.analysis.cells import collect
 from crosswind.catalog.path_effect import DirectionEffect, PathEffect
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 from records import MS, echoes, record, run
 
 SPACING_S = 0.1

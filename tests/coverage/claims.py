@@ -12,9 +12,11 @@ import numpy as np
 from scipy import special
 
 from coverage.worlds import LN1, LN2, MIX, NORMAL, Size, World, scores_of_cell
-from crosswind.stats import LIGHT, Repetitions, Side, difference
+from crosswind.stats.arrays import Array
 from crosswind.stats.beyond import beyond
-from crosswind.stats.estimate import Array
+from crosswind.stats.design import LIGHT
+from crosswind.stats.differences import Side, difference
+from crosswind.stats.repetitions import Repetitions
 
 UNITS = (3, 5, 10, 20)
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2), (240, 0.0), (240, 0.2))

@@ -16,7 +16,8 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS
 from crosswind.findings.fit.curves import fit_curve
-from crosswind.stats import Estimate, Repetitions
+from crosswind.stats.estimate import Interval
+from crosswind.stats.repetitions import Repetitions
 from effects import effect_of
 from records import path, run
 
@@ -52,5 +53,5 @@ def fitted(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tal
         curve = fit_curve(None, cells, "rtt", dict(enumerate(LOSSES)), level=_LEVEL).curve
         for name, true in TRUE.items():
             made = getattr(curve, name)
-            found[name].add(Estimate(made.value, made.low, made.high, made.n, _LEVEL, made.method, "1"), true)
+            found[name].add(Interval(made.value, made.low, made.high, made.n, _LEVEL, made.method), true)
     return found

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from coverage.worlds import SHARED, Size, World
-from crosswind.stats import Repetitions, Side, benjamini_hochberg, difference
+from crosswind.stats.arrays import Array
 from crosswind.stats.beyond import two_sided_p
-from crosswind.stats.estimate import Array
+from crosswind.stats.differences import Side, difference
+from crosswind.stats.multiplicity import benjamini_hochberg
+from crosswind.stats.repetitions import Repetitions
 
 CELLS = 4
 """Cells of a family: three are compared with the first."""

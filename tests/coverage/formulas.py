@@ -9,8 +9,8 @@ from coverage.tally import Tally
 from coverage.worlds import SHARED, Size, World
 from crosswind.models.fitting import FORMS, Cells, Form, MeasuredCells, fit
 from crosswind.models.fitting.fit import SCATTER
-from crosswind.stats import Design, Estimate, Tail, refused
-from crosswind.stats.design import Amount, coefficient_shortage
+from crosswind.stats.design import Amount, Design, Tail, coefficient_shortage
+from crosswind.stats.estimate import Interval, refused
 from effects import situation
 from records import MS, path
 
@@ -47,7 +47,7 @@ def formulas(world: World, size: Size, *, trials: int, seed: int) -> dict[str, T
     return found
 
 
-def _estimates(form: Form, world: World, size: Size, rng: np.random.Generator) -> list[Estimate]:
+def _estimates(form: Form, world: World, size: Size, rng: np.random.Generator) -> list[Interval]:
     """The coefficients fitted to one run."""
     times = form.times(_CELLS, form.starts)
     # No formula is exact: cells lie about it by what a fit takes them to.
@@ -60,10 +60,10 @@ def _estimates(form: Form, world: World, size: Size, rng: np.random.Generator) -
     return [
         _refused(size)
         if one.name in made.at_bound
-        else Estimate(float(value), float(low), float(high), size.units, _LEVEL, "", "1")
+        else Interval(float(value), float(low), float(high), size.units, _LEVEL, "")
         for one, value, low, high in zip(form.coefficients, made.values, *made.limits, strict=True)
     ]
 
 
-def _refused(size: Size) -> Estimate:
-    return refused("", n=size.units, level=_LEVEL, unit="1")
+def _refused(size: Size) -> Interval:
+    return refused("", n=size.units, level=_LEVEL)

@@ -8,12 +8,13 @@ from scipy import special
 from coverage.procedures import FACTOR, LEVEL
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
-from crosswind.stats import Estimate, Repetitions, Side, TooFewSamples, difference, estimate_of, ratio
-from crosswind.stats.differences import independent_at_best
-from crosswind.stats.effect import Effect
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
+from crosswind.stats.differences import Side, difference, independent_at_best, ratio
+from crosswind.stats.effect import Effect, estimate_of
+from crosswind.stats.estimate import Interval, TooFewSamples
 from crosswind.stats.mean import TRIMMED
 from crosswind.stats.quantile import repetition_quantile_interval
+from crosswind.stats.repetitions import Repetitions
 
 SHARES = {"10 and 20 %": (0.1, 0.2), "1 and 2 %": (0.01, 0.02)}
 """Shares of exchanges whose difference is tried: of the reference and of the other cell."""
@@ -27,7 +28,7 @@ _DRAWN = 20_000
 _OTHERS = 10_000
 """The first repetition of a cell that shares no seed with another."""
 
-_Tried = tuple[Callable[[], Estimate], float]
+_Tried = tuple[Callable[[], Interval], float]
 
 
 def compared(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tally]:
@@ -85,16 +86,16 @@ def _units(values: Array, first: int = 0) -> Repetitions:
     return Repetitions.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
 
 
-def _of_each(side: Side, q: float) -> Estimate:
-    return repetition_quantile_interval(side.units, q, unit="ns", design=side.design)
+def _of_each(side: Side, q: float) -> Interval:
+    return repetition_quantile_interval(side.units, q, design=side.design)
 
 
-def _shown(effect: Effect) -> Estimate:
-    return estimate_of(effect, unit="1", level=LEVEL)
+def _shown(effect: Effect) -> Interval:
+    return estimate_of(effect, level=LEVEL)
 
 
-def _made(make: Callable[[], Estimate]) -> Estimate:
+def _made(make: Callable[[], Interval]) -> Interval:
     try:
         return make()
     except TooFewSamples as error:
-        return Estimate(None, None, None, 0, LEVEL, "none", "ns", error.message)
+        return Interval(None, None, None, 0, LEVEL, "none", error.message)

@@ -16,7 +16,7 @@ import numpy as np
 from coverage.tally import Tally
 from crosswind.analysis.precision import Support
 from crosswind.stats.chance import Chance
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 from crosswind.stats.sequential import METHOD, repeated_interval
 from crosswind.study.precision import look_schedule
 
@@ -59,7 +59,7 @@ def ended(jumps: Jumps, *, trials: int, seed: int, known: float | None) -> tuple
                 support = Support(0, units, touched, Chance(touched, more=known, less=0.0))
                 made = made.widened(*support.allowance(units), is_positive=True)
             if made.half_width <= jumps.wanted * made.value:
-                found.add(Estimate(made.value, made.low, made.high, made.units, _LEVEL, METHOD, "1"), jumps.mean)
+                found.add(Interval(made.value, made.low, made.high, made.units, _LEVEL, METHOD), jumps.mean)
                 break
         else:
             unreached += 1

@@ -11,8 +11,9 @@ import numpy as np
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
 from crosswind.analysis.precision import is_alike
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import mean_shortage
-from crosswind.stats.estimate import Array, Estimate
+from crosswind.stats.estimate import Interval
 from crosswind.stats.sequential import METHOD, repeated_interval
 from crosswind.study.precision import look_schedule
 
@@ -61,9 +62,9 @@ def _of_each(values: Array, name: str) -> Array:
     return np.asarray(np.quantile(values, {"median": 0.5, "p95": 0.95}[name], axis=1))
 
 
-def _at_end(units: Array, asked: _Asked, size: Size) -> Estimate:
+def _at_end(units: Array, asked: _Asked, size: Size) -> Interval:
     """The interval with which a run ends; none where the design supports none, or all repetitions are the same."""
-    nothing = Estimate(None, None, None, 0, _LEVEL, "none", "ns", "none by design")
+    nothing = Interval(None, None, None, 0, _LEVEL, "none", "none by design")
     if asked.least > LOOKS[-1] or (asked.name != "mean" and size.messages == 1):
         return nothing
     for look, repetitions in enumerate(LOOKS):
@@ -74,4 +75,4 @@ def _at_end(units: Array, asked: _Asked, size: Size) -> Estimate:
             break
     if is_alike(made.spread, made.value):
         return nothing
-    return Estimate(made.value, made.low, made.high, made.units, _LEVEL, METHOD, "ns")
+    return Interval(made.value, made.low, made.high, made.units, _LEVEL, METHOD)

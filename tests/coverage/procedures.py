@@ -9,27 +9,17 @@ from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import range_of
-from crosswind.stats import (
-    Estimate,
-    Repetitions,
-    Share,
-    Side,
-    TooFewSamples,
-    cliffs_delta,
-    difference,
-    estimate_of,
-    mean_interval,
-    paired_shift,
-    quantile_interval,
-    ratio,
-    share_interval,
-    trimmed_mean_interval,
-    unpaired_shift,
-)
+from crosswind.stats.arrays import Array
 from crosswind.stats.beyond import is_of_most
-from crosswind.stats.estimate import Array
+from crosswind.stats.differences import Side, difference, ratio
+from crosswind.stats.effect import estimate_of
+from crosswind.stats.estimate import Interval, TooFewSamples
 from crosswind.stats.majority import repetitions_in_a_row
-from crosswind.stats.mean import TRIMMED
+from crosswind.stats.mean import TRIMMED, mean_interval, trimmed_mean_interval
+from crosswind.stats.quantile import quantile_interval
+from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
+from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.share import Share, share_interval
 
 FACTOR = 1.2
 """How many times the values of the other cell are larger, where there is a difference to find."""
@@ -82,21 +72,21 @@ def _procedures(
     effect, unpaired, log_ratio = difference(a, b), difference(a, c), ratio(a, b)
     n = 2 * own.size
     more = (FACTOR - 1) * world.mean
-    intervals: dict[str, tuple[Callable[[], Estimate], float]] = {
-        "mean": (lambda: mean_interval(cell, unit="ns", design=design), world.mean),
-        "trimmed": (lambda: trimmed_mean_interval(cell, unit="ns", design=design), truths["trimmed"]),
-        "median": (lambda: quantile_interval(cell, 0.5, unit="ns"), truths["median"]),
-        "p95": (lambda: quantile_interval(cell, 0.95, unit="ns"), truths["p95"]),
-        "p99": (lambda: quantile_interval(cell, 0.99, unit="ns"), truths["p99"]),
+    intervals: dict[str, tuple[Callable[[], Interval], float]] = {
+        "mean": (lambda: mean_interval(cell, design=design), world.mean),
+        "trimmed": (lambda: trimmed_mean_interval(cell, design=design), truths["trimmed"]),
+        "median": (lambda: quantile_interval(cell, 0.5), truths["median"]),
+        "p95": (lambda: quantile_interval(cell, 0.95), truths["p95"]),
+        "p99": (lambda: quantile_interval(cell, 0.99), truths["p99"]),
         "share 10 %": (lambda: share_interval(_share(own, truths["common"])), COMMON),
         "share 1 %": (lambda: share_interval(_share(own, truths["rare"])), RARE),
-        "difference": (lambda: estimate_of(effect, unit="ns", level=LEVEL), more),
-        "unpaired": (lambda: estimate_of(unpaired, unit="ns", level=LEVEL), more),
-        "ratio": (lambda: estimate_of(log_ratio, unit="1", level=LEVEL), FACTOR),
+        "difference": (lambda: estimate_of(effect, level=LEVEL), more),
+        "unpaired": (lambda: estimate_of(unpaired, level=LEVEL), more),
+        "ratio": (lambda: estimate_of(log_ratio, level=LEVEL), FACTOR),
         "median, paired": (lambda: _compared(a, same_as, 0.5), 0.0),
         "p95, paired": (lambda: _compared(a, same_as, 0.95), 0.0),
-        "shift": (lambda: paired_shift(same_as.units.means - cell.means, n=n, unit="ns"), 0.0),
-        "shift, unpaired": (lambda: unpaired_shift(cell.means, apart_from.units.means, n=n, unit="ns"), 0.0),
+        "shift": (lambda: paired_shift(same_as.units.means - cell.means, n=n), 0.0),
+        "shift, unpaired": (lambda: unpaired_shift(cell.means, apart_from.units.means, n=n), 0.0),
         "Cliff": (lambda: cliffs_delta(cell.means, apart_from.units.means, n=n), 0.0),
     }
     for name, (make, truth) in intervals.items():
@@ -117,8 +107,8 @@ def _share(values: Array, place: float) -> Share:
     return Share.of(np.sum(values > place, axis=1), np.full(values.shape[0], values.shape[1]))
 
 
-def _compared(reference: Side, other: Side, q: float) -> Estimate:
-    return estimate_of(difference(reference, other, q), unit="ns", level=LEVEL)
+def _compared(reference: Side, other: Side, q: float) -> Interval:
+    return estimate_of(difference(reference, other, q), level=LEVEL)
 
 
 def _equivalence(reference: Side, other: Side) -> float | None:
@@ -131,8 +121,8 @@ def _equivalence(reference: Side, other: Side) -> float | None:
     return None if p is None else p / 2
 
 
-def _made(make: Callable[[], Estimate]) -> Estimate:
+def _made(make: Callable[[], Interval]) -> Interval:
     try:
         return make()
     except TooFewSamples as error:
-        return Estimate(None, None, None, 0, LEVEL, "none", "ns", error.message)
+        return Interval(None, None, None, 0, LEVEL, "none", error.message)

@@ -19,8 +19,11 @@ from crosswind.catalog.metrics import LOST, STATISTICS
 from crosswind.cell.record import CellRun
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.stats import Repetitions, TooFewSamples, difference, quantile_of, ratio
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
+from crosswind.stats.differences import difference, ratio
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.quantile import quantile_of
+from crosswind.stats.repetitions import Repetitions
 
 MARGIN = 0.1
 """Of claims about two cells, and of the power of a threshold."""

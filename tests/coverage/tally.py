@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crosswind.stats import Estimate
+from crosswind.stats.estimate import Interval
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Tally:
     trials: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, made: Estimate, truth: float) -> None:
+    def add(self, made: Interval, truth: float) -> None:
         """Count an interval."""
         self.trials += 1
         if made.low is None and made.high is None:

@@ -12,13 +12,14 @@ import numpy as np
 
 from coverage.worlds import MIX, SHARED, WORLDS, Size, World, scores_of_cell
 from crosswind.decisions.families import CONDITIONS, DOCUMENT, FAMILIES, QUESTIONS, THRESHOLDS, Family
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import Range, range_of
-from crosswind.stats import Repetitions, Side, ratio
+from crosswind.stats.arrays import Array
+from crosswind.stats.differences import Side, ratio
 from crosswind.stats.effect import claim_estimate, of_one
-from crosswind.stats.estimate import Array
+from crosswind.stats.estimate import Interval
 from crosswind.stats.linearised import mean_of
+from crosswind.stats.repetitions import Repetitions
 
 UNITS = (3, 6, 10, 20)
 DEPENDENCE = ((1, 0.0), (50, 0.2))
@@ -101,7 +102,7 @@ class _Drawn:
         effect = of_one(mean_of(side.units), side.design, side.chance("mean"))
 
         def make(level: float) -> Interval:
-            return Interval.of(claim_estimate(effect, unit="ns", level=level))
+            return claim_estimate(effect, level=level)
 
         return OfInterval(make, wanted)
 

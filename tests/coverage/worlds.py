@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import integrate, special
 
-from crosswind.stats import Design, Tail
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
+from crosswind.stats.design import Design, Tail
 
 SHARED = 0.8
 """Correlation of the scores of two cells with the same seeds."""

@@ -17,7 +17,7 @@ from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.models import predict
-from crosswind.stats import Tail
+from crosswind.stats.design import Tail
 from e2e_cli import ANY_FIDELITY
 
 # It builds a copy of the tree.

@@ -3,7 +3,8 @@
 import numpy as np
 
 from crosswind.analysis.against_itself import ALLOWED, Alarms, count_alarms
-from crosswind.stats import Repetitions, Side
+from crosswind.stats.differences import Side
+from crosswind.stats.repetitions import Repetitions
 
 REPETITIONS, MESSAGES = 80, 20
 

@@ -16,11 +16,11 @@ from crosswind.analysis.estimates import BoundedNumber, estimate_of_cell
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import DirectionEffect, PathEffect
-from crosswind.stats import Design, Repetitions, Tail
 from crosswind.stats.chance import NO_CHANCE, Chance
-from crosswind.stats.design import mean_shortage
+from crosswind.stats.design import Design, Tail, mean_shortage
 from crosswind.stats.effect import of_one
 from crosswind.stats.linearised import Linearised
+from crosswind.stats.repetitions import Repetitions
 from records import MS, echoes, run
 
 LOSSY = DirectionEffect(delay_ns=20 * MS, loss=0.005, loss_after_loss=0.005)

@@ -10,7 +10,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown
 from crosswind.report.tables.trust import trust_tables
-from crosswind.stats import clopper_pearson
+from crosswind.stats.share import clopper_pearson
 from records import COSTS, MS, finished, processor_time, record, run, table, timed
 from screens import render
 

@@ -19,8 +19,8 @@ from crosswind.findings.question.show import answer_table
 from crosswind.report import estimates_frame
 from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.metrics import metric_table
-from crosswind.stats import TooFewSamples, clopper_pearson
-from crosswind.stats.share import OF_SHARES
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.share import OF_SHARES, clopper_pearson
 from crosswind.study.design import Study
 from records import MS, echoes, finished, path, record, run, runs
 from screens import render

@@ -8,7 +8,6 @@ import pytest
 
 from crosswind.analysis.result import LevelComparison
 from crosswind.cell.record import CellRun
-from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.published.judge import PublishedResult
@@ -22,7 +21,10 @@ from crosswind.report.tables.metrics import metric_table
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval
 from crosswind.report.text.headline import headline_sentences
-from crosswind.stats import EXACT, Repetitions, Side, TooFewSamples, difference, estimate_of, ratio
+from crosswind.stats.differences import Side, difference, ratio
+from crosswind.stats.effect import estimate_of
+from crosswind.stats.estimate import EXACT, Interval, TooFewSamples
+from crosswind.stats.repetitions import Repetitions
 from records import MS, echoes, finished, parted, record, run, runs, timed
 from screens import render
 
@@ -119,7 +121,7 @@ def test_a_constant_beside_few_samples_leaves_their_student_interval() -> None:
     assert made.limits(0.95) == pytest.approx((3 - 3.182446 * error, 3 + 3.182446 * error))
     turned = difference(few, side(10.0, is_exact=True))
     assert turned.limits(0.95) == pytest.approx((-3 - 3.182446 * error, -3 + 3.182446 * error))
-    assert estimate_of(turned, unit="ns", level=0.95).n == 5
+    assert estimate_of(turned, level=0.95).n == 5
 
 
 def test_a_ratio_to_an_exact_zero_is_refused() -> None:

@@ -9,7 +9,7 @@ from scipy import stats
 from crosswind.findings.fit.curves import average_coefficients
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.pipeline import analyse
-from crosswind.stats import Exponential
+from crosswind.stats.exponential import Exponential
 from records import path, record, run, table, timed
 
 LOSSES = (0.0, 0.01, 0.02, 0.05, 0.08, 0.1)

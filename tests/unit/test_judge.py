@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from sys import float_info
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +22,14 @@ from crosswind.decisions.families import (
     THRESHOLDS,
     Family,
 )
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Number, OfEffect, OfInterval, explored, judge
 from crosswind.decisions.statement import Range, range_of
-from crosswind.stats import Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.beyond import agreeing_at
 from crosswind.stats.chance import Chance
-from crosswind.stats.design import LIGHT
+from crosswind.stats.design import LIGHT, Design, Tail
+from crosswind.stats.differences import Side, difference, ratio
+from crosswind.stats.estimate import Interval
+from crosswind.stats.repetitions import Repetitions
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
 LESS, MORE, SAME, DIFFERENT = (range_of(yes, 0.5, is_ratio=False) for yes in ("less", "more", "same", "different"))
@@ -53,8 +55,8 @@ def p_of(number: Number) -> tuple[float | None, float | None]:
     return number.p(yes=True), number.p(yes=False)
 
 
-def interval(low: float | None, high: float | None, value: float | None = 1.0, **fields: object) -> Interval:
-    return Interval(value=value, low=low, high=high, n=8, level=0.95, method="m", units=8).model_copy(update=fields)
+def interval(low: float | None, high: float | None, value: float | None = 1.0, **fields: Any) -> Interval:
+    return replace(Interval(value, low, high, n=8, level=0.95, method="m", units=8), **fields)
 
 
 # A number with p-values, whichever side it lies on.

@@ -19,8 +19,8 @@ from crosswind.findings.question.result import Answer
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.text.exploration import exploration
-from crosswind.stats import benjamini_hochberg
-from crosswind.stats.majority import MOST
+from crosswind.stats.estimate import MOST
+from crosswind.stats.multiplicity import benjamini_hochberg
 from crosswind.study.design import Study
 from records import MS, echoes, record, run, runs
 

@@ -16,8 +16,9 @@ from crosswind.live.thresholds import judge_thresholds, parse_threshold, read_th
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk_goodput
-from crosswind.stats import clopper_pearson
-from crosswind.stats.estimate import Array, without_interval
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import without_interval
+from crosswind.stats.share import clopper_pearson
 
 MS = 10**6
 MSS = 1448
@@ -86,7 +87,7 @@ def test_a_bound_below_what_tcp_got_and_a_rate_of_no_link_are_left_out() -> None
     bounded = by_model(probes(1000))["mathis"]
     assert bounded.goodput.low is not None
     for rate_bps, says_something in ((bounded.goodput.low / 2, True), (bounded.goodput.low, False)):
-        rate = without_interval(rate_bps, "one transfer", n=1, level=0.95, unit="bit/s", units=1)
+        rate = without_interval(rate_bps, "one transfer", n=1, level=0.95, units=1)
         assert bounded.beside([Goodput("download", rate, 1, 1, None, None, None)]).says_something is says_something
     # Mathis: 1.22 * 1448 * 8 bit / 20 us / sqrt(0.001) = 22.4 Gbit/s; with 0.2 us 2.24 Tbit/s.
     assert by_model(probes(10_000, lost=10, rtt_ms=0.02))["mathis"].says_something

@@ -28,8 +28,8 @@ from crosswind.live.thresholds import judge_thresholds, parse_threshold
 from crosswind.live.views import Subject
 from crosswind.live.watch import News
 from crosswind.report.html import render, write_html
-from crosswind.stats import clopper_pearson
 from crosswind.stats.estimate import without_interval
+from crosswind.stats.share import clopper_pearson
 from live_hosts import MS, Host
 
 ORIGIN: dict[str, Any] = {
@@ -200,7 +200,7 @@ def test_each_model_is_there_with_its_assumptions(host: Host) -> None:
 
 
 def test_what_tcp_got_stands_beside_what_it_can_get(host: Host) -> None:
-    rate = without_interval(6.5e6, "one transfer", n=1, level=0.95, unit="bit/s", units=1)
+    rate = without_interval(6.5e6, "one transfer", n=1, level=0.95, units=1)
     download = Goodput("download", rate, 4_062_500, 5 * 10**9, "cubic", 2800, 12)
     account = account_of(host, measured=(download,))
     table = measured_table(account)

@@ -16,7 +16,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.report.run_page import render, sections_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import inferred_sentences, verdict
-from crosswind.stats import Tail
+from crosswind.stats.design import Tail
 from records import MS, echoes, record, runs, transfers
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +14,6 @@ from rich.console import Console
 
 from crosswind.analysis import collect
 from crosswind.cell.record import RunRecord
-from crosswind.decisions.interval import Interval
 from crosswind.errors import DiskError
 from crosswind.findings.fit.chart import fit_charts
 from crosswind.findings.fit.result import Fit
@@ -42,6 +42,7 @@ from crosswind.report.text.format import interval, number, quantity, scale_of, w
 from crosswind.report.text.headline import headline_sentences, verdict
 from crosswind.report.text.terminal import print_screen
 from crosswind.stats.design import quantile_shortage
+from crosswind.stats.estimate import Interval
 from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
 from screens import render as render_text
 
@@ -265,7 +266,7 @@ def test_a_time_has_no_finer_digits_than_its_unit_deserves() -> None:
 def test_an_interval_that_six_digits_do_not_show_has_four() -> None:
     narrow = Interval(value=1.0535512, low=1.0535510, high=1.0535514, n=9, level=0.95, method="t")
     assert interval(narrow) == "1.054 [1.054, 1.054]"
-    assert interval(narrow.model_copy(update={"high": 1.06})) == "1.054 [1.054, 1.060]"
+    assert interval(replace(narrow, high=1.06)) == "1.054 [1.054, 1.060]"
 
 
 def test_curves_keep_every_sample_up_to_a_limit_and_the_tail_beyond() -> None:

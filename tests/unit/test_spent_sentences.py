@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from crosswind.analysis.result import PartOfDifference, SpentDifference
-from crosswind.decisions.interval import Interval
 from crosswind.report.text.spent import difference_sentences
+from crosswind.stats.estimate import Interval
 
 MS = 1e6
 

@@ -10,7 +10,6 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.effects import Predicted, mean_error, over_model
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.errors import StudyError
 from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import presentation
@@ -23,6 +22,7 @@ from crosswind.findings.threshold.result import ThresholdResult
 from crosswind.report.run_page import page_of
 from crosswind.report.run_page import render as render_html
 from crosswind.stats.design import mean_shortage
+from crosswind.stats.estimate import Interval
 from crosswind.study.design import Study
 from effects import effect_of
 from records import MS, context_of, echoes, path, record, runs, timed, transfers

@@ -26,7 +26,9 @@ from crosswind.report.html import render
 from crosswind.report.junit import comparison_junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
 from crosswind.report.two_runs import page_of
-from crosswind.stats import Repetitions, Side, TooFewSamples, difference, ratio
+from crosswind.stats.differences import Side, difference, ratio
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.repetitions import Repetitions
 from crosswind.text.quantities import RATE, RPM
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run, table

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from crosswind.analysis import CellData
-    from crosswind.decisions.interval import Interval
     from crosswind.findings.threshold.result import ThresholdResult
+    from crosswind.stats.estimate import Interval
 
 _NS = 1e9
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

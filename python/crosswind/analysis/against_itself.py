@@ -15,9 +15,10 @@ from crosswind.catalog.metrics import STATISTICS
 from crosswind.cell.record import RunRecord
 from crosswind.decisions.families import ALPHA, LEVELS
 from crosswind.decisions.judge import explored
-from crosswind.stats import Side, TooFewSamples, difference
 from crosswind.stats.beyond import size_of, two_sided_p
+from crosswind.stats.differences import Side, difference
 from crosswind.stats.effect import ComparedStatistic
+from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.repetitions import RepetitionKey
 
 ALLOWED = 0.07

@@ -17,8 +17,12 @@ from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
 from crosswind.catalog.metrics import LOST, METRICS, Metric, MetricPlace
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.record import CellRun, RunRecord
-from crosswind.stats import Design, Repetitions, Share, Side, TooFewSamples
 from crosswind.stats.chance import Chance
+from crosswind.stats.design import Design
+from crosswind.stats.differences import Side
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.share import Share
 
 
 @dataclass(frozen=True)

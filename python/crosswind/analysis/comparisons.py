@@ -9,25 +9,13 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import MEAN, LevelComparison, LevelPair, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.decisions.families import ALPHA, LEVELS
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import explored
-from crosswind.stats import (
-    Estimate,
-    Side,
-    TooFewSamples,
-    cliffs_delta,
-    difference,
-    estimate_of,
-    exactly,
-    paired_shift,
-    pairs_of,
-    ratio,
-    refused,
-    unpaired_shift,
-)
 from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, two_sided_p, without_rounding
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, is_constant
+from crosswind.stats.differences import Side, difference, pairs_of, ratio
+from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, estimate_of, is_constant
+from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
+from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
 
 STATISTICS_BESIDE = ("median",)
 """Statistics by which levels are compared beside the mean where nobody asks for others."""
@@ -74,9 +62,9 @@ def level_pair(factor: str, reference: CellData, other: CellData) -> LevelPair:
     )
 
 
-def mean_difference(reference: Side, other: Side, unit: str, *, level: float) -> Interval:
+def mean_difference(reference: Side, other: Side, *, level: float) -> Interval:
     """The difference of two cells in the mean, the other's less the reference's, as far as their design supports it."""
-    return _by_statistic(reference, other, MEAN, unit, level)[1].difference
+    return _by_statistic(reference, other, MEAN, level)[1].difference
 
 
 def pairs_of_levels(data: Sequence[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
@@ -112,44 +100,42 @@ def _compare(
     factor: str, name: str, reference: CellData, other: CellData, *, level: float, beside: Sequence[str]
 ) -> LevelComparison:
     metric, sides = METRICS[name], (reference.side(name), other.side(name))
-    unit, n = metric.unit.name, sum(side.units.n for side in sides)
-    made, mean = _by_statistic(*sides, MEAN, unit, level)
+    n = sum(side.units.n for side in sides)
+    made, mean = _by_statistic(*sides, MEAN, level)
     others = [name_beside for name_beside in beside if metric.has_quantiles]
     return LevelComparison(
         **dict(level_pair(factor, reference, other)),
         metric=name,
-        unit=unit,
+        unit=metric.unit.name,
         paired=made is not None and made.how == PAIRED,
         pairs=0 if made is None else made.units,
-        shift=_interval(lambda: _shift(*sides, unit, level), n, level, unit),
-        cliffs_delta=_interval(lambda: _delta(*sides, level), n, level, "1"),
-        statistics={name_beside: _by_statistic(*sides, name_beside, unit, level)[1] for name_beside in others},
+        shift=_interval(lambda: _shift(*sides, level), n, level),
+        cliffs_delta=_interval(lambda: _delta(*sides, level), n, level),
+        statistics={name_beside: _by_statistic(*sides, name_beside, level)[1] for name_beside in others},
         **dict(mean),
     )
 
 
-def _by_statistic(
-    reference: Side, other: Side, name: str, unit: str, level: float
-) -> tuple[Effect | None, StatisticComparison]:
+def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tuple[Effect | None, StatisticComparison]:
     """The difference of two cells in a statistic, as far as there is one, and what the result has of it."""
     statistic, n = compared_statistic(name), reference.units.n + other.units.n
     size = size_of(reference, other)
     made: Effect | None = None
     try:
         made = without_rounding(difference(reference, other, statistic), size=size)
-        effect = Interval.of(_shown(made, size, unit, level))
+        effect = _shown(made, size, level)
     except TooFewSamples as error:
-        effect = Interval.of(refused(error.message, n=n, level=level, unit=unit))
+        effect = refused(error.message, n=n, level=level)
 
     of_most = made is not None and is_of_most(made, size=size)
     below, above = counts_of(made, size=size) if made is not None and of_most else (None, None)
 
-    def ratio_of() -> Estimate:
-        return _shown(ratio(reference, other, statistic), 1.0, "1", level)
+    def ratio_of() -> Interval:
+        return _shown(ratio(reference, other, statistic), 1.0, level)
 
     return made, StatisticComparison(
         difference=effect,
-        ratio=_interval(ratio_of, n, level, "1"),
+        ratio=_interval(ratio_of, n, level),
         p=None if made is None else two_sided_p(made, size=size),
         p_adjusted=None,
         verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
@@ -158,45 +144,45 @@ def _by_statistic(
     )
 
 
-def _shown(effect: Effect, size: float, unit: str, level: float) -> Estimate:
+def _shown(effect: Effect, size: float, level: float) -> Interval:
     """An effect of the statistic, with an interval where its design supports one or it is the same in every pair."""
     if is_constant(effect, size=size):
-        return effect_estimate(effect, size=size, unit=unit, level=level)
-    return estimate_of(effect, unit=unit, level=level)
+        return effect_estimate(effect, size=size, level=level)
+    return estimate_of(effect, level=level)
 
 
-def _interval(make: Callable[[], Estimate], n: int, level: float, unit: str) -> Interval:
+def _interval(make: Callable[[], Interval], n: int, level: float) -> Interval:
     """An estimate, or why there is none. Args: n: values of both cells."""
     try:
-        return Interval.of(make())
+        return make()
     except TooFewSamples as error:
-        return Interval.of(refused(error.message, n=n, level=level, unit=unit))
+        return refused(error.message, n=n, level=level)
 
 
-def _shift(reference: Side, other: Side, unit: str, level: float) -> Estimate:
+def _shift(reference: Side, other: Side, level: float) -> Interval:
     """Hodges and Lehmann's shift between the means of repetitions. Raises: TooFewSamples."""
     a, b = reference.units, other.units
     n = a.n + b.n
     if reference.exact and other.exact:
-        return exactly(float(b.means[0] - a.means[0]), n=n, level=level, unit=unit)
+        return exactly(float(b.means[0] - a.means[0]), n=n, level=level)
     if reference.exact:
-        return paired_shift(b.means - a.means.mean(), n=n, unit=unit, level=level)
+        return paired_shift(b.means - a.means.mean(), n=n, level=level)
     if other.exact:
-        return paired_shift(b.means.mean() - a.means, n=n, unit=unit, level=level)
+        return paired_shift(b.means.mean() - a.means, n=n, level=level)
     pairs = pairs_of(a, b)
     if pairs is None:
-        return unpaired_shift(a.means, b.means, n=n, unit=unit, level=level)
+        return unpaired_shift(a.means, b.means, n=n, level=level)
     a, b = a.chosen(pairs), b.chosen(pairs)
     if a.means.size != b.means.size:
         raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
-    return paired_shift(b.means - a.means, n=a.n + b.n, unit=unit, level=level)
+    return paired_shift(b.means - a.means, n=a.n + b.n, level=level)
 
 
-def _delta(reference: Side, other: Side, level: float) -> Estimate:
+def _delta(reference: Side, other: Side, level: float) -> Interval:
     """Cliff's delta between the means of repetitions. Raises: TooFewSamples."""
     a, b = reference.units, other.units
     if reference.exact and other.exact:
-        return exactly(float(np.sign(b.means[0] - a.means[0])), n=a.n + b.n, level=level, unit="1")
+        return exactly(float(np.sign(b.means[0] - a.means[0])), n=a.n + b.n, level=level)
     if reference.exact or other.exact:
         raise TooFewSamples("one of the cells is exact: compare the values")
     return cliffs_delta(a.means, b.means, n=a.n + b.n, level=level)

@@ -2,7 +2,7 @@
 
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import Metric, Per
-from crosswind.stats import LIGHT, Design, Tail
+from crosswind.stats.design import LIGHT, Design, Tail
 from crosswind.text.quantities import RATE
 
 HEAVY_LOSS = 0.125

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crosswind.analysis.result import ModelPrediction
-from crosswind.decisions.interval import Interval
+from crosswind.stats.estimate import Interval
 
 SIMULATED = "limits of the simulated mean included"
 
@@ -51,13 +51,13 @@ def over_model(measured: Interval, predicted: Predicted) -> Interval:
         return ratio
     low, high = _ends(measured)
     is_bounded = predicted.low > 0 and high is not None
-    changes = {
-        "low": None if low is None or math.isinf(predicted.high) else low / predicted.high,
-        "high": high / predicted.low if is_bounded and high is not None else None,
-        "method": SIMULATED if measured.is_exact else f"{measured.method}; {SIMULATED}",
-        "reason": measured.reason or (None if is_bounded else "the simulated transfers are too few for an interval"),
-    }
-    return ratio.model_copy(update=changes)
+    return replace(
+        ratio,
+        low=None if low is None or math.isinf(predicted.high) else low / predicted.high,
+        high=high / predicted.low if is_bounded and high is not None else None,
+        method=SIMULATED if measured.is_exact else f"{measured.method}; {SIMULATED}",
+        reason=measured.reason or (None if is_bounded else "the simulated transfers are too few for an interval"),
+    )
 
 
 def mean_error(measured: Sequence[Interval], predicted: Sequence[Predicted]) -> Interval:
@@ -109,7 +109,6 @@ def _on_scale(of: Interval, rising: Callable[[float], float]) -> Interval:
         except ValueError:
             return None
 
-    spread = None if of.spread is None else (shown(of.spread[0]), shown(of.spread[1]))
-    whole = spread if spread is not None and None not in spread else None
-    changes = {"value": shown(of.value), "low": shown(of.low), "high": shown(of.high), "spread": whole}
-    return of.model_copy(update=changes)
+    least, most = map(shown, of.spread or (None, None))
+    spread = None if least is None or most is None else (least, most)
+    return replace(of, value=shown(of.value), low=shown(of.low), high=shown(of.high), spread=spread)

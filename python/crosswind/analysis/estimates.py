@@ -8,26 +8,17 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.result import Diagnostics, MetricEstimates
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per, Statistic, metric_named
-from crosswind.decisions.interval import Interval
-from crosswind.stats import (
-    Estimate,
-    Repetitions,
-    Share,
-    Tail,
-    TooFewSamples,
-    exactly,
-    mean_interval,
-    quantile_interval,
-    quantile_of,
-    refused,
-    share_interval,
-    trimmed_mean_interval,
-)
 from crosswind.stats.chance import ONE_SIDED
+from crosswind.stats.design import Tail
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
 from crosswind.stats.effect import Effect, claim_estimate, of_one
+from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
 from crosswind.stats.majority import median_estimate
+from crosswind.stats.mean import mean_interval, trimmed_mean_interval
+from crosswind.stats.quantile import quantile_interval, quantile_of
+from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.share import Share, share_interval
 from crosswind.text.quantities import SHARE
 
 
@@ -39,12 +30,12 @@ def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
 def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
     """One statistic of one metric of a cell, or why there is none. Args: name: of the metric, or of the share lost."""
     if name == LOST.name:
-        absent = refused("there is no exchange", n=0, level=level, unit=LOST.unit.name)
-        return Interval.of(absent if data.lost is None else share_interval(data.lost, level=level))
+        absent = refused("there is no exchange", n=0, level=level)
+        return absent if data.lost is None else share_interval(data.lost, level=level)
     if name not in data.samples:
         metric = metric_named(name)
         assert metric is not None  # The study was checked.
-        return Interval.of(refused(data.why_absent(name), n=0, level=level, unit=metric.unit.name))
+        return refused(data.why_absent(name), n=0, level=level)
     return one_estimate(data, METRICS[name], STATISTICS[statistic], level=level)
 
 
@@ -85,10 +76,10 @@ class BoundedNumber:
             return self._with_claim_limits(made, level)
         if effect.is_bounded:
             metric = METRICS[self.name]
-            return Interval.of(within_nature(claim_estimate(effect, unit=metric.unit.name, level=level), metric))
+            return within_nature(claim_estimate(effect, level=level), metric)
         # The lower limit of a wait holds whatever the waits are that were not drawn.
         low = None if made.is_whole else self._with_claim_limits(made, level).low
-        return made.model_copy(update={"low": low, "high": None, "reason": made.reason or self._median(level).reason})
+        return replace(made, low=low, high=None, reason=made.reason or self._median(level).reason)
 
     @property
     def of_most(self) -> Callable[[float], Interval] | None:
@@ -119,12 +110,12 @@ class BoundedNumber:
         elif made.is_whole:
             return made
         limits = self._estimate(1 - 2 * tail if made.is_whole else 1 - tail)
-        return made.model_copy(update={"low": limits.low, "high": limits.high})
+        return replace(made, low=limits.low, high=limits.high)
 
     def _median(self, level: float) -> Interval:
         units = self.data.samples[self.name]
         values = own_values(units, compared_statistic(self.statistic))
-        return Interval.of(median_estimate(values, n=units.n, unit=METRICS[self.name].unit.name, level=level))
+        return median_estimate(values, n=units.n, level=level)
 
 
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:
@@ -133,8 +124,8 @@ def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level:
     try:
         made = _estimate(data, metric, units, statistic, level)
     except TooFewSamples as error:
-        made = refused(error.message, n=units.n, level=level, unit=metric.unit.name, units=units.count)
-    return Interval.of(made)
+        made = refused(error.message, n=units.n, level=level, units=units.count)
+    return made
 
 
 def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
@@ -149,30 +140,29 @@ def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
     )
 
 
-def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Statistic, level: float) -> Estimate:
+def _estimate(data: CellData, metric: Metric, units: Repetitions, statistic: Statistic, level: float) -> Interval:
     """Raises: TooFewSamples."""
-    unit = metric.unit.name
     if metric.is_share and not statistic.is_mean:
-        return refused("a share has a mean alone", n=units.n, level=level, unit=unit, units=units.count)
+        return refused("a share has a mean alone", n=units.n, level=level, units=units.count)
     if data.is_exact:
-        return exactly(_exact_value(units, statistic), n=units.n, level=level, unit=unit)
+        return exactly(_exact_value(units, statistic), n=units.n, level=level)
     if statistic.quantile is not None:
-        return quantile_interval(units, statistic.quantile, unit=unit, level=level, least=data.least_of(metric))
+        return quantile_interval(units, statistic.quantile, level=level, least=data.least_of(metric))
     if statistic.is_trimmed:
-        trimmed = trimmed_mean_interval(units, unit=unit, design=data.design(metric), level=level)
+        trimmed = trimmed_mean_interval(units, design=data.design(metric), level=level)
         return within_nature(trimmed, metric)
     return _mean(data, metric, units, level)
 
 
-def _mean(data: CellData, metric: Metric, units: Repetitions, level: float) -> Estimate:
+def _mean(data: CellData, metric: Metric, units: Repetitions, level: float) -> Interval:
     """Raises: TooFewSamples."""
     if metric.is_share:
         return share_interval(Share.of_units(units, least=data.least_of(metric)), level=level)
-    mean = mean_interval(units, unit=metric.unit.name, design=data.design(metric), level=level)
+    mean = mean_interval(units, design=data.design(metric), level=level)
     return within_nature(mean, metric)
 
 
-def within_nature(made: Estimate, metric: Metric) -> Estimate:
+def within_nature(made: Interval, metric: Metric) -> Interval:
     """An estimate whose limits are numbers that the metric can have: Student's t does not know that a time ends at 0.
 
     The truth is one of these numbers, so that the interval encloses it as often as before. A lower limit alone that

@@ -1,6 +1,6 @@
 """What `crosswind fit` prints, as a result."""
 
-from crosswind.decisions.interval import ResultModel
+from crosswind.decisions.model import ResultModel
 
 
 class FittedCoefficient(ResultModel):

@@ -15,7 +15,7 @@ import polars as pl
 
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.cell.record import CellRun
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 
 WORKLOAD = 0
 """The number of the flow that is the workload of its cell."""

@@ -9,11 +9,11 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.flow_counts import INTERVAL_NS, IS_BACKGROUND, Flows
 from crosswind.analysis.result import FlowOverTime, FlowResult
 from crosswind.cell.record import CellRun
-from crosswind.decisions.interval import Interval
-from crosswind.stats import Repetitions, TooFewSamples, exactly, mean_interval, refused
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import LIGHT
-from crosswind.stats.estimate import Array
-from crosswind.text.quantities import RATE, SHARE, TIME
+from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
+from crosswind.stats.mean import mean_interval
+from crosswind.stats.repetitions import Repetitions
 
 MOST_INTERVALS = 300
 """Over time, of a flow; longer runs have longer intervals."""
@@ -35,17 +35,17 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
     repetitions = [repetition for repetition, _ in known]
     first = known[0][1]
 
-    def estimate(values: list[float], unit: str) -> Interval:
+    def estimate(values: list[float]) -> Interval:
         pairs = [(value, at) for value, at in zip(values, repetitions, strict=True) if np.isfinite(value)]
         try:
             if not pairs:
                 raise TooFewSamples("no repetition has a value")
             if cell.is_exact:
-                return Interval.of(exactly(pairs[0][0], n=len(pairs), level=level, unit=unit))
+                return exactly(pairs[0][0], n=len(pairs), level=level)
             units = Repetitions.of([value for value, _ in pairs], [at for _, at in pairs])
-            return Interval.of(mean_interval(units, unit=unit, design=LIGHT, level=level))
+            return mean_interval(units, design=LIGHT, level=level)
         except TooFewSamples as error:
-            return Interval.of(refused(error.message, n=len(pairs), level=level, unit=unit, units=len(pairs)))
+            return refused(error.message, n=len(pairs), level=level, units=len(pairs))
 
     for name in dict.fromkeys(first.names):
         numbers = [number for number, flow_name in enumerate(first.names) if flow_name == name]
@@ -54,19 +54,17 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             name=name,
             count=len(numbers),
             direction=first.directions[numbers[0]],
-            rate=estimate([float(flows.rates[numbers].sum()) for _, flows in known], RATE.name),
-            share=estimate([flows.share(numbers) for _, flows in known], SHARE.name),
-            dropped=estimate([_mean(flows.dropped_shares[numbers]) for _, flows in known], SHARE.name),
-            marked=estimate([_mean(flows.marked_shares[numbers]) for _, flows in known], SHARE.name),
-            queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known], TIME.name),
+            rate=estimate([float(flows.rates[numbers].sum()) for _, flows in known]),
+            share=estimate([flows.share(numbers) for _, flows in known]),
+            dropped=estimate([_mean(flows.dropped_shares[numbers]) for _, flows in known]),
+            marked=estimate([_mean(flows.marked_shares[numbers]) for _, flows in known]),
+            queueing=estimate([_mean(flows.queueing_ns[numbers]) for _, flows in known]),
             over_time=_over_time(cell.runs[0], ~IS_BACKGROUND & pl.col("flow").is_in(numbers)),
         )
     counts = [flows.background_counts for _, flows in known]
     if any(made["bytes"] for made in counts):
         sent = [made["packets"] + made["dropped"] for made in counts]
-        no_share = refused(
-            "background traffic is no flow", n=len(known), level=level, unit=SHARE.name, units=len(known)
-        )
+        no_share = refused("background traffic is no flow", n=len(known), level=level, units=len(known))
         yield FlowResult(
             cell=cell.cell,
             name=BACKGROUND,
@@ -74,12 +72,11 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
             direction=first.direction,
             rate=estimate(
                 [8e9 * made["bytes"] / flows.length_ns for made, (_, flows) in zip(counts, known, strict=True)],
-                RATE.name,
             ),
-            share=Interval.of(no_share),
-            dropped=estimate([_ratio(made["dropped"], of) for made, of in zip(counts, sent, strict=True)], SHARE.name),
-            marked=estimate([_ratio(made["marked"], made["packets"]) for made in counts], SHARE.name),
-            queueing=estimate([_ratio(made["queueing_ns"], made["packets"]) for made in counts], TIME.name),
+            share=no_share,
+            dropped=estimate([_ratio(made["dropped"], of) for made, of in zip(counts, sent, strict=True)]),
+            marked=estimate([_ratio(made["marked"], made["packets"]) for made in counts]),
+            queueing=estimate([_ratio(made["queueing_ns"], made["packets"]) for made in counts]),
             over_time=_over_time(cell.runs[0], IS_BACKGROUND),
         )
 

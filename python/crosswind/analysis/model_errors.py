@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction
-from crosswind.stats import Repetitions
+from crosswind.stats.repetitions import Repetitions
 
 
 @dataclass(frozen=True)

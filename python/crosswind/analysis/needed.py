@@ -22,8 +22,8 @@ from crosswind.analysis.units import NO_VALUE, units_of
 from crosswind.catalog.metrics import METRICS, metric_named
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.cell.record import CellRun, RunRecord
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import Tail
-from crosswind.stats.estimate import Array
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
 from crosswind.stats.sequential import look_at_which, repetitions_alike
 

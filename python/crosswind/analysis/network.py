@@ -12,9 +12,8 @@ from typing import Any, Literal
 from crosswind.analysis.result import NetworkConditions, Retransmitted, ServerClock
 from crosswind.catalog.path_effect import NO_EFFECT
 from crosswind.cell.result import Finished, RealNetwork, TcpOfEnd
-from crosswind.decisions.interval import Interval
 from crosswind.models import Situation, situation
-from crosswind.stats import Share, share_interval
+from crosswind.stats.share import Share, share_interval
 
 DirectionName = Literal["forward", "reverse"]
 
@@ -87,7 +86,7 @@ def _retransmitted(ends: Sequence[TcpOfEnd], level: float) -> Retransmitted | No
     return Retransmitted(
         segments=sum(segments),
         retransmitted=sum(again),
-        share=Interval.of(share),
+        share=share,
         shortest_round_trip_ns=_shortest(ends),
         busy_ns=busy_ns,
         receive_window_share=sum(end.receive_window_limited_ns for end in ends) / max(busy_ns, 1),

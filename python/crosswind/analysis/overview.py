@@ -24,8 +24,7 @@ from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.catalog.warning import ResultWarning
 from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun, LargeRun, RunPart
 from crosswind.cell.result import Finished, OutcomeCount
-from crosswind.decisions.interval import Interval
-from crosswind.stats.estimate import EXACT, NO_INTERVAL
+from crosswind.stats.estimate import EXACT, NO_INTERVAL, Interval
 
 WHY_NONE = "an overview has no intervals: `crosswind report RUN --cell N` has"
 _OWN = list(OF_REPETITION)

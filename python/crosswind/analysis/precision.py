@@ -25,10 +25,10 @@ from crosswind.catalog.metrics import METRICS, STATISTICS
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import CellPrecision, Ended
 from crosswind.cell.record import CellRun, RunRecord
-from crosswind.stats import Repetitions
 from crosswind.stats.chance import NO_CHANCE, TOUCHED, Chance, expected_allowance
 from crosswind.stats.design import mean_shortage, repetition_quantile_shortage
 from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.repetitions import Repetitions
 from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
 
 _ROUNDING = 1e-12

@@ -8,9 +8,9 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.network import inferred_situation
 from crosswind.analysis.result import MetricEstimates, ModelPrediction, SimulatedInterval
 from crosswind.catalog.ends import NETWORK
-from crosswind.decisions.interval import Interval
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
+from crosswind.stats.estimate import Interval
 
 NOTABLE = 0.1
 """Of the random loss: what is dropped beyond it and is said."""

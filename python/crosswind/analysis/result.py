@@ -17,8 +17,9 @@ from pydantic import ConfigDict, Field
 from crosswind.catalog.metrics import STATISTICS
 from crosswind.catalog.precision import PrecisionReached
 from crosswind.catalog.warning import ResultWarning
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage
+from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import Unit
 
 

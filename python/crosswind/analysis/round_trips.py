@@ -12,9 +12,11 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import RoundTrips
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.path_effect import PathEffect
-from crosswind.decisions.interval import Interval
-from crosswind.stats import Design, Repetitions, exactly, mean_interval
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
+from crosswind.stats.design import Design
+from crosswind.stats.estimate import Interval, exactly
+from crosswind.stats.mean import mean_interval
+from crosswind.stats.repetitions import Repetitions
 from crosswind.text.quantities import TIME
 
 
@@ -48,8 +50,8 @@ def _of_group(factor: str, cells: Sequence[CellData], *, level: float) -> Iterat
                     fixed=other_levels(cells[0], factor),
                     cells=[cell.cell for cell in cells],
                     metric=name,
-                    trips=line.estimate(line.slopes, design, unit="1", level=level),
-                    offset=line.estimate(line.offsets, design, unit="ns", level=level),
+                    trips=line.estimate(line.slopes, design, level=level),
+                    offset=line.estimate(line.offsets, design, level=level),
                     deviation=line.deviation,
                 )
 
@@ -91,13 +93,11 @@ class _Line:
         n = sum(cell.samples[name].n for cell in cells)
         return cls(slopes, offsets, float(np.abs(off).max()) if len(cells) > 2 else 0.0, n, not chance)
 
-    def estimate(self, values: Array, design: Design, *, unit: str, level: float) -> Interval:
+    def estimate(self, values: Array, design: Design, *, level: float) -> Interval:
         """The mean over repetitions, with the interval that their design supports."""
         if self.exact:
-            return Interval.of(exactly(float(values[0]), n=self.n, level=level, unit=unit))
-        return Interval.of(
-            replace(mean_interval(Repetitions.of(values), unit=unit, design=design, level=level), n=self.n)
-        )
+            return exactly(float(values[0]), n=self.n, level=level)
+        return replace(mean_interval(Repetitions.of(values), design=design, level=level), n=self.n)
 
 
 def _keys(cell: CellData, name: str) -> list[int]:

@@ -12,9 +12,8 @@ from crosswind.analysis.counters import counters_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.catalog.metrics import METRICS, Metric, Per
 from crosswind.cell.record import CellRun
-from crosswind.stats import Repetitions
-from crosswind.stats.estimate import Array
-from crosswind.stats.repetitions import RepetitionKey
+from crosswind.stats.arrays import Array
+from crosswind.stats.repetitions import RepetitionKey, Repetitions
 
 _OK = pl.col("outcome") == "ok"
 

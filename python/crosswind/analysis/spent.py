@@ -12,8 +12,9 @@ from crosswind.analysis.samples import repetition_key
 from crosswind.catalog import SpentGroup
 from crosswind.catalog.metrics import METRICS
 from crosswind.catalog.spent import GROUPS, WHOLE
-from crosswind.decisions.interval import Interval
-from crosswind.stats import Repetitions, Side
+from crosswind.stats.differences import Side
+from crosswind.stats.estimate import Interval
+from crosswind.stats.repetitions import Repetitions
 
 MOST_PAIRS = 500
 """Pairs of cells whose differences are taken apart: nobody reads more."""
@@ -52,7 +53,7 @@ def part_side(cell: CellData, part: str) -> Side:
 
 def _difference(factor: str, reference: CellData, other: CellData, *, level: float) -> SpentDifference:
     def of(metric: str) -> Interval:
-        return mean_difference(reference.side(metric), other.side(metric), "ns", level=level)
+        return mean_difference(reference.side(metric), other.side(metric), level=level)
 
     groups = [group for group in GROUPS if any(cell.samples[group.metric].values.any() for cell in (reference, other))]
     made = {group.name: PartOfDifference(group=group.name, difference=of(group.metric)) for group in groups}
@@ -72,8 +73,7 @@ def _with_part(
     if len(group.parts) == 1:
         return made
     part_differences = {
-        part: mean_difference(part_side(reference, part), part_side(other, part), "ns", level=level)
-        for part in group.parts
+        part: mean_difference(part_side(reference, part), part_side(other, part), level=level) for part in group.parts
     }
     largest = max(part_differences, key=lambda part: _size(part_differences[part]))
     return made.model_copy(update={"part": largest, "part_difference": part_differences[largest]})

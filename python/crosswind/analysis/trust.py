@@ -9,8 +9,8 @@ from crosswind.catalog.ends import peers_of
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import CellRun, output_of_program
 from crosswind.cell.result import BackgroundLedger, DirectionLedger, Finished, OutcomeCount, added_up
-from crosswind.decisions.interval import Interval
-from crosswind.stats import Share, share_interval
+from crosswind.stats.estimate import Interval
+from crosswind.stats.share import Share, share_interval
 
 
 def reason_of(runs: Sequence[CellRun]) -> str | None:
@@ -88,7 +88,7 @@ def packet_loss_of(
         "reverse": [ledger.reverse for ledger in ledgers],
     }
     return {
-        way: Interval.of(share_interval(_dropped(own, exact=exact), level=level))
+        way: share_interval(_dropped(own, exact=exact), level=level)
         for way, own in ways.items()
         if any(ledger.in_ for ledger in own)
     }

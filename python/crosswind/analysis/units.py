@@ -16,7 +16,8 @@ import polars as pl
 from crosswind.analysis.cells import CellData
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
 from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun
-from crosswind.stats.estimate import Array, TooFewSamples
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import TooFewSamples
 
 VALUES_BEYOND = 5
 """Of a quantile that is taken of each repetition: values to be expected beyond it in each."""

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 from crosswind.decisions.families import ALPHA, Correction, Exploration, Family
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.statement import Range, Verdict
-from crosswind.stats import EXACT, benjamini_hochberg, holm
 from crosswind.stats.beyond import Beyond, agreeing_at, beyond, is_of_most
 from crosswind.stats.design import MIN_UNITS, Tail
 from crosswind.stats.effect import Effect, is_constant
+from crosswind.stats.estimate import EXACT, Interval
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
+from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.sample_size import more_to_decide
 
 

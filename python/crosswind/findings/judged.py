@@ -8,7 +8,7 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult
 from crosswind.catalog.finding_kinds import of_each_kind
 from crosswind.cell.record import RunRecord
-from crosswind.decisions.interval import ResultModel
+from crosswind.decisions.model import ResultModel
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,12 @@ from crosswind.analysis.trust import (
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.catalog.warning import ResultWarning, WarningKind
 from crosswind.cell.record import RunRecord
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.files.damage import Damage, damage_sentences, left_out
 from crosswind.findings.judged import Context, judgings
 from crosswind.findings.question.result import Answer
 from crosswind.findings.result import result_model
-from crosswind.stats import share_interval
+from crosswind.stats.share import share_interval
 
 LEVEL = 0.95
 """Of every interval."""
@@ -201,7 +201,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         attempts=sum(run.attempts for run in data.runs),
         n=n,
         lost=lost,
-        loss=Interval.of(share_interval(data.lost, level=level)) if data.lost else None,
+        loss=share_interval(data.lost, level=level) if data.lost else None,
         outcomes=dict(sorted(data.outcomes.items())),
         failures=failures_of(data.runs),
         estimates=estimates,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from crosswind.live.probes import ProbeOutcome
 from crosswind.report.text.format import quantity
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 
 EventKind = Literal["outage begins", "outage ends", "route change", "latency step"]
 
@@ -107,9 +107,9 @@ class Steps:
     """
 
     def __init__(self) -> None:
-        self._earlier: deque[Estimate] = deque(maxlen=_REMEMBERED_WINDOWS)
+        self._earlier: deque[Interval] = deque(maxlen=_REMEMBERED_WINDOWS)
 
-    def handle_median(self, median: Estimate, at_ns: int) -> LiveEvent | None:
+    def handle_median(self, median: Interval, at_ns: int) -> LiveEvent | None:
         """The step that a window's median is. Args: at_ns: beginning of the window."""
         if median.value is None or median.low is None or median.high is None:
             return None
@@ -122,7 +122,7 @@ class Steps:
         text = f"latency step: the median was {quantity(step, 'ns')} and is {quantity(median.value, 'ns')}"
         return LiveEvent("latency step", at_ns, text, {"median_before_ns": step, "median_ns": median.value})
 
-    def _step(self, median: Estimate) -> float | None:
+    def _step(self, median: Interval) -> float | None:
         """The median before, where there is a step: that of the earlier windows which is nearest to the new one."""
         if len(self._earlier) < _STEP_WINDOWS:
             return None

@@ -24,7 +24,7 @@ from crosswind.models.model import Model
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.registry import model_named
 from crosswind.report.text.format import count_of, percent
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 
 LEVEL = 0.95
 _LEVEL_OF_EACH = 1 - (1 - LEVEL) / 2
@@ -57,13 +57,14 @@ class Expectation:
     """What a model expects.
 
     Attributes:
-        goodput: bit/s; for BBR without a link rate a share of the link's rate ("1"). note: what limits it, or why
-        there is no number; empty where there is nothing to say. direction: "download" or "upload"; empty where probes
-        do not tell the two ways apart.
+        goodput: in `unit`: bit/s; for BBR without a link rate a share of the link's rate ("1"). note: what limits it,
+        or why there is no number; empty where there is nothing to say. direction: "download" or "upload"; empty where
+        probes do not tell the two ways apart.
     """
 
     model: Model
-    goodput: Estimate
+    goodput: Interval
+    unit: str = "bit/s"
     note: str = ""
     direction: str = ""
 
@@ -98,7 +99,7 @@ class Expectation:
             "source": self.model.source,
             "assumptions": self.model.assumptions,
             "valid_range": self.model.valid_range,
-            "unit": self.goodput.unit,
+            "unit": self.unit,
             **(estimate_as_dict(self.goodput) or {}),
             "note": self.note,
         }
@@ -126,7 +127,7 @@ def expectations_of(
     ]
 
 
-def _expectations(part: Slice, loss: Estimate | None, family: str, rate_bps: int | None) -> list[Expectation]:
+def _expectations(part: Slice, loss: Interval | None, family: str, rate_bps: int | None) -> list[Expectation]:
     rtt = quantile_of_times(part.answered, 0.5, level=_LEVEL_OF_EACH)
     if loss is None or rtt is None or rtt.value is None:
         return []
@@ -136,7 +137,7 @@ def _expectations(part: Slice, loss: Estimate | None, family: str, rate_bps: int
     return [*expected, _by_bbr(loss, link_bps)]
 
 
-def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: float | None) -> Expectation:
+def _by_formula(name: str, mss: int, loss: Interval, rtt: Interval, link_bps: float | None) -> Expectation:
     model = model_named(name)
     assert loss.value is not None
     assert rtt.value is not None
@@ -153,8 +154,8 @@ def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: fl
         high = link_bps
     method = "model at the limits of loss and round-trip time"
     reason = None if low is not None else loss.reason or rtt.reason
-    goodput = Estimate(value, low, high, min(loss.n, rtt.n), LEVEL, method, "bit/s", reason)
-    expectation = Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
+    goodput = Interval(value, low, high, min(loss.n, rtt.n), LEVEL, method, reason)
+    expectation = Expectation(model, goodput, note=_note(name, loss, is_capped=value is not None and value == limit))
     if value is None and (loss.high is None or loss.high > _MOST_LOSS[name]):
         return expectation.silent(_too_few(name, loss))
     least = low if value is None else value
@@ -165,30 +166,30 @@ def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: fl
     )
 
 
-def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
+def _by_bbr(loss: Interval, link_bps: float | None) -> Expectation:
     """BBR keeps the link full whatever is lost, so that it needs the link's rate."""
     assert loss.value is not None
     rate, unit = (1.0, "1") if link_bps is None else (link_bps, "bit/s")
     ends = (None if p is None else float(bbr(rate, p)) for p in (loss.value, loss.high, loss.low))
     value, low, high = ends
-    goodput = Estimate(value, low, high, loss.n, LEVEL, "model at the limits of loss", unit, loss.reason)
+    goodput = Interval(value, low, high, loss.n, LEVEL, "model at the limits of loss", loss.reason)
     note = _note("bbr", loss, is_capped=False)
     if link_bps is None:
         note = "; ".join(filter(None, ("of the rate of the slowest link, which --rate says", note)))
-    expectation = Expectation(model_named("bbr"), goodput, note)
+    expectation = Expectation(model_named("bbr"), goodput, unit, note)
     if loss.value == 0 and link_bps is None:
         return expectation.silent("no loss was seen, and without --rate it has no rate")
     return expectation
 
 
-def _too_few(name: str, loss: Estimate) -> str:
+def _too_few(name: str, loss: Interval) -> str:
     """Why nothing follows from probes without a loss."""
     known = f"no loss was seen, and after {count_of(loss.n, 'probe')} it may be"
     most = "anything" if loss.high is None else f"up to {percent(loss.high)}"
     return f"{known} {most}, where the model holds up to {percent(_MOST_LOSS[name])}"
 
 
-def _note(name: str, loss: Estimate, *, is_capped: bool) -> str:
+def _note(name: str, loss: Interval, *, is_capped: bool) -> str:
     notes = ["limited by the link"] if is_capped else []
     if loss.value == 0:
         notes.append("no loss was seen")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.live.summary import estimate_as_dict
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Goodput:
     """
 
     direction: str
-    goodput: Estimate
+    goodput: Interval
     received_bytes: int
     time_ns: int
     congestion_control: str | None
@@ -40,4 +40,4 @@ class Goodput:
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
         plain = {key: value for key, value in vars(self).items() if key != "goodput"}
-        return {**plain, "unit": self.goodput.unit, **(estimate_as_dict(self.goodput) or {})}
+        return {**plain, "unit": "bit/s", **(estimate_as_dict(self.goodput) or {})}

@@ -18,7 +18,7 @@ from crosswind.report.text.format import (
     scale_of,
     short_number,
 )
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 
 
 def news_line(news: News, start_ns: int) -> str | None:
@@ -62,7 +62,7 @@ def refused_text(summary: Summary) -> str:
     return f"refused {'all ' if refused > 1 else ''}{count_of(refused, 'connection')}"
 
 
-def share_text(share: Estimate) -> str:
+def share_text(share: Interval) -> str:
     """A share with its interval, as percentages."""
     if share.low is None or share.high is None:
         return f"{percent(share.value)} (no interval)"
@@ -80,16 +80,15 @@ def rtt_text(summary: Summary) -> str:
     return f"round trip min {ends[0]}, median {median}, p95 {p95}, max {ends[1]} {unit} (n = {count(n)})"
 
 
-def estimate_text(estimate: Estimate, divisor: float) -> str:
+def estimate_text(estimate: Interval, divisor: float) -> str:
     """A quantile with its interval, or alone where it has none: "20.1 [20.0, 20.2]"."""
-    from crosswind.decisions.interval import Interval
 
     if estimate.low is None and estimate.high is None:
         return number(estimate.value, divisor)
     if estimate.low == estimate.high:
         text = number(estimate.value, divisor)
         return f"{text} [{text}, {text}]"
-    return interval(Interval.of(estimate), divisor)
+    return interval(estimate, divisor)
 
 
 def variation_texts(summary: Summary) -> Iterator[str]:
@@ -112,7 +111,7 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
         yield "Expected throughput of one long TCP flow, from the loss and the round trip above:"
     for expected in told:
         note = f" ({expected.note})" if expected.note else ""
-        yield f"  {expected.title}: {goodput_text(expected.goodput)}{note}"
+        yield f"  {expected.title}: {goodput_text(expected.goodput, expected.unit)}{note}"
     for model in {expected.model.name: expected.model for expected in told}.values():
         yield f"  {model.title} assumes {model.assumptions}; valid for {model.valid_range}."
     if told:
@@ -139,13 +138,13 @@ def goodput_line(measured: Goodput) -> str:
     return f"TCP reached {rate}: one {measured.direction}, {', '.join(how)} (no interval)"
 
 
-def goodput_text(goodput: Estimate) -> str:
+def goodput_text(goodput: Interval, in_unit: str = "bit/s") -> str:
     """A rate with its interval: "3.2 [2.1, 5.0] Mbit/s", "at least 12 Mbit/s"."""
-    if goodput.unit == "1":
+    if in_unit == "1":
         scale, unit = 0.01, "%"
     else:
         known = [rate for rate in (goodput.value, goodput.low) if rate is not None]
-        scale, unit = scale_of(known[:1], goodput.unit)
+        scale, unit = scale_of(known[:1], in_unit)
     texts = {
         name: short_number(getattr(goodput, name) / scale)
         for name in ("value", "low", "high")
@@ -160,7 +159,7 @@ def goodput_text(goodput: Estimate) -> str:
     return f"{texts['value']} {unit} ({_bound(texts) if len(texts) > 1 else 'no interval'})"
 
 
-def _is_known(estimate: Estimate, name: str) -> bool:
+def _is_known(estimate: Interval, name: str) -> bool:
     return getattr(estimate, name) is not None
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from crosswind.live.one_way import UNKNOWN, Located, OneWay
 from crosswind.live.probe import Reply
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 
 Flags = npt.NDArray[np.bool_]
 

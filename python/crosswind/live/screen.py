@@ -25,7 +25,7 @@ from crosswind.live.thresholds import JudgedThreshold
 from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.report.text.format import NOTHING, count, number, quantity, scale_of
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 from crosswind.text.terminal_table import TextColumn, table_lines
 
 _S = 10**9
@@ -144,7 +144,7 @@ class Screen:
         yield from (_cut(goodput_line(goodput)) for goodput in self._subject.measured)
         for expectation in filter(lambda expectation: expectation.says_something, self._expectations):
             note = f" ({expectation.note})" if expectation.note else ""
-            yield _cut(f"TCP by {expectation.title}: {goodput_text(expectation.goodput)}{note}")
+            yield _cut(f"TCP by {expectation.title}: {goodput_text(expectation.goodput, expectation.unit)}{note}")
         yield from (_cut(text) for text in silent_lines(self._expectations))
         yield from (_cut(event, style="yellow") for event in self._events)
         yield _cut(_KEYS, style="dim")

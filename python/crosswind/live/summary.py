@@ -14,8 +14,9 @@ import numpy as np
 
 from crosswind.live.one_way import BACK, THERE
 from crosswind.live.probes import Flags, Slice
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import TAIL_VALUES, quantile_name
-from crosswind.stats.estimate import Array, Estimate
+from crosswind.stats.estimate import Interval
 from crosswind.stats.quantile import quantile_interval, quantile_size
 from crosswind.stats.repetitions import Integers, Repetitions
 from crosswind.stats.share import Share, share_interval
@@ -46,22 +47,22 @@ class Summary:
     late: int
     duplicates: int | None
     reordered: int | None
-    loss: Estimate | None
-    median: Estimate | None
-    p95: Estimate | None
+    loss: Interval | None
+    median: Interval | None
+    p95: Interval | None
     smallest_ns: float | None
     largest_ns: float | None
     jitter_ns: float | None
-    variation_p95: Estimate | None
-    reordering: Estimate | None
-    loss_there: Estimate | None = None
-    loss_back: Estimate | None = None
+    variation_p95: Interval | None
+    reordering: Interval | None
+    loss_there: Interval | None = None
+    loss_back: Interval | None = None
     refused: int | None = None
-    refusal: Estimate | None = None
+    refusal: Interval | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
-        plain = {key: value for key, value in vars(self).items() if not isinstance(value, Estimate)}
+        plain = {key: value for key, value in vars(self).items() if not isinstance(value, Interval)}
         return plain | {key: estimate_as_dict(getattr(self, key)) for key in _ESTIMATES}
 
 
@@ -96,29 +97,29 @@ def summarise(
     )
 
 
-def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+def loss_of(part: Slice, *, level: float = 0.95) -> Interval | None:
     """The share of lost probes; None where no probe has a verdict."""
     return _share_of(part.is_lost, level=level)
 
 
-def refusal_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+def refusal_of(part: Slice, *, level: float = 0.95) -> Interval | None:
     """The share of refused probes; None where no probe has a verdict."""
     return _share_of(part.is_refused, level=level)
 
 
-def answer_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+def answer_of(part: Slice, *, level: float = 0.95) -> Interval | None:
     """The share of answered probes; None where no probe has a verdict."""
     return _share_of(part.is_answered, level=level)
 
 
-def losses_of_ways(part: Slice, *, level: float = 0.95) -> tuple[Estimate | None, Estimate | None]:
+def losses_of_ways(part: Slice, *, level: float = 0.95) -> tuple[Interval | None, Interval | None]:
     """The share of probes lost on the way there, and that of answers lost on the way back."""
     is_there, is_back = part.way == THERE, part.way == BACK
     is_known = part.is_answered | is_there | is_back
     return _share_of(is_there[is_known], level=level), _share_of(is_back[is_known & ~is_there], level=level)
 
 
-def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimate | None:
+def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Interval | None:
     """A quantile of times, ns; None without any. Args: times: shape (n,), in the order in which probes were sent."""
     if not times.size:
         return None
@@ -126,11 +127,11 @@ def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimat
     needed = quantile_size(q, level=level)
     if needed >= FEWEST_FOR_BLOCKS or units.count < units.n:
         needed = math.ceil(TAIL_VALUES / min(q, 1 - q))
-    interval = quantile_interval(units, q, unit="ns", level=level)
+    interval = quantile_interval(units, q, level=level)
     return _of_probes(interval, f"an interval of {quantile_name(q)}", needed)
 
 
-def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:
+def estimate_as_dict(estimate: Interval | None) -> dict[str, Any] | None:
     """An estimate as plain data, without what is the same for all."""
     if estimate is None:
         return None
@@ -138,7 +139,7 @@ def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:
     return {name: getattr(estimate, name) for name in names}
 
 
-def _share_of(flags: Flags, *, level: float = 0.95) -> Estimate | None:
+def _share_of(flags: Flags, *, level: float = 0.95) -> Interval | None:
     """The share of probes that have a flag. Args: flags: shape (n,), in the order in which probes were sent."""
     if not flags.size:
         return None
@@ -155,7 +156,7 @@ def _members(n: int) -> Integers:
     return numbers * (BLOCKS if n >= FEWEST_FOR_ALL_BLOCKS else BLOCKS_OF_FEW) // n
 
 
-def _of_probes(estimate: Estimate, what: str, needed: int) -> Estimate:
+def _of_probes(estimate: Interval, what: str, needed: int) -> Interval:
     """An estimate whose reason counts probes: those of the statistics count repetitions, which are blocks here."""
     if estimate.reason is None or estimate.n >= needed:
         return estimate

@@ -13,7 +13,6 @@ from typing import Any
 
 from crosswind.decisions.families import THRESHOLDS
 from crosswind.decisions.grammar import GrammarError, read_bound
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import OfInterval, judge
 from crosswind.decisions.statement import Range
 from crosswind.errors import UsageError
@@ -21,9 +20,9 @@ from crosswind.findings.threshold.judge import VERDICTS
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdVerdict
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text, undecided_text
 from crosswind.live.probes import Slice
-from crosswind.live.summary import answer_of, loss_of, quantile_of_times, refusal_of
+from crosswind.live.summary import answer_of, estimate_as_dict, loss_of, quantile_of_times, refusal_of
 from crosswind.report.text.format import count
-from crosswind.stats import refused
+from crosswind.stats.estimate import Interval, refused
 from crosswind.stats.sample_size import more_to_decide
 from crosswind.text.quantities import SHARE, TIME, Unit
 
@@ -129,7 +128,7 @@ class JudgedThreshold:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
-        value = self.cell.value.model_dump(include={"value", "low", "high", "n", "level", "method", "reason"})
+        value = estimate_as_dict(self.cell.value) or {}
         return {"fail_if": self.threshold.text, "verdict": self.verdict, "needed": self.cell.needed, **value}
 
 
@@ -157,7 +156,7 @@ def _value(threshold: LiveThreshold, part: Slice, level: float) -> Interval:
         estimate = _SHARES[threshold.share](part, level=level)
     else:
         estimate = quantile_of_times(part.answered, threshold.q, level=level)
-    return Interval.of(estimate or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
+    return estimate or refused("there was no answer", n=0, level=level)
 
 
 def _needed(threshold: LiveThreshold, value: Interval) -> int | None:

@@ -65,7 +65,7 @@ def _goodput(direction: str, finished: Finished, directory: Path) -> Goodput:
     counted = None if tcp is None else getattr(tcp, sender)
     return Goodput(
         direction,
-        without_interval(8e9 * received_bytes / time_ns, _REASON, n=1, level=0.95, unit="bit/s", units=1),
+        without_interval(8e9 * received_bytes / time_ns, _REASON, n=1, level=0.95, units=1),
         received_bytes,
         time_ns,
         None if host.socket is None else str(host.socket.get("congestion_control") or "") or None,

@@ -13,10 +13,10 @@ import polars as pl
 from crosswind.analysis.result import MEAN, LevelComparison, Result
 from crosswind.catalog.metrics import METRICS, STATISTICS, Per
 from crosswind.cell.record import RunRecord
-from crosswind.decisions.interval import Interval
 from crosswind.files.polars_errors import system_error
 from crosswind.report.files import whole_file, write_text
 from crosswind.report.text.format import levels
+from crosswind.stats.estimate import Interval
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "cell": pl.Int64,
@@ -64,8 +64,9 @@ def estimates_frame(result: Result) -> pl.DataFrame:
                 row |= {"metric": name, "statistic": statistic}
                 estimate = metric.statistic(statistic)
                 ends = estimate.spread or (None, None)
-                row |= {"unit": metric.unit, **estimate.model_dump(exclude={"spread"})}
-                rows.append(row | {"smallest_unit": ends[0], "largest_unit": ends[1]})
+                row |= {"unit": metric.unit, **vars(estimate), "smallest_unit": ends[0], "largest_unit": ends[1]}
+                del row["spread"]
+                rows.append(row)
     return pl.DataFrame(rows, schema={**factors, **_COLUMNS})
 
 

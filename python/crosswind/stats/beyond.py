@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.differences import Side
 from crosswind.stats.effect import ROUNDING, Effect, estimate_of, is_constant
-from crosswind.stats.estimate import EXACT, Array, Estimate
+from crosswind.stats.estimate import EXACT, Interval
 from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign_p
 
 
@@ -133,21 +134,21 @@ def size_of(reference: Side, other: Side) -> float:
     return max(side.units.largest for side in (reference, other))
 
 
-def effect_estimate(effect: Effect, *, size: float, unit: str, level: float) -> Estimate:
+def effect_estimate(effect: Effect, *, size: float, level: float) -> Interval:
     """An effect with its interval; of what claims about most repetitions are made of, the median of the pairs.
 
     Of so few pairs that no claim can be made, the effect of the statistic alone.
     """
     if not is_of_most(effect, size=size):
-        return estimate_of(effect, unit=unit, level=level)
+        return estimate_of(effect, level=level)
     if is_constant(effect, size=size):
         value = without_rounding(effect, size=size).value
         pairs = np.full(effect.units, math.exp(value) if effect.is_ratio else value)
-        return median_estimate(pairs, n=effect.n, unit=unit, level=level)
+        return median_estimate(pairs, n=effect.n, level=level)
     if effect.of_pairs is None:
-        return estimate_of(effect, unit=unit, level=level)
-    made = median_estimate(effect.of_pairs, n=effect.n, unit=unit, level=level)
-    return made if made.low is not None else estimate_of(effect, unit=unit, level=level)
+        return estimate_of(effect, level=level)
+    made = median_estimate(effect.of_pairs, n=effect.n, level=level)
+    return made if made.low is not None else estimate_of(effect, level=level)
 
 
 def two_sided_p(effect: Effect, *, size: float) -> float | None:

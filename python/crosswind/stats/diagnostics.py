@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 from crosswind.stats.linearised import mean_of
 from crosswind.stats.permutation import order_p
 from crosswind.stats.repetitions import Repetitions

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.chance import NO_CHANCE, Chance, ChanceOfTwo
 from crosswind.stats.design import (
     LIGHT,
@@ -26,7 +27,7 @@ from crosswind.stats.design import (
     unpaired_shortage,
 )
 from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, ComparedStatistic, Effect, is_constant
-from crosswind.stats.estimate import EXACT, Array, TooFewSamples
+from crosswind.stats.estimate import EXACT, TooFewSamples
 from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
 from crosswind.stats.repetitions import RepetitionKey, Repetitions

@@ -12,9 +12,10 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.chance import ALL_SEEN, ONE_SIDED, Chance, ChanceOfTwo, expected_allowance
 from crosswind.stats.design import MIN_UNITS, Design, Tail
-from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
+from crosswind.stats.estimate import EXACT, Interval, exactly, without_interval
 from crosswind.stats.linearised import MAX_RESAMPLED, UNBOUNDED, Linearised, limits, method_of
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
 from crosswind.stats.sample_size import fewest, is_shown
@@ -213,25 +214,25 @@ def of_one(linear: Linearised, design: Design, chance: Chance) -> Effect:
     )  # fmt: skip
 
 
-def claim_estimate(effect: Effect, *, unit: str, level: float) -> Estimate:
+def claim_estimate(effect: Effect, *, level: float) -> Interval:
     """A bounded effect with its claim limits; a ratio as a ratio. An infinite limit is None."""
     ends = (effect.claim_limit((1 - level) / 2, upper=upper) for upper in (False, True)) if effect.is_bounded else ()
     low, high = (_shown(effect, end) for end in ends or (-math.inf, math.inf))
     value = _on_own_scale(effect, effect.value)
-    return Estimate(value, low, high, effect.n, level, CLAIM, unit, effect.shortage, effect.units)
+    return Interval(value, low, high, effect.n, level, CLAIM, effect.shortage, effect.units)
 
 
-def estimate_of(effect: Effect, *, unit: str, level: float) -> Estimate:
+def estimate_of(effect: Effect, *, level: float) -> Interval:
     """An effect with its interval, or without one where the design does not support it; a ratio as a ratio."""
     value = _on_own_scale(effect, effect.value)
     if effect.how == EXACT:
-        return exactly(value, n=effect.n, level=level, unit=unit)
+        return exactly(value, n=effect.n, level=level)
     if effect.shortage is not None:
-        return without_interval(value, effect.shortage, n=effect.n, level=level, unit=unit, units=effect.units)
+        return without_interval(value, effect.shortage, n=effect.n, level=level, units=effect.units)
     low, high = (_shown(effect, end) for end in effect.limits(level))
     method = effect.how if effect.how == WELCH else f"{method_of(effect.design)}, {effect.how}"
     why = None if low is not None and high is not None else UNBOUNDED
-    return Estimate(value, low, high, effect.n, level, method, unit, why, effect.units)
+    return Interval(value, low, high, effect.n, level, method, why, effect.units)
 
 
 def _on_own_scale(effect: Effect, number: float) -> float:

@@ -4,19 +4,19 @@ A number without an interval says why it has none. Where only one end of an inte
 is called one. Where nothing was left to chance, the number is exact and has no interval.
 """
 
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[np.float64]
-Interval = tuple[float, float]
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 EXACT = "exact"
 """The method of a number that comes out the same every time."""
 
 NO_INTERVAL = "none"
 """The method of a number that has no interval."""
+
+MOST = "the median of the repetitions, by a sign test"
+"""The method of an estimate that is of most repetitions, and not of a statistic of all values."""
+
+Limits = tuple[float, float]
 
 
 class TooFewSamples(ValueError):  # noqa: N818 - the field's words: it is an answer, not a malfunction
@@ -32,18 +32,18 @@ class TooFewSamples(ValueError):  # noqa: N818 - the field's words: it is an ans
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """One estimated quantity.
+class Interval:
+    """One estimate.
 
-    Attributes:
-        value: in `unit`; None when it cannot be known.
-        low, high: limits, low <= value <= high. Both None: there is no interval, and `reason` says why. One None: the
-            other one is a bound, which the quantity lies beyond with confidence `level`.
-        n: values it rests on. units: repetitions they are from. level: confidence level of the interval or the bound.
-        method: how the interval was made. unit: "ns", "bit/s", "1", ...
-        reason: why the interval is not whole, and how many repetitions it would take; None where it is whole.
-        spread: smallest and largest of the repetitions' own values, where there is no interval, or one without a width.
+    low and high are both null where there is no interval; `reason` then says why, and how many repetitions it would
+    take. One of them alone is a bound: the number is at least `low`, or at most `high`. value alone is null where the
+    number is that of an exchange that timed out: it is over `low`. Of an exact number (`method` is `exact`) nothing is
+    left to chance: it would come out the same every time and has no interval. `units`: repetitions behind it.
+    `spread`: smallest and largest of the repetitions' own values, where there is no interval, or one without a width.
     """
+
+    # In the schema of results an object has no fields but these.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     value: float | None
     low: float | None
@@ -51,32 +51,57 @@ class Estimate:
     n: int
     level: float
     method: str
-    unit: str
     reason: str | None = None
     units: int = 0
-    spread: Interval | None = None
+    spread: Limits | None = None
 
     @property
     def is_exact(self) -> bool:
-        """Whether it comes out the same every time."""
+        """Whether the value would come out the same every time."""
         return self.method == EXACT
 
+    @property
+    def is_of_most(self) -> bool:
+        """Whether it is the median of the repetitions, and says nothing of the statistic of all."""
+        return self.method == MOST
 
-def refused(reason: str, *, n: int, level: float, unit: str, units: int = 0) -> Estimate:
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has an interval with both ends."""
+        return self.low is not None and self.high is not None
+
+    @property
+    def limits(self) -> Limits | None:
+        """low and high, the value in the place of one that is not known; None where there is no value."""
+        if self.value is None:
+            return None
+        return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
+
+    def negated(self) -> "Interval":
+        """The same difference the other way round."""
+
+        def turned(end: float | None) -> float | None:
+            return None if end is None else -end
+
+        spread = None if self.spread is None else (-self.spread[1], -self.spread[0])
+        return replace(self, value=turned(self.value), low=turned(self.high), high=turned(self.low), spread=spread)
+
+
+def refused(reason: str, *, n: int, level: float, units: int = 0) -> Interval:
     """An estimate without a number, and the reason why."""
-    return Estimate(None, None, None, n, level, NO_INTERVAL, unit, reason, units)
+    return Interval(None, None, None, n, level, NO_INTERVAL, reason, units)
 
 
 def without_interval(
-    value: float, reason: str, *, n: int, level: float, unit: str, units: int, spread: Interval | None = None
-) -> Estimate:
+    value: float, reason: str, *, n: int, level: float, units: int, spread: Limits | None = None
+) -> Interval:
     """A number without an interval, and the reason why."""
-    return Estimate(value, None, None, n, level, NO_INTERVAL, unit, reason, units, spread)
+    return Interval(value, None, None, n, level, NO_INTERVAL, reason, units, spread)
 
 
-def exactly(value: float, *, n: int, level: float, unit: str) -> Estimate:
+def exactly(value: float, *, n: int, level: float) -> Interval:
     """A number that comes out the same every time, so that it has no interval."""
-    return Estimate(value, None, None, n, level, EXACT, unit, units=1)
+    return Interval(value, None, None, n, level, EXACT, units=1)
 
 
 def check_level(level: float) -> float:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.stats.estimate import Array, TooFewSamples
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import TooFewSamples
 
 MIN_PLACES = 4
 """Three parameters fit any three places, so only a fourth can show that they are wrong."""

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import Design, Tail
-from crosswind.stats.estimate import Array, check_level
+from crosswind.stats.estimate import check_level
 from crosswind.stats.repetitions import Repetitions
 
 RESAMPLES = 1999

@@ -12,10 +12,8 @@ import math
 import numpy as np
 from scipy import special
 
-from crosswind.stats.estimate import Array, Estimate, check_level, without_interval
-
-MOST = "the median of the repetitions, by a sign test"
-"""The method of an estimate that is of most repetitions, and not of a statistic of all values."""
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import MOST, Interval, check_level, without_interval
 
 _MOST_REPETITIONS = 10_000
 
@@ -51,7 +49,7 @@ def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0
     return None if repetitions > _MOST_REPETITIONS else max(fewest, repetitions)
 
 
-def median_estimate(values: Array, *, n: int, unit: str, level: float) -> Estimate:
+def median_estimate(values: Array, *, n: int, level: float) -> Interval:
     """The median of repetitions, with the exact interval that inverts the sign test; without one of too few.
 
     Args: values: shape (repetitions,). n: values behind them.
@@ -64,10 +62,10 @@ def median_estimate(values: Array, *, n: int, unit: str, level: float) -> Estima
         needed = repetitions_in_a_row(tail)
         reason = f"what most repetitions do takes {needed} of them, there are {size}: {needed - size} more"
         ends = (float(ordered[0]), float(ordered[-1]))
-        return without_interval(middle, reason, n=n, level=level, unit=unit, units=size, spread=ends)
+        return without_interval(middle, reason, n=n, level=level, units=size, spread=ends)
     low, high = float(ordered[cut - 1]), float(ordered[size - cut])
     spread = (float(ordered[0]), float(ordered[-1])) if low == high else None
-    return Estimate(middle, low, high, n, level, MOST, unit, units=size, spread=spread)
+    return Interval(middle, low, high, n, level, MOST, units=size, spread=spread)
 
 
 def _fewest_agreeing(units: int, p: float) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import (
     LIGHT,
     MIN_UNITS,
@@ -15,7 +16,7 @@ from crosswind.stats.design import (
     mean_shortage,
     trimmed_mean_shortage,
 )
-from crosswind.stats.estimate import Array, Estimate, refused, without_interval
+from crosswind.stats.estimate import Interval, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, Linearised, limits, lower_limit, mean_of, method_of
 from crosswind.stats.repetitions import Repetitions
 
@@ -23,20 +24,20 @@ TRIMMED = 0.2
 """Share of the values that a trimmed mean leaves out at each end."""
 
 
-def mean_interval(units: Repetitions, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+def mean_interval(units: Repetitions, *, design: Design = LIGHT, level: float = 0.95) -> Interval:
     """The mean of all values, with an interval over repetitions.
 
-    Returns: Estimate, without an interval where `mean_shortage` says so; of a wait in a design that is not light it
+    Returns: Interval, without an interval where `mean_shortage` says so; of a wait in a design that is not light it
              then has a lower limit alone, from MIN_UNITS repetitions on. Without a variance it is refused.
     Raises:  TooFewSamples without a value.
     """
     mean = mean_of(units)
     if design.tail is Tail.INFINITE:
-        return refused(NO_VARIANCE, n=mean.n, level=level, unit=unit, units=mean.units)
+        return refused(NO_VARIANCE, n=mean.n, level=level, units=mean.units)
     short = mean_shortage(design, mean.units, mean.n)
     if short is None and mean.error > 0:
-        return _with_limits(mean, limits(mean, design, level), method_of(design), unit, level)
-    return _short(mean, short, units, design, unit=unit, level=level)
+        return _with_limits(mean, limits(mean, design, level), method_of(design), level)
+    return _short(mean, short, units, design, level=level)
 
 
 def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
@@ -64,18 +65,18 @@ def trimmed_mean_of(units: Repetitions, share: float = TRIMMED) -> Linearised:
     return Linearised(value, parts, n, left_out=2 * cut if units.is_single else 0)
 
 
-def trimmed_mean_interval(units: Repetitions, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+def trimmed_mean_interval(units: Repetitions, *, design: Design = LIGHT, level: float = 0.95) -> Interval:
     """The trimmed mean with an interval over repetitions. Raises: TooFewSamples without a value."""
     mean = trimmed_mean_of(units)
     beyond = int(units.censored.sum())
     if beyond > TRIMMED * units.n:
         why = "more exchanges timed out than are trimmed"
-        return refused(why, n=units.n, level=level, unit=unit, units=mean.units)
+        return refused(why, n=units.n, level=level, units=mean.units)
     short = trimmed_mean_shortage(mean.units, mean.n)
     if short is not None or mean.error == 0:
-        made = _short(mean, short, units, LIGHT, unit=unit, level=level)
+        made = _short(mean, short, units, LIGHT, level=level)
         return replace(made, spread=_trimmed_spread(units))
-    return _with_limits(mean, limits(mean, design, level), method_of(design), unit, level)
+    return _with_limits(mean, limits(mean, design, level), method_of(design), level)
 
 
 def _trimmed_spread(units: Repetitions) -> tuple[float, float] | None:
@@ -92,21 +93,21 @@ def _trimmed(ordered: Array, n: int, share: float) -> float:
     return float(kept.mean()) if kept.size else float(ordered[end - 1])
 
 
-def _with_limits(linearised: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:
+def _with_limits(linearised: Linearised, ends: tuple[float, float], method: str, level: float) -> Interval:
     low, high = (end if math.isfinite(end) else None for end in ends)
     why = None if low is not None and high is not None else UNBOUNDED
-    return Estimate(linearised.value, low, high, linearised.n, level, method, unit, why, linearised.units)
+    return Interval(linearised.value, low, high, linearised.n, level, method, why, linearised.units)
 
 
 def _short(
-    linearised: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, unit: str, level: float
-) -> Estimate:
+    linearised: Linearised, short: Shortage | None, units: Repetitions, design: Design, *, level: float
+) -> Interval:
     """What there is of a mean whose interval the design, or repetitions that are all the same, do not support."""
     message = NO_SPREAD if short is None else short.message
     if linearised.error > 0 and design.is_wait and design.tail is not Tail.LIGHT and linearised.units >= MIN_UNITS:
         low = lower_limit(linearised, level)
         method = "one-sided Student's t over repetitions"
-        return Estimate(linearised.value, low, None, linearised.n, level, method, unit, message, linearised.units)
+        return Interval(linearised.value, low, None, linearised.n, level, method, message, linearised.units)
     return without_interval(
-        linearised.value, message, n=linearised.n, level=level, unit=unit, units=linearised.units, spread=units.spread()
+        linearised.value, message, n=linearised.n, level=level, units=linearised.units, spread=units.spread()
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 
 PERMUTATIONS = 9999
 MAX_PERMUTED = 500

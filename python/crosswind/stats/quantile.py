@@ -15,6 +15,7 @@ import math
 import numpy as np
 from scipy import special
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import (
     MIN_UNITS,
     Design,
@@ -24,7 +25,7 @@ from crosswind.stats.design import (
     repetition_quantile_shortage,
 )
 from crosswind.stats.differences import statistic_of
-from crosswind.stats.estimate import Array, Estimate, check_level, refused, without_interval
+from crosswind.stats.estimate import Interval, check_level, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, UNBOUNDED, limits, method_of, student
 from crosswind.stats.repetitions import Repetitions
 
@@ -47,24 +48,24 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1.0 - q)))
 
 
-def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float = 0.95, least: int = 0) -> Estimate:
+def quantile_interval(units: Repetitions, q: float, *, level: float = 0.95, least: int = 0) -> Interval:
     """The q-quantile of all exchanges, with an interval over repetitions.
 
     Args:    q: in (0, 1). least: minimum repetitions of the interval of an upper quantile.
-    Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7). `value` is None
+    Returns: Interval whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7). `value` is None
              and `low` the timeout where the quantile is an exchange that timed out.
     Raises:  ValueError when q or level is outside (0, 1).
     """
     _check_q(q)
     check_level(level)
     if not units.n:
-        return refused("there is no exchange", n=0, level=level, unit=unit)
+        return refused("there is no exchange", n=0, level=level)
     value = quantile_of(units, q)
     if units.is_single:
         needed = quantile_size(q, level=level)
         if units.n >= needed:
             low, high = (_at_rank(units, rank) for rank in interpolated_ranks(units.n, q, level=level))
-            return _estimate(units, q, (value, low, high), ORDER_STATISTICS, unit=unit, level=level)
+            return _estimate(units, q, (value, low, high), ORDER_STATISTICS, level=level)
         more = needed - units.n
         short: Shortage | None = Shortage(
             f"an interval of {quantile_name(q)} needs {needed} repetitions, there are {units.n}: {more} more", needed
@@ -72,17 +73,15 @@ def quantile_interval(units: Repetitions, q: float, *, unit: str, level: float =
     else:
         short = quantile_shortage(q, units.count, units.n, least if q > 0.5 else 0)
     if value is None:
-        return _beyond(units, unit, level)
+        return _beyond(units, level)
     if short is None:
         low, high = (_at_share(units, share) for share in woodruff_shares(units, value, q, level))
-        return _estimate(units, q, (value, low, high), WOODRUFF, unit=unit, level=level)
+        return _estimate(units, q, (value, low, high), WOODRUFF, level=level)
     if q > 0.5 and units.count >= MIN_UNITS:
         low = _at_share(units, _lower_share(units, _share_error(units, value), q, 1 - level))
         if low is not None:
-            return Estimate(value, low, None, units.n, level, LOWER_LIMIT, unit, short.message, units.count)
-    return without_interval(
-        value, short.message, n=units.n, level=level, unit=unit, units=units.count, spread=_spread(units, q)
-    )
+            return Interval(value, low, None, units.n, level, LOWER_LIMIT, short.message, units.count)
+    return without_interval(value, short.message, n=units.n, level=level, units=units.count, spread=_spread(units, q))
 
 
 def quantile_of(units: Repetitions, q: float) -> float | None:
@@ -209,13 +208,12 @@ def _estimate(
     limits: tuple[float | None, float | None, float | None],
     method: str,
     *,
-    unit: str,
     level: float,
-) -> Estimate:
+) -> Interval:
     """Args: limits: value, low and high; None is an exchange that timed out, or lies beyond all values."""
     value, low, high = limits
     if value is None or low is None:
-        return _beyond(units, unit, level)
+        return _beyond(units, level)
     reason = None
     if high is None:
         timed_out = bool(units.censored.any())
@@ -224,13 +222,13 @@ def _estimate(
         )
     # An interval of width 0 does not tell whether all repetitions are the same.
     spread = _spread(units, q) if low == high else None
-    return Estimate(value, low, high, units.n, level, method, unit, reason, units.count, spread)
+    return Interval(value, low, high, units.n, level, method, reason, units.count, spread)
 
 
-def _beyond(units: Repetitions, unit: str, level: float) -> Estimate:
+def _beyond(units: Repetitions, level: float) -> Interval:
     low = units.limit if units.limit is not None else float(units.ordered[-1]) if units.values.size else None
     reason = "it is an exchange that timed out"
-    return Estimate(None, low, None, units.n, level, "timeouts are censored", unit, reason, units.count)
+    return Interval(None, low, None, units.n, level, "timeouts are censored", reason, units.count)
 
 
 def _spread(units: Repetitions, q: float) -> tuple[float, float] | None:
@@ -245,12 +243,10 @@ def _check_q(q: float) -> None:
         raise ValueError(f"quantile {q} is not between 0 and 1")
 
 
-def repetition_quantile_interval(
-    units: Repetitions, q: float, *, unit: str, design: Design, level: float = 0.95
-) -> Estimate:
+def repetition_quantile_interval(units: Repetitions, q: float, *, design: Design, level: float = 0.95) -> Interval:
     """The mean of the q-quantiles of the repetitions, with an interval over these.
 
-    Returns: an Estimate without an interval where the design does not support one, or no repetition differs.
+    Returns: an Interval without an interval where the design does not support one, or no repetition differs.
     Raises:  TooFewSamples where a repetition has too few values for a quantile of its own.
     """
     mean = statistic_of(units, q)
@@ -259,7 +255,7 @@ def repetition_quantile_interval(
         quantiles = mean.value + mean.parts
         spread = (float(quantiles.min()), float(quantiles.max())) if quantiles.size > 1 else None
         why = NO_SPREAD if short is None else short.message
-        return without_interval(mean.value, why, n=mean.n, level=level, unit=unit, units=mean.units, spread=spread)
+        return without_interval(mean.value, why, n=mean.n, level=level, units=mean.units, spread=spread)
     low, high = (end if math.isfinite(end) else None for end in limits(mean, design, level))
     unbounded = None if low is not None and high is not None else UNBOUNDED
-    return Estimate(mean.value, low, high, mean.n, level, method_of(design), unit, unbounded, mean.units)
+    return Interval(mean.value, low, high, mean.n, level, method_of(design), unbounded, mean.units)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import DELTA_UNITS
-from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level
+from crosswind.stats.estimate import Interval, TooFewSamples, check_level
 
 SIGNED_RANK = "Hodges-Lehmann, paired by repetition (Wilcoxon signed ranks)"
 RANK_SUM = "Hodges-Lehmann over repetitions (Mann-Whitney ranks)"
@@ -22,7 +23,7 @@ _EXACT_PAIRS = 400  # up to 20 x 20 units the rank sums are counted
 _SORTED = 40_000  # up to so many differences are sorted; ranks of more are found by bisection
 
 
-def paired_shift(differences: Array, *, n: int, unit: str, level: float = 0.95) -> Estimate:
+def paired_shift(differences: Array, *, n: int, level: float = 0.95) -> Interval:
     """Median of the averages of every two differences of pairs, with the interval that inverts the signed-rank test.
 
     Args:   differences: shape (pairs,). n: values behind them.
@@ -37,10 +38,10 @@ def paired_shift(differences: Array, *, n: int, unit: str, level: float = 0.95) 
         raise TooFewSamples(f"a shift needs {needed} pairs of repetitions, there are {size}", needed=needed)
     count = size * (size + 1) // 2
     below, above, low, high = _walsh(ordered, ((count + 1) // 2, count // 2 + 1, cut, count + 1 - cut))
-    return Estimate((below + above) / 2, low, high, n, level, SIGNED_RANK, unit, None, size)
+    return Interval((below + above) / 2, low, high, n, level, SIGNED_RANK, None, size)
 
 
-def unpaired_shift(reference: Array, other: Array, *, n: int, unit: str, level: float = 0.95) -> Estimate:
+def unpaired_shift(reference: Array, other: Array, *, n: int, level: float = 0.95) -> Interval:
     """Median of all differences other - reference, with the interval that inverts the Mann-Whitney test.
 
     Args:   reference, other: one number for each repetition. n: values behind them.
@@ -55,10 +56,10 @@ def unpaired_shift(reference: Array, other: Array, *, n: int, unit: str, level: 
             f"a shift needs about 4 repetitions of each cell, there are {a.size} and {b.size}", needed=4
         )
     below, above, low, high = _differences(a, b, ((pairs + 1) // 2, pairs // 2 + 1, cut, pairs + 1 - cut))
-    return Estimate((below + above) / 2, low, high, n, level, RANK_SUM, unit, None, min(a.size, b.size))
+    return Interval((below + above) / 2, low, high, n, level, RANK_SUM, None, min(a.size, b.size))
 
 
-def cliffs_delta(reference: Array, other: Array, *, n: int, level: float = 0.95) -> Estimate:
+def cliffs_delta(reference: Array, other: Array, *, n: int, level: float = 0.95) -> Interval:
     """P(other > reference) - P(other < reference) of a repetition of each, in [-1, 1]: 0 when neither tends to be
     larger.
 
@@ -80,7 +81,7 @@ def cliffs_delta(reference: Array, other: Array, *, n: int, level: float = 0.95)
     z = float(special.ndtri((1 + check_level(level)) / 2))
     low, high = (2 * _theta_limit(theta, a.size, b.size, z, end) - 1 for end in (0.0, 1.0))
     value = 2 * theta - 1
-    return Estimate(value, min(low, value), max(high, value), n, level, DELTA, "1", None, min(a.size, b.size))
+    return Interval(value, min(low, value), max(high, value), n, level, DELTA, None, min(a.size, b.size))
 
 
 def _theta_limit(theta: float, n: int, m: int, z: float, end: float) -> float:

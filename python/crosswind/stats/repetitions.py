@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.stats.estimate import Array, Interval, TooFewSamples
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import Limits, TooFewSamples
 
 Integers = npt.NDArray[np.int64]
 RepetitionKey = tuple[int, int | None]
@@ -149,7 +150,7 @@ class Repetitions:
         """The largest absolute value; 0 without a value."""
         return float(max(self.values.max(), -self.values.min())) if self.values.size else 0.0
 
-    def spread(self) -> Interval | None:
+    def spread(self) -> Limits | None:
         """The smallest and the largest mean of a unit; None with a single unit."""
         means = self.means
         return (float(means.min()), float(means.max())) if means.size > 1 else None

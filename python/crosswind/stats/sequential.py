@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from crosswind.stats.estimate import Array, TooFewSamples, check_level
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import TooFewSamples, check_level
 from crosswind.stats.sample_size import FEWEST
 
 _LONGEST = 500.0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from crosswind.stats.design import share_shortage
-from crosswind.stats.estimate import Estimate, TooFewSamples, check_level, exactly, without_interval
+from crosswind.stats.estimate import Interval, TooFewSamples, check_level, exactly, without_interval
 from crosswind.stats.linearised import Linearised, student
 from crosswind.stats.repetitions import Repetitions
 
@@ -92,20 +92,18 @@ class Share:
         return exact_limits(self.value * worth, worth, tail)
 
 
-def share_interval(share: Share, *, level: float = 0.95) -> Estimate:
+def share_interval(share: Share, *, level: float = 0.95) -> Interval:
     """A share with its interval; without one below three repetitions, or where the share itself is exact."""
     if share.exact:
-        return exactly(share.value, n=share.n, level=level, unit="1")
+        return exactly(share.value, n=share.n, level=level)
     short = share_shortage(share.units, share.least)
     if short is not None:
         shares = share.hits / share.sizes
         spread = (float(shares.min()), float(shares.max())) if share.units > 1 else None
-        return without_interval(
-            share.value, short.message, n=share.n, level=level, unit="1", units=share.units, spread=spread
-        )
+        return without_interval(share.value, short.message, n=share.n, level=level, units=share.units, spread=spread)
     low, high = share.limits((1.0 - check_level(level)) / 2.0)
     method = METHOD if share.is_single else EFFECTIVE
-    return Estimate(share.value, low, high, share.n, level, method, "1", None, share.units)
+    return Interval(share.value, low, high, share.n, level, method, None, share.units)
 
 
 def clopper_pearson(events: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:

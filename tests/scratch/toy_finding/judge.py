@@ -1,6 +1,6 @@
 """The cell with the smallest median."""
 
-from crosswind.decisions.interval import ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.findings.judged import Context, Judging
 from crosswind.report.text.format import levels
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import LIGHT, Design, Repetitions, Side, Tail, difference, ratio
 from crosswind.stats.beyond import (
     Beyond,
     beyond,
@@ -16,8 +15,12 @@ from crosswind.stats.beyond import (
     without_rounding,
 )
 from crosswind.stats.chance import Chance, share_limit
+from crosswind.stats.design import LIGHT, Design, Tail
+from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import Effect
-from crosswind.stats.majority import MOST, median_estimate, repetitions_of_most, sign_p
+from crosswind.stats.estimate import MOST
+from crosswind.stats.majority import median_estimate, repetitions_of_most, sign_p
+from crosswind.stats.repetitions import Repetitions
 
 SKEWED = Design(Tail.SKEWED, 0.05)
 
@@ -124,13 +127,13 @@ def test_where_a_design_has_no_interval_signs_tell_what_most_repetitions_do() ->
     assert (less.below, less.above) == pytest.approx(
         (stats.binomtest(7, 8, alternative="greater").pvalue, 1 - 1 / 2**8)
     )
-    made = effect_estimate(found, size=50, unit="ms", level=0.95)
+    made = effect_estimate(found, size=50, level=0.95)
     assert (made.value, made.method) == (-1.5, MOST)
     assert (made.low, made.high) == (-3.0, 40.0)  # of eight, the smallest and the largest
     # Below six pairs there is neither an interval nor a p-value.
     few = difference(side(a[:5]), side(b[:5]))
     assert two_sided_p(few, size=50) is None
-    assert effect_estimate(few, size=50, unit="ms", level=0.95).low is None
+    assert effect_estimate(few, size=50, level=0.95).low is None
     # A ratio has the same signs; a pair that does not differ counts against either side, and shows no absence.
     tied = ratio(side(a), side(np.where(np.arange(8) < 7, 0.9, 1.0) * a))
     place = beyond(tied, 0.0, size=1)
@@ -150,7 +153,7 @@ def test_cells_with_other_seeds_have_no_signs() -> None:
 def test_the_interval_of_a_median_is_that_of_its_sign_test(units: int) -> None:
     """At an end of the interval the test has more than half of 5 %; beyond it, it has less."""
     values = np.random.default_rng(units).lognormal(size=units)
-    made = median_estimate(values, n=units, unit="ms", level=0.95)
+    made = median_estimate(values, n=units, level=0.95)
     assert made.value == np.median(values)
     assert made.low is not None
     assert sign_p(int((values >= made.low).sum()), units) <= 0.025 < sign_p(int((values > made.low).sum()), units)

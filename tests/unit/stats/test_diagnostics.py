@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from crosswind.findings.pipeline import analyse
-from crosswind.stats import Repetitions
 from crosswind.stats.diagnostics import diagnostics_of, intraclass_correlation
+from crosswind.stats.repetitions import Repetitions
 from records import echoes, record, runs
 
 

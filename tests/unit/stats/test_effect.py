@@ -6,25 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import (
-    Design,
-    Repetitions,
-    Side,
-    Tail,
-    TooFewSamples,
-    benjamini_hochberg,
-    cliffs_delta,
-    difference,
-    estimate_of,
-    holm,
-    paired_shift,
-    pairs_of,
-    ratio,
-    unpaired_shift,
-)
+from crosswind.stats.design import Design, Tail
+from crosswind.stats.differences import Side, difference, pairs_of, ratio
+from crosswind.stats.effect import estimate_of
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.permutation import permutation_p
 from crosswind.stats.quantile import repetition_quantile_interval
-from crosswind.stats.ranks import _theta_limit
+from crosswind.stats.ranks import _theta_limit, cliffs_delta, paired_shift, unpaired_shift
+from crosswind.stats.repetitions import Repetitions
 
 # Hollander & Wolfe, Nonparametric Statistical Methods, example 4.1: permeability of human chorioamnion.
 AT_TERM = np.array([0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46])
@@ -68,7 +58,7 @@ def test_pairs_get_the_paired_t() -> None:
     limits = expected.confidence_interval(0.95)
     assert made.p == pytest.approx(expected.pvalue)
     assert made.limits(0.95) == pytest.approx((limits.low, limits.high))
-    assert estimate_of(made, unit="ns", level=0.95).method == "Student's t over repetitions, paired by repetition"
+    assert estimate_of(made, level=0.95).method == "Student's t over repetitions, paired by repetition"
 
 
 def test_the_logarithm_of_a_ratio_of_means_is_linearised() -> None:
@@ -76,7 +66,7 @@ def test_the_logarithm_of_a_ratio_of_means_is_linearised() -> None:
     made = ratio(*sides(a, b))
     parts = b / b.mean() - a / a.mean()
     half = stats.t.ppf(0.975, 3) * parts.std(ddof=1) / 2
-    estimate = estimate_of(made, unit="1", level=0.95)
+    estimate = estimate_of(made, level=0.95)
     middle = math.log(b.mean() / a.mean())
     assert (estimate.low, estimate.value, estimate.high) == pytest.approx(
         (math.exp(middle - half), math.exp(middle), math.exp(middle + half))
@@ -137,7 +127,7 @@ def test_cells_pair_where_one_has_no_other_repetitions() -> None:
 def test_repetitions_that_do_not_differ_prove_nothing() -> None:
     made = difference(*sides(np.arange(5.0), np.arange(5.0)))
     assert (made.value, made.p) == (0.0, None)
-    estimate = estimate_of(made, unit="ns", level=0.95)
+    estimate = estimate_of(made, level=0.95)
     assert (estimate.value, estimate.low, estimate.high) == (0.0, None, None)
     assert "do not differ at all" in estimate.reason
 
@@ -146,7 +136,7 @@ def test_repetitions_that_do_not_differ_prove_nothing() -> None:
 def test_too_few_pairs_have_a_value_and_no_test(n: int) -> None:
     made = difference(*sides(np.arange(float(n)), np.arange(float(n)) ** 2 + 1))
     assert made.p is None
-    assert estimate_of(made, unit="ns", level=0.95).low is None
+    assert estimate_of(made, level=0.95).low is None
 
 
 def test_a_skewed_design_has_no_test_of_a_mean_before_it_has_an_interval() -> None:
@@ -154,7 +144,7 @@ def test_a_skewed_design_has_no_test_of_a_mean_before_it_has_an_interval() -> No
     a, b = rng.exponential(1, 10), rng.exponential(1, 10)
     made = difference(*sides(a, b, design=Design(Tail.SKEWED)))
     assert made.p is None
-    assert estimate_of(made, unit="ns", level=0.95).low is None
+    assert estimate_of(made, level=0.95).low is None
 
 
 @pytest.mark.parametrize("statistic", [0.5, 0.95, "trimmed"])
@@ -194,7 +184,7 @@ def test_the_quantiles_of_a_cell_take_repetitions_where_losses_delay(
     needed = repetitions + 1
     values = np.random.default_rng(1).exponential(1, (repetitions, 20))
     units = Repetitions.of(values.ravel(), np.repeat(range(repetitions), 20))
-    made = repetition_quantile_interval(units, 0.5, unit="ns", design=design)
+    made = repetition_quantile_interval(units, 0.5, design=design)
     assert (made.low is not None) == has_one
     assert has_one or made.reason == (
         f"an interval of the median where losses delay exchanges needs {needed} repetitions, "
@@ -203,7 +193,7 @@ def test_the_quantiles_of_a_cell_take_repetitions_where_losses_delay(
 
 
 def test_the_paired_shift_of_the_textbook_example() -> None:
-    found = paired_shift(SECOND - FIRST, n=18, unit="1")
+    found = paired_shift(SECOND - FIRST, n=18)
     # R: wilcox.test(y, x, paired = TRUE, conf.int = TRUE)
     assert found.value == pytest.approx(-0.46)
     assert (found.low, found.high) == pytest.approx((-0.786, -0.010))
@@ -213,7 +203,7 @@ def test_the_paired_shift_of_the_textbook_example() -> None:
 def test_the_paired_shift_is_the_median_of_all_averages(n: int) -> None:
     x = np.random.default_rng(n).normal(1, 2, n)
     averages = np.sort([(x[i] + x[j]) / 2 for i in range(n) for j in range(i, n)])
-    found = paired_shift(x, n=n, unit="ns")
+    found = paired_shift(x, n=n)
     assert found.value == pytest.approx(float(np.median(averages)))
     assert np.isclose(averages, found.low, rtol=1e-12).any()
     assert np.isclose(averages, found.high, rtol=1e-12).any()
@@ -221,12 +211,12 @@ def test_the_paired_shift_is_the_median_of_all_averages(n: int) -> None:
 
 def test_five_pairs_are_too_few_for_a_shift() -> None:
     with pytest.raises(TooFewSamples, match="needs 6 pairs of repetitions, there are 5"):
-        paired_shift(np.arange(5.0), n=5, unit="ns")
-    assert paired_shift(np.arange(6.0), n=6, unit="ns").low == 0
+        paired_shift(np.arange(5.0), n=5)
+    assert paired_shift(np.arange(6.0), n=6).low == 0
 
 
 def test_the_unpaired_shift_of_the_textbook_example() -> None:
-    found = unpaired_shift(EARLY, AT_TERM, n=15, unit="1")
+    found = unpaired_shift(EARLY, AT_TERM, n=15)
     assert found.value == pytest.approx(0.305)  # Hollander & Wolfe: 0.305
     assert (found.low, found.high) == pytest.approx((-0.15, 0.76))  # R: wilcox.test(conf.int = TRUE)
 
@@ -236,7 +226,7 @@ def test_the_unpaired_shift_is_the_median_of_all_differences(n: int, m: int) -> 
     rng = np.random.default_rng(n)
     a, b = rng.integers(0, 40, n).astype(float), rng.integers(5, 60, m).astype(float)
     pairs = np.sort((b[:, None] - a[None, :]).ravel())
-    found = unpaired_shift(a, b, n=n + m, unit="ns")
+    found = unpaired_shift(a, b, n=n + m)
     assert found.value == np.median(pairs)
     assert found.low in pairs
     assert found.high in pairs

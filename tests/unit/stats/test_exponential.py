@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from crosswind.stats import TooFewSamples, aicc, fit_exponential
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.exponential import aicc, fit_exponential
 
 LOSSES = np.array([0, 0.01, 0.02, 0.05, 0.08, 0.1])
 

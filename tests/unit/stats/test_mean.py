@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Design, Repetitions, Tail, mean_interval, trimmed_mean_interval
+from crosswind.stats.design import Design, Tail
 from crosswind.stats.linearised import UNBOUNDED, limits, mean_of
-from crosswind.stats.mean import TRIMMED, trimmed_mean_of
+from crosswind.stats.mean import TRIMMED, mean_interval, trimmed_mean_interval, trimmed_mean_of
+from crosswind.stats.repetitions import Repetitions
 
 SKEWED = Design(Tail.SKEWED, 0.1)
 
 
 def test_repetitions_of_one_value_get_students_t() -> None:
     samples = [9.8, 10.2, 10.4, 9.9]
-    found = mean_interval(Repetitions.of(samples), unit="ns")
+    found = mean_interval(Repetitions.of(samples))
     expected = stats.ttest_1samp(samples, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.method, found.n, found.units) == ("Student's t over repetitions", 4, 4)
@@ -25,7 +26,7 @@ def test_repetitions_of_one_value_get_students_t() -> None:
 def test_messages_of_a_repetition_are_not_independent() -> None:
     # Every repetition repeats one value ten times: the information is that of 6 values, not 60.
     values = np.random.default_rng(7).normal(0, 1, 6)
-    found = mean_interval(Repetitions.of(np.repeat(values, 10), np.repeat(range(6), 10)), unit="ns")
+    found = mean_interval(Repetitions.of(np.repeat(values, 10), np.repeat(range(6), 10)))
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.n, found.units) == (60, 6)
@@ -77,9 +78,7 @@ def test_what_a_few_repetitions_alone_show_is_bounded_below_alone(unusual: int, 
     """
     connects = np.random.default_rng(1).normal(60e6, 1e3, (20, 10))
     connects[:unusual, 0] += 1e9
-    found = mean_interval(
-        Repetitions.of(connects.ravel(), np.repeat(range(20), 10)), unit="ns", design=Design(Tail.SKEWED)
-    )
+    found = mean_interval(Repetitions.of(connects.ravel(), np.repeat(range(20), 10)), design=Design(Tail.SKEWED))
     assert found.low is not None
     assert (found.high is not None) == is_bounded
     assert found.reason == (None if is_bounded else UNBOUNDED)
@@ -90,7 +89,7 @@ def test_what_a_few_repetitions_alone_show_is_bounded_below_alone(unusual: int, 
 def test_the_design_decides_and_not_the_values() -> None:
     rng = np.random.default_rng(2)
     for values in (rng.normal(100, 1, 900), rng.pareto(1.1, 900)):
-        found = mean_interval(Repetitions.of(values, np.repeat(range(9), 100)), unit="ns", design=SKEWED)
+        found = mean_interval(Repetitions.of(values, np.repeat(range(9), 100)), design=SKEWED)
         assert found.high is None
         assert found.low is not None
         assert found.reason.endswith("needs 10 repetitions, there are 9: 1 more")
@@ -111,12 +110,12 @@ def test_the_design_decides_and_not_the_values() -> None:
 )
 def test_how_many_more_repetitions_it_takes(design: Design, repetitions: int, messages: int, needed: int) -> None:
     values = np.random.default_rng(1).exponential(1, repetitions * messages)
-    found = mean_interval(Repetitions.of(values, np.repeat(range(repetitions), messages)), unit="ns", design=design)
+    found = mean_interval(Repetitions.of(values, np.repeat(range(repetitions), messages)), design=design)
     assert f"needs {needed} repetitions, there are {repetitions}: {needed - repetitions} more" in found.reason
 
 
 def test_without_a_variance_there_is_no_mean() -> None:
-    found = mean_interval(Repetitions.of(np.arange(500.0)), unit="ns", design=Design(Tail.INFINITE))
+    found = mean_interval(Repetitions.of(np.arange(500.0)), design=Design(Tail.INFINITE))
     assert (found.value, found.low, found.high) == (None, None, None)
     assert "without a finite variance" in found.reason
 
@@ -124,7 +123,7 @@ def test_without_a_variance_there_is_no_mean() -> None:
 def test_a_rate_under_loss_has_no_one_sided_limit() -> None:
     # Its slow transfers are the small ones: a lower limit would not hold.
     design = Design(Tail.SKEWED, 0.1, is_wait=False)
-    found = mean_interval(Repetitions.of([1.0, 2.0, 3.0, 4.0]), unit="bit/s", design=design)
+    found = mean_interval(Repetitions.of([1.0, 2.0, 3.0, 4.0]), design=design)
     assert (found.value, found.low, found.high) == (2.5, None, None)
 
 
@@ -141,10 +140,10 @@ def test_a_trimmed_mean_is_scipys_with_the_winsorised_error() -> None:
 def test_a_trimmed_mean_ignores_what_timed_out() -> None:
     timed_out = Repetitions.of(np.arange(90.0), np.repeat(range(10), 9), keys=[(at, 0) for at in range(10)],
                          censored=[1] * 10, limit=1e6)  # fmt: skip
-    found = trimmed_mean_interval(timed_out, unit="ns")
+    found = trimmed_mean_interval(timed_out)
     assert found.value == pytest.approx(np.arange(20.0, 80.0).mean())
     many = Repetitions.of([1.0, 2.0, 3.0], [0, 1, 2], keys=[(at, 0) for at in range(3)], censored=[1, 1, 1], limit=9.0)
-    assert trimmed_mean_interval(many, unit="ns").reason == "more exchanges timed out than are trimmed"
+    assert trimmed_mean_interval(many).reason == "more exchanges timed out than are trimmed"
 
 
 def test_a_trimmed_mean_without_an_interval_has_the_range_of_the_repetitions_own() -> None:
@@ -152,7 +151,7 @@ def test_a_trimmed_mean_without_an_interval_has_the_range_of_the_repetitions_own
     repetitions = [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1000.0 + at] for at in range(4)]
     repetitions[0][:5] = [3.0] * 5
     values = [value for own in repetitions for value in own]
-    found = trimmed_mean_interval(Repetitions.of(values, np.repeat(range(4), 10)), unit="ns")
+    found = trimmed_mean_interval(Repetitions.of(values, np.repeat(range(4), 10)))
     assert found.low is None
     # Two of ten values are left out at each end: 1 and 1, 3 and 1000.
     assert found.spread == (1.0, (2 * 1 + 4 * 3) / 6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from crosswind.stats import TooFewSamples
+from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sequential import look_at_which, repeated_interval, tails, width_factor
 from crosswind.study.precision import look_schedule
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Repetitions, Share, Side, TooFewSamples, clopper_pearson, difference, share_interval
-from crosswind.stats.differences import independent_at_best
-from crosswind.stats.share import difference_limits
+from crosswind.stats.differences import Side, difference, independent_at_best
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.repetitions import Repetitions
+from crosswind.stats.share import Share, clopper_pearson, difference_limits, share_interval
 
 
 @pytest.mark.parametrize(("lost", "n"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 500), (57, 1000)])

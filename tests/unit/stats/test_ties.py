@@ -9,8 +9,10 @@ from scipy import stats
 
 from crosswind.decisions.judge import OfEffect
 from crosswind.decisions.statement import Range
-from crosswind.stats import Repetitions, Side, benjamini_hochberg, difference, holm
+from crosswind.stats.differences import Side, difference
+from crosswind.stats.multiplicity import benjamini_hochberg, holm
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, sign_flip_p
+from crosswind.stats.repetitions import Repetitions
 
 ALPHA, ALLOWED = 0.05, 0.07
 FAMILIES = [(6, 12), (16, 10)]

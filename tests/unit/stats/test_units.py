@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from crosswind.stats import Repetitions, TooFewSamples, mean_interval, quantile_interval, trimmed_mean_interval
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.mean import mean_interval, trimmed_mean_interval
+from crosswind.stats.quantile import quantile_interval
+from crosswind.stats.repetitions import Repetitions
 
 
 def test_values_are_put_in_the_order_of_their_repetitions() -> None:
@@ -53,23 +56,23 @@ def test_a_value_of_an_unknown_repetition() -> None:
 def test_no_values_at_all() -> None:
     nothing = Repetitions.of([])
     with pytest.raises(TooFewSamples, match="no exchange succeeded"):
-        mean_interval(nothing, unit="ns")
+        mean_interval(nothing)
     with pytest.raises(TooFewSamples, match="no exchange succeeded"):
-        trimmed_mean_interval(nothing, unit="ns")
-    assert quantile_interval(nothing, 0.5, unit="ns").reason == "there is no exchange"
+        trimmed_mean_interval(nothing)
+    assert quantile_interval(nothing, 0.5).reason == "there is no exchange"
 
 
 def test_all_timed_out() -> None:
     lost = Repetitions.of([], [], keys=[(0, 1), (1, 2)], censored=[5, 5], limit=7.0)
-    found = quantile_interval(lost, 0.5, unit="ns")
+    found = quantile_interval(lost, 0.5)
     assert (found.value, found.low, found.high) == (None, 7.0, None)
 
 
 @pytest.mark.parametrize("values", [[4.0], [4.0, 4.0]])
 def test_one_or_two_repetitions_have_a_value_and_no_interval(values: list[float]) -> None:
     for made in (
-        mean_interval(Repetitions.of(values), unit="ns"),
-        quantile_interval(Repetitions.of(values), 0.5, unit="ns"),
+        mean_interval(Repetitions.of(values)),
+        quantile_interval(Repetitions.of(values), 0.5),
     ):
         assert (made.value, made.low, made.high) == (4.0, None, None)
         assert made.reason
@@ -77,6 +80,6 @@ def test_one_or_two_repetitions_have_a_value_and_no_interval(values: list[float]
 
 
 def test_constant_repetitions_have_a_mean_and_no_interval() -> None:
-    found = mean_interval(Repetitions.of([7.0] * 50, np.repeat(range(10), 5)), unit="ns")
+    found = mean_interval(Repetitions.of([7.0] * 50, np.repeat(range(10), 5)))
     assert (found.value, found.low, found.high) == (7.0, None, None)
     assert "do not differ at all" in found.reason

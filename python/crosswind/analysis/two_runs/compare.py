@@ -44,10 +44,10 @@ from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
 from crosswind.decisions.judge import Judged, OfEffect, explored, judge
 from crosswind.decisions.statement import Range, Verdict, more_than
 from crosswind.files.damage import damage_sentences, left_out
-from crosswind.stats import EXACT, Repetitions
 from crosswind.stats.beyond import two_sided_p
 from crosswind.stats.effect import Effect
-from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.estimate import EXACT, TooFewSamples
+from crosswind.stats.repetitions import Repetitions
 
 _ANSWERS: dict[Verdict, ConditionAnswer] = {"yes": "pass", "no": "fail", "cannot tell": "inconclusive"}
 """Of a condition, by the verdict on the statement that the change is no larger."""

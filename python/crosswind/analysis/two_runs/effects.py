@@ -15,11 +15,11 @@ from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.catalog.metrics import LOST, SHARE_STATISTIC, Metric, Per
-from crosswind.stats import EXACT, Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
-from crosswind.stats.differences import independent_at_best, statistic_of
+from crosswind.stats.differences import Side, difference, independent_at_best, pairs_of, ratio, statistic_of
 from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, is_constant
-from crosswind.stats.majority import MOST
+from crosswind.stats.estimate import EXACT, MOST, Interval, TooFewSamples
+from crosswind.stats.quantile import quantile_of
 from crosswind.text.quantities import RATE
 
 LEVEL = 0.95
@@ -95,10 +95,10 @@ class MeasuredPair:
         if effect.how == EXACT or not effect.is_bounded:
             return self.change(effect, level)
         effect = without_rounding(effect, size=self.size(effect))
-        made = claim_estimate(effect, unit=self.metric.unit.name, level=level)
+        made = claim_estimate(effect, level=level)
         return self._change(effect, replace(made, reason=None))
 
-    def _change(self, effect: Effect, made: Estimate) -> Change:
+    def _change(self, effect: Effect, made: Interval) -> Change:
         return Change(
             value=made.value,
             low=made.low,
@@ -109,10 +109,9 @@ class MeasuredPair:
             constant=self.is_constant(effect),
         )
 
-    def estimate(self, effect: Effect, level: float) -> Estimate:
+    def estimate(self, effect: Effect, level: float) -> Interval:
         """An effect with its interval, and by which method."""
-        unit = "1" if effect.is_ratio else self.metric.unit.name
-        return effect_estimate(effect, size=self.size(effect), unit=unit, level=level)
+        return effect_estimate(effect, size=self.size(effect), level=level)
 
 
 def measure_pair(pair: Pair, metric: Metric, statistic: str) -> MeasuredPair:

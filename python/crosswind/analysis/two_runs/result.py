@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.decisions.interval import ResultModel
+from crosswind.decisions.model import ResultModel
 
 SCHEMA = "crosswind.comparison/2"
 

@@ -18,8 +18,8 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change, ExchangeChange, PacketAt, Parting, PartOfChange, Why
 from crosswind.catalog.spent import GROUPS, TAKES
 from crosswind.cell.record import SPENT_SCHEMA, CellRun
-from crosswind.decisions.interval import Interval
-from crosswind.stats import Side, TooFewSamples
+from crosswind.stats.differences import Side
+from crosswind.stats.estimate import Interval, TooFewSamples
 
 Packets = Callable[[CellRun], pl.DataFrame | None]
 """Gives the packets of a repetition, None where they were not kept."""
@@ -103,7 +103,7 @@ def _mean(side: Side) -> float:
 
 
 def _change(a: Side, b: Side, *, level: float) -> Change:
-    made: Interval = mean_difference(a, b, "ns", level=level)
+    made: Interval = mean_difference(a, b, level=level)
     return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
 
 

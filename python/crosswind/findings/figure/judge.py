@@ -10,10 +10,11 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import CellResult, MetricEstimates
 from crosswind.catalog.metrics import METRICS, are_far_apart
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.decisions.statement import Note, Stored
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.judge import PublishedResult
+from crosswind.stats.estimate import Interval
 
 _FAR_APART = 100
 """How many times its smallest value a figure's largest one is, where its axis is logarithmic."""

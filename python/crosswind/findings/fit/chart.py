@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit, FitRow
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_name, three_digits
+from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import SHARE
 
 _OURS, _PUBLISHED = "measured", "published"

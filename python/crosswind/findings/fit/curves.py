@@ -13,11 +13,11 @@ import numpy as np
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import FitCurve
-from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
+from crosswind.stats.arrays import Array
 from crosswind.stats.design import mean_shortage
-from crosswind.stats.estimate import Array
+from crosswind.stats.estimate import Interval, TooFewSamples
+from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.linearised import widened_percentiles
 from crosswind.text.quantities import TIME
 

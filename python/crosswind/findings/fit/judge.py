@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from crosswind.analysis.axes import losses_of
 from crosswind.analysis.cells import CellData
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.statement import LevelText, Note, Stored
 from crosswind.findings.fit.curves import (
     METHOD,
@@ -21,6 +20,7 @@ from crosswind.findings.fit.curves import (
 from crosswind.findings.fit.result import Fit, FitRow, PublishedFit
 from crosswind.findings.judged import Context, Judging
 from crosswind.models import caia
+from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import TIME
 
 

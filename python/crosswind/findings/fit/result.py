@@ -1,6 +1,7 @@
 """Curves that a study asks to be fitted, with their coefficients."""
 
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
+from crosswind.stats.estimate import Interval
 
 
 class PublishedFit(ResultModel):

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.findings.fit.result import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.report.page import Panels, Section
 from crosswind.report.showing import Showing
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, words
 from crosswind.report.text.format import NOTHING, count, factor_name, listed, three_digits
+from crosswind.stats.estimate import Interval
 
 _HOW_TO_READ = (
     "R²: share of the variance between the cells' means that the curves explain. Shape: preferred by AICc by 2 or "

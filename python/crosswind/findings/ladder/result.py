@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
+from crosswind.stats.estimate import Interval
 
 
 class LadderRung(ResultModel):

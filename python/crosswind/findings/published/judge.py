@@ -6,11 +6,11 @@ from pydantic import Field
 
 from crosswind.analysis.result import CellResult
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.decisions.statement import Range, Verdict
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.published.statement import OwnNumber, PublishedStatement
-from crosswind.stats import exactly
+from crosswind.stats.estimate import Interval, exactly
 
 
 class PublishedNumber(ResultModel):
@@ -95,7 +95,7 @@ _NOWHERE = PublishedNumber(ours=None, inside=None, remark="no cell of this run h
 
 
 def _own(statement: PublishedStatement, number: OwnNumber, level: float) -> PublishedNumber:
-    ours = Interval.of(exactly(number.value, n=1, level=level, unit=statement.unit))
+    ours = exactly(number.value, n=1, level=level)
     return PublishedNumber(of=number.of, ours=ours, inside=statement.holds_of(number.value))
 
 

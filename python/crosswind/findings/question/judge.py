@@ -20,29 +20,19 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ModelPrediction
 from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.decisions.families import DOCUMENT, LEVEL, QUESTIONS
-from crosswind.decisions.interval import Interval
 from crosswind.decisions.judge import Judged, Number, OfEffect, OfInterval, Ruling, judge
 from crosswind.decisions.statement import OF_CELLS, OF_NEIGHBOURS, PLAIN, Scale, Statement
 from crosswind.findings.judged import Context, Judging
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.findings.question.sentence import answer_sentence
-from crosswind.stats import (
-    Estimate,
-    Share,
-    Side,
-    TooFewSamples,
-    difference,
-    ratio,
-    refused,
-    share_interval,
-    without_interval,
-)
 from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
+from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import Effect, is_constant
+from crosswind.stats.estimate import Interval, TooFewSamples, refused, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
-from crosswind.stats.share import OF_SHARES, difference_limits
+from crosswind.stats.share import OF_SHARES, Share, difference_limits, share_interval
 
 
 class QuestionStatement(Statement):
@@ -122,7 +112,6 @@ def _groups(question: QuestionStatement, cells: Sequence[CellData]) -> list[list
 def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, places: _Places | None) -> _Case:
     metric, factor = _metric(question), str(question.factor)
     is_ratio = question.scale in ("ratio", "exponent")
-    unit = "1" if is_ratio else metric.unit.name
     sides = [_side(question, cell) for cell in (reference, other)]
     effect: Effect | None = None
     size = 1.0
@@ -131,10 +120,10 @@ def _of_pair(question: QuestionStatement, reference: CellData, other: CellData, 
         size = 1.0 if is_ratio else size_of(*compared)
         made = (ratio if is_ratio else difference)(*compared, compared_statistic(question.statistic))
         effect = without_rounding(made, size=size)
-        shown = Interval.of(effect_estimate(effect, size=size, unit=unit, level=LEVEL))
+        shown = effect_estimate(effect, size=size, level=LEVEL)
     except TooFewSamples as error:
         n = sum(side.value.n for side in sides)
-        shown = Interval.of(refused(error.message, n=n, level=LEVEL, unit=unit))
+        shown = refused(error.message, n=n, level=LEVEL)
     constant = effect is not None and is_constant(effect, size=size)
     below, above = (0, 0) if effect is None else counts_of(effect, size=size)
     if constant and metric.is_share and question.bound is not None:
@@ -173,9 +162,9 @@ def _shares_apart(reference: Side, other: Side, level: float) -> Interval:
     a, b = (Share.of_units(side.units, exact=side.exact, least=side.design.least) for side in (reference, other))
     value, n, units = b.value - a.value, a.n + b.n, min(a.units, b.units)
     if short := share_shortage(units, max(a.least, b.least)):
-        return Interval.of(without_interval(value, short.message, n=n, level=level, unit="1", units=units))
+        return without_interval(value, short.message, n=n, level=level, units=units)
     low, high = difference_limits(a, b, (1 - level) / 2)
-    return Interval.of(Estimate(value, low, high, n, level, OF_SHARES, "1", None, units))
+    return Interval(value, low, high, n, level, OF_SHARES, None, units)
 
 
 def _of_two_shares(number: OfInterval, sides: Sequence[AnswerSide], fixed: dict[str, str]) -> _Case:
@@ -270,7 +259,7 @@ def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
     try:
         value = _value(cell, metric, question.statistic)
     except TooFewSamples as error:
-        value = Interval.of(refused(error.message, n=0, level=LEVEL, unit=metric.unit.name))
+        value = refused(error.message, n=0, level=LEVEL)
     failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
     return AnswerSide(
         level=cell.levels[str(question.factor)],
@@ -286,15 +275,15 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
     if metric.name == LOST.name:
         if cell.lost is None:
             raise TooFewSamples("there is no exchange")
-        return Interval.of(share_interval(cell.lost, level=LEVEL))
+        return share_interval(cell.lost, level=LEVEL)
     if metric.name not in cell.samples:
         raise TooFewSamples(cell.why_absent(metric.name))
     compared = compared_statistic(statistic)
     if isinstance(compared, str) or cell.is_exact:
         return one_estimate(cell, metric, STATISTICS[statistic], level=LEVEL)
     side = cell.side(metric.name)
-    made = repetition_quantile_interval(side.units, compared, unit=metric.unit.name, design=side.design)
-    return Interval.of(within_nature(made, metric))
+    made = repetition_quantile_interval(side.units, compared, design=side.design)
+    return within_nature(made, metric)
 
 
 def _answer(question: QuestionStatement, cases: Sequence[_Case], ruling: Ruling, data: Sequence[CellData]) -> Answer:

@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
 from crosswind.decisions.statement import Scale, Verdict, Yes
+from crosswind.stats.estimate import Interval
 
 AnswerVerdict = Verdict | Literal["mixed"]
 """`mixed`: not the same in all cases."""

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per, metric_named
-from crosswind.decisions.interval import Interval
 from crosswind.findings.question.result import Answer, AnswerCase, AnswerSide
 from crosswind.report.text.effects import bare, inverse, named_level
 from crosswind.report.text.format import (
@@ -17,6 +17,7 @@ from crosswind.report.text.format import (
     scale_of,
     with_unit,
 )
+from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import SHARE, TIME
 from crosswind.text.units import NUMBER
 
@@ -120,13 +121,8 @@ def _differs(answer: Answer, effect: Interval) -> str:
         return f"differs by {bare(interval(effect, divisor))} {unit} from that"
     sign = -1.0 if value < 0 else 1.0
     low, high = (effect.low, effect.high) if value >= 0 else (effect.high, effect.low)
-    turned = effect.model_copy(
-        update={
-            "value": sign * value,
-            "low": None if low is None else sign * low,
-            "high": None if high is None else sign * high,
-        }
-    )
+    ends = (None if end is None else sign * end for end in (low, high))
+    turned = replace(effect, value=sign * value, low=next(ends), high=next(ends))
     return f"is {bare(interval(turned, divisor))} {unit} {'lower' if value < 0 else 'higher'} than"
 
 

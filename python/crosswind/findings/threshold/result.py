@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from crosswind.decisions.interval import Interval, ResultModel
+from crosswind.decisions.model import ResultModel
+from crosswind.stats.estimate import Interval
 
 ThresholdVerdict = Literal["pass", "fail", "inconclusive"]
 

@@ -4,10 +4,10 @@ import math
 from collections import Counter
 
 from crosswind.catalog.metrics import STATISTICS, metric_named
-from crosswind.decisions.interval import Interval
 from crosswind.findings.threshold.result import ThresholdCell, ThresholdResult
 from crosswind.report.text.deciding import MOST_REPETITIONS, about_more, rounded
 from crosswind.report.text.format import EXACT, NOTHING, count, count_of, interval, named_levels, scale_of, with_unit
+from crosswind.stats.estimate import Interval
 
 WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 

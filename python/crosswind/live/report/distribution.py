@@ -10,7 +10,7 @@ from crosswind.report.charts.distributions import CURVE_POINTS, curve
 from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
 from crosswind.report.text.format import count, count_of, number, scale_of
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 from crosswind.text.quantities import TIME
 
 _HEIGHT = 250

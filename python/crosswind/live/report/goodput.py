@@ -78,7 +78,7 @@ def _rates(account: Account) -> Iterator[_Rate]:
     for expectation in account.expectations:
         goodput = expectation.goodput
         ends = (goodput.value, goodput.low, goodput.high)
-        if goodput.unit == "bit/s" and any(end is not None for end in ends):
+        if expectation.unit == "bit/s" and any(end is not None for end in ends):
             yield _Rate(expectation.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
     for measured in account.subject.measured:
         rate = measured.goodput.value

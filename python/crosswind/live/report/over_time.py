@@ -13,7 +13,7 @@ from crosswind.live.summary import Summary
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.page import Chart
 from crosswind.report.text.format import count, count_of, number, scale_of
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 from crosswind.text.quantities import TIME
 
 PROBE = "a probe"
@@ -80,9 +80,9 @@ def time_scale(account: Account) -> tuple[float, str]:
 def marks_of(
     account: Account,
     what: str,
-    pick: Callable[[Summary], Estimate | None],
+    pick: Callable[[Summary], Interval | None],
     divisor: float,
-    said: Callable[[Estimate], str],
+    said: Callable[[Interval], str],
     *,
     beside: float = 0.0,
 ) -> Iterator[Mark]:
@@ -179,7 +179,7 @@ def rtt_over_time(account: Account) -> Chart | None:
         return None
     divisor, unit = scale_of([account.total.median.value], "ns")
 
-    def text(estimate: Estimate) -> str:
+    def text(estimate: Interval) -> str:
         return f"{estimate_text(estimate, divisor)} {unit}"
 
     marks = [
@@ -198,7 +198,7 @@ def variation_over_time(account: Account) -> Chart | None:
         return None
     divisor, unit = scale_of([variation.value or account.total.jitter_ns], "ns")
 
-    def text(estimate: Estimate) -> str:
+    def text(estimate: Interval) -> str:
         return f"{estimate_text(estimate, divisor)} {unit}"
 
     marks = [
@@ -208,7 +208,7 @@ def variation_over_time(account: Account) -> Chart | None:
     return Chart("", _drawing(account, marks, f"of round trips, {unit}", from_zero=True), _notes(account))
 
 
-def _share_text(share: Estimate) -> str:
+def _share_text(share: Interval) -> str:
     return f"{estimate_text(share, 0.01)} %"
 
 

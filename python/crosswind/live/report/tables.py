@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from crosswind.decisions.interval import Interval
 from crosswind.findings.threshold.sentence import WORDS, threshold_value_text
 from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text
@@ -12,7 +11,7 @@ from crosswind.live.summary import Summary
 from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.deciding import rounded
 from crosswind.report.text.format import NOTHING, count, interval, number, quantity, scale_of
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.estimate import Interval
 
 EXPECTED = "Expected TCP throughput"
 """The title of the table of models."""
@@ -27,7 +26,7 @@ def numbers_table(account: Account) -> Table:
     """The whole time: each number with its interval, n and method."""
     rows = list(_numbers(account.total))
     reasons = [
-        (f"No interval: {estimate.reason}", name) for name, estimate in _estimates(account.total) if estimate.reason
+        (f"No interval: {estimate.reason}", name) for name, estimate, _ in _estimates(account.total) if estimate.reason
     ]
     notes = [f"{text} ({', '.join(of)})." for text, of in grouped(reasons).items()]
     columns = [*names("whole session"), *numbers("value [95 %]", "n"), *sentences("method of the interval")]
@@ -63,7 +62,7 @@ def expectation_tables(account: Account) -> list[Table]:
     if not expectations:
         return []
     rows = [
-        [expected.title, goodput_text(expected.goodput) if expected.says_something else NOTHING,
+        [expected.title, goodput_text(expected.goodput, expected.unit) if expected.says_something else NOTHING,
          count(expected.goodput.n), expected.note or NOTHING]
         for expected in expectations
     ]  # fmt: skip
@@ -129,20 +128,26 @@ def thresholds_table(account: Account) -> Table | None:
     return Table("Thresholds", columns, rows, footnotes=[how]) if rows else None
 
 
-def _estimates(summary: Summary) -> Iterator[tuple[str, Estimate]]:
-    known = {
+def _estimates(summary: Summary) -> Iterator[tuple[str, Interval, bool]]:
+    """Name, estimate, and whether it is a share."""
+    shares = {
         "loss": summary.loss, "refused connections": summary.refusal,
         "loss on the way there": summary.loss_there, "loss on the way back": summary.loss_back,
-        "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
-        "p95 delay variation": summary.variation_p95, "reordered replies": summary.reordering,
     }  # fmt: skip
-    yield from ((name, estimate) for name, estimate in known.items() if estimate is not None)
+    times = {
+        "median round-trip time": summary.median,
+        "p95 round-trip time": summary.p95,
+        "p95 delay variation": summary.variation_p95,
+    }
+    for estimates in (shares, times, {"reordered replies": summary.reordering}):
+        of_shares = estimates is not times
+        yield from ((name, estimate, of_shares) for name, estimate in estimates.items() if estimate is not None)
 
 
 def _numbers(summary: Summary) -> Iterator[list[str]]:
-    for name, estimate in _estimates(summary):
-        divisor, unit = (0.01, "%") if estimate.unit == "1" else scale_of([estimate.value], "ns")
-        shown = f"{interval(Interval.of(estimate), divisor)} {unit}"
+    for name, estimate, is_share in _estimates(summary):
+        divisor, unit = (0.01, "%") if is_share else scale_of([estimate.value], "ns")
+        shown = f"{interval(estimate, divisor)} {unit}"
         yield [name, shown, count(estimate.n), estimate.method]
     extremes = {"shortest round trip": summary.smallest_ns, "longest round trip": summary.largest_ns}
     for name, extreme in extremes.items():
@@ -187,5 +192,5 @@ def _window_row(period: WindowPeriod, divisor: float) -> list[str]:
     ]
 
 
-def _text(estimate: Estimate | None, divisor: float) -> str:
+def _text(estimate: Interval | None, divisor: float) -> str:
     return NOTHING if estimate is None else estimate_text(estimate, divisor)

@@ -24,7 +24,7 @@ from crosswind.report.charts.style import (
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import factor_name, scale_of_metric
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
 
 CURVE_POINTS = 500
 """Most points of one cell's curve; with fewer samples every one is drawn."""

@@ -8,7 +8,6 @@ import altair as alt
 
 from crosswind.analysis.result import MEAN, LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, Metric
-from crosswind.decisions.interval import Interval
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification
@@ -16,6 +15,7 @@ from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.effects import named_level
 from crosswind.report.text.format import count, interval, level_text, levels, plural_of
+from crosswind.stats.estimate import Interval
 
 _COLOURS = {
     "larger": PALETTE[1], "larger in most repetitions": PALETTE[1], "smaller": PALETTE[0],

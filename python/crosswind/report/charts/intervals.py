@@ -9,7 +9,6 @@ import altair as alt
 from crosswind.analysis import CellData
 from crosswind.analysis.result import MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.distributions import MIN_SAMPLES
 from crosswind.report.charts.panels import (
@@ -34,7 +33,8 @@ from crosswind.report.charts.style import (
 )
 from crosswind.report.page import Chart, Panels
 from crosswind.report.text.format import scale_of_metric
-from crosswind.stats.estimate import Array
+from crosswind.stats.arrays import Array
+from crosswind.stats.estimate import Interval
 
 _DRAWN = ("mean", "median")
 

@@ -13,13 +13,14 @@ import numpy as np
 from crosswind.analysis import CellData
 from crosswind.analysis.result import LevelComparison, Result
 from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
 from crosswind.report.page import Chart, Panels
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of, with_unit
-from crosswind.stats import TooFewSamples, difference, estimate_of
+from crosswind.stats.differences import difference
+from crosswind.stats.effect import estimate_of
+from crosswind.stats.estimate import Interval, TooFewSamples
 
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _FEWEST = 3
@@ -80,7 +81,7 @@ def _shifts(compared: LevelComparison, cells: dict[int, CellData]) -> Iterator[t
     for quantile in QUANTILES:
         try:
             effect = difference(reference, other, quantile)
-            made = Interval.of(estimate_of(effect, unit=compared.unit, level=_LEVEL))
+            made = estimate_of(effect, level=_LEVEL)
         except TooFewSamples:
             continue
         if made.value is not None:

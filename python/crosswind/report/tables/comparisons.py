@@ -6,7 +6,6 @@ from itertools import islice, zip_longest
 
 from crosswind.analysis.result import LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS
-from crosswind.decisions.interval import Interval
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.reasons import merged_reasons
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
@@ -26,6 +25,7 @@ from crosswind.report.text.format import (
     scale_of,
     with_unit,
 )
+from crosswind.stats.estimate import Interval
 
 MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""

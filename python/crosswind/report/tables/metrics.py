@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS, STATISTICS, MetricPlace, Statistic, phases_of
-from crosswind.decisions.interval import Interval
 from crosswind.report.showing import showings
 from crosswind.report.tables.reasons import merged_by_cells, merged_reasons
 from crosswind.report.tables.table import OF_INTERVAL, CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, finest_of, interval, levels, number, scale_of_metric, sentence
-from crosswind.stats import EXACT
+from crosswind.stats.estimate import EXACT, Interval
 
 _CONNECTION = "connect"
 _FEW = ("median", "p95")

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult
-from crosswind.catalog.metrics import METRICS
-from crosswind.decisions.interval import Interval
 from crosswind.report.tables.metrics import method_name, why_no_interval
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
 from crosswind.report.text.format import count, finest_of, interval, levels, scale_of_metric
-from crosswind.stats import exactly, quantile_interval, quantile_of
 from crosswind.stats.design import quantile_name
+from crosswind.stats.estimate import Interval, exactly
+from crosswind.stats.quantile import quantile_interval, quantile_of
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _LEVEL = 0.95
@@ -42,14 +41,14 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
 
 
 def _quantiles(cell: CellData, name: str) -> list[Interval]:
-    units, unit = cell.samples[name], METRICS[name].unit.name
+    units = cell.samples[name]
     made = []
     for q in QUANTILES:
         value = quantile_of(units, q)
         if cell.is_exact and value is not None:
-            made.append(Interval.of(exactly(value, n=units.n, level=_LEVEL, unit=unit)))
+            made.append(exactly(value, n=units.n, level=_LEVEL))
         else:
-            made.append(Interval.of(quantile_interval(units, q, unit=unit, level=_LEVEL)))
+            made.append(quantile_interval(units, q, level=_LEVEL))
     return made
 
 

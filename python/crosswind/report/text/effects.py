@@ -1,9 +1,10 @@
 """The words of effects: levels, ratios, and ranges of numbers."""
 
 import math
+from dataclasses import replace
 
-from crosswind.decisions.interval import Interval
 from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, three_digits
+from crosswind.stats.estimate import Interval
 
 _BY_NAME = ("transport", "congestion_control", "network", "part")
 """Last words of the keys whose levels are names that say by themselves what they are."""
@@ -62,6 +63,6 @@ def inverse(effect: Interval) -> Interval:
     def turned(end: float | None) -> float | None:
         return None if not end else 1 / end
 
-    ends = {"value": turned(effect.value), "low": turned(effect.high), "high": turned(effect.low)}
     spread = effect.spread and all(effect.spread) and (1 / effect.spread[1], 1 / effect.spread[0])
-    return effect.model_copy(update={**ends, "spread": spread or None})
+    ends = turned(effect.value), turned(effect.high), turned(effect.low)
+    return replace(effect, value=ends[0], low=ends[1], high=ends[2], spread=spread or None)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import MEAN, CellResult, LevelComparison, Result, StatisticComparison
 from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace
-from crosswind.decisions.interval import Interval
 from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
     count,
@@ -23,6 +22,7 @@ from crosswind.report.text.format import (
     times,
     with_unit,
 )
+from crosswind.stats.estimate import Interval
 
 MOST_COMPARED = 4
 """Sentences that compare levels."""

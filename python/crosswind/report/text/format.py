@@ -9,7 +9,7 @@ from crosswind.text.quantities import UNITS
 
 if TYPE_CHECKING:
     from crosswind.analysis.result import CellResult, MetricEstimates
-    from crosswind.decisions.interval import Interval
+    from crosswind.stats.estimate import Interval
 
 MINUS = "−"
 NOTHING = "–"

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from crosswind.analysis.result import CellResult, PartOfDifference, Result, SpentDifference
 from crosswind.catalog import catalog
 from crosswind.catalog.spent import GROUPS, WHOLE
-from crosswind.decisions.interval import Interval
 from crosswind.report.page import Sentence
 from crosswind.report.text.effects import exactly_said, named_level
 from crosswind.report.text.exploration import is_chosen
 from crosswind.report.text.format import count_of, interval, levels, listed, number, percent, scale_of, with_unit
+from crosswind.stats.estimate import Interval
 
 MOST = 3
 """Sentences of each kind, and things that one names."""
