@@ -27,6 +27,7 @@ from crosswind.analysis.two_runs.matching import (
 )
 from crosswind.analysis.two_runs.result import (
     AskedCondition,
+    Change,
     ChangeVerdict,
     CommonCell,
     ConditionAnswer,
@@ -212,8 +213,6 @@ def _common(pair: Pair, compared: Iterable[tuple[Metric, str]]) -> CommonCell:
         cell_b=pair.b.cell,
         levels=pair.levels,
         matched_by=pair.by,
-        invalid_a=None,
-        invalid_b=None,
         changes=[_change_of(pair, metric, statistic) for metric, statistic in compared],
     )
 
@@ -233,8 +232,12 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     try:
         measured = measure_pair(pair, metric, statistic)
     except TooFewSamples as error:
-        return _without(metric, statistic, error.message)
-    effect, unit = measured.shown, metric.unit.name
+        nothing = no_change(error.message, LEVEL)
+        return MetricChange(
+            metric=metric.name, statistic=statistic, unit=metric.unit.name, reason=error.message, difference=nothing,
+            ratio=nothing,
+        )  # fmt: skip
+    effect = measured.shown
     is_same = effect.error == 0 and effect.value == 0
     made = measured.estimate(effect, LEVEL)
     reason = made.reason if measured.is_short(effect) and not is_same else None
@@ -249,7 +252,7 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     return MetricChange(
         metric=metric.name,
         statistic=statistic,
-        unit=unit,
+        unit=metric.unit.name,
         a=values[0],
         b=values[1],
         units_a=sides[0].count,
@@ -267,21 +270,10 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         difference=measured.change(measured.difference, LEVEL),
         ratio=measured.change(measured.ratio, LEVEL),
         p=two_sided_p(effect, size=measured.size(effect)) if reason is None else None,
-        p_holm=None,
         verdict=verdict,
         reason=reason,
         needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(measured, effect),
     )
-
-
-def _without(metric: Metric, statistic: str, reason: str) -> MetricChange:
-    nothing = no_change(reason, LEVEL)
-    return MetricChange(
-        metric=metric.name, statistic=statistic, unit=metric.unit.name,
-        a=None, b=None, units_a=0, units_b=0, n_a=0, n_b=0, failed_a=0, failed_b=0,
-        paired=False, method="none", difference=nothing, ratio=nothing,
-        p=None, p_holm=None, verdict="cannot tell", reason=reason, needed=None,
-    )  # fmt: skip
 
 
 def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
@@ -454,23 +446,24 @@ def _with_instead(cell: ConditionInCell, pair: Pair, condition: Condition) -> Co
 def _asked(condition: Condition, pair: Pair) -> _Asked:
     """A condition in a pair of cells, as far as it is known before all are judged together."""
 
-    def answer(**known: object) -> ConditionInCell:
-        nothing = {"p": None, "p_holm": None, "reason": None, "needed": None, "answer": "inconclusive"}
-        cells = {"cell_a": pair.a.cell, "cell_b": pair.b.cell, "levels": pair.levels}
-        return ConditionInCell.model_validate({**cells, **nothing, **known})
+    def answer(change: Change, reason: str | None = None, needed: int | None = None) -> ConditionInCell:
+        cells = pair.a.cell, pair.b.cell
+        return ConditionInCell(
+            cell_a=cells[0], cell_b=cells[1], levels=pair.levels, change=change, reason=reason, needed=needed
+        )
 
     try:
         measured = measure_pair(pair, condition.metric, condition.statistic)
     except TooFewSamples as error:
-        return _Asked(answer(change=no_change(error.message, LEVEL), reason=error.message))
+        return _Asked(answer(no_change(error.message, LEVEL), error.message))
     effect = condition.effect(measured)
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
-        return _Asked(answer(change=no_change(reason, LEVEL), reason=reason))
+        return _Asked(answer(no_change(reason, LEVEL), reason))
     change = measured.claimed(effect, LEVEL)
     if measured.is_short(effect) and not effect.is_bounded:
-        return _Asked(answer(change=change, reason=effect.shortage, needed=more_than(effect.needed, effect.units)))
-    return _Asked(answer(change=change), condition.number(effect, size=measured.size(effect)))
+        return _Asked(answer(change, effect.shortage, more_than(effect.needed, effect.units)))
+    return _Asked(answer(change), condition.number(effect, size=measured.size(effect)))
 
 
 def _ruled(cell: ConditionInCell, number: OfEffect, judged: Judged) -> ConditionInCell:

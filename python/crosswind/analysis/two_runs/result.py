@@ -75,27 +75,27 @@ class MetricChange(ResultModel):
     metric: str
     statistic: str
     unit: str
-    a: float | None
-    b: float | None
-    units_a: int
-    units_b: int
-    n_a: int
-    n_b: int
-    failed_a: int
-    failed_b: int
+    a: float | None = None
+    b: float | None = None
+    units_a: int = 0
+    units_b: int = 0
+    n_a: int = 0
+    n_b: int = 0
+    failed_a: int = 0
+    failed_b: int = 0
     left_a: int = 0
     left_b: int = 0
     pooled_a: float | None = None
     pooled_b: float | None = None
-    paired: bool
-    method: str
+    paired: bool = False
+    method: str = "none"
     difference: Change
     ratio: Change
-    p: float | None
-    p_holm: float | None
-    verdict: ChangeVerdict
-    reason: str | None
-    needed: int | None
+    p: float | None = None
+    p_holm: float | None = None
+    verdict: ChangeVerdict = "cannot tell"
+    reason: str | None = None
+    needed: int | None = None
 
 
 class PartOfChange(ResultModel):
@@ -181,8 +181,8 @@ class CommonCell(ResultModel):
     cell_b: int
     levels: dict[str, str]
     matched_by: Literal["parameters", "parameters but the clock", "levels"]
-    invalid_a: str | None
-    invalid_b: str | None
+    invalid_a: str | None = None
+    invalid_b: str | None = None
     changes: list[MetricChange]
     why: Why | None = Field(default=None)
 
@@ -198,12 +198,12 @@ class ConditionInCell(ResultModel):
     cell_a: int
     cell_b: int
     levels: dict[str, str]
-    answer: ConditionAnswer
+    answer: ConditionAnswer = "inconclusive"
     change: Change
-    p: float | None
-    p_holm: float | None
-    reason: str | None
-    needed: int | None
+    p: float | None = None
+    p_holm: float | None = None
+    reason: str | None = None
+    needed: int | None = None
     instead: str | None = None
 
 
