@@ -1,7 +1,7 @@
 """Levels of a factor against its first level, within cells that are otherwise equal."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.differences import Side, difference, pairs_of, ratio
 from crosswind.stats.effect import PAIRED, ComparedStatistic, Effect, estimate_of, is_constant
-from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
+from crosswind.stats.estimate import Interval, TooFewSamples, estimated, exactly, refused
 from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
 
 STATISTICS_BESIDE = ("median",)
@@ -109,8 +109,8 @@ def _compare(
         unit=metric.unit.name,
         paired=made is not None and made.how == PAIRED,
         pairs=0 if made is None else made.units,
-        shift=_interval(lambda: _shift(*sides, level), n, level),
-        cliffs_delta=_interval(lambda: _delta(*sides, level), n, level),
+        shift=estimated(lambda: _shift(*sides, level), n=n, level=level),
+        cliffs_delta=estimated(lambda: _delta(*sides, level), n=n, level=level),
         statistics={name_beside: _by_statistic(*sides, name_beside, level)[1] for name_beside in others},
         **dict(mean),
     )
@@ -130,12 +130,9 @@ def _by_statistic(reference: Side, other: Side, name: str, level: float) -> tupl
     of_most = made is not None and is_of_most(made, size=size)
     below, above = counts_of(made, size=size) if made is not None and of_most else (None, None)
 
-    def ratio_of() -> Interval:
-        return _shown(ratio(reference, other, statistic), 1.0, level)
-
     return made, StatisticComparison(
         difference=effect,
-        ratio=_interval(ratio_of, n, level),
+        ratio=estimated(lambda: _shown(ratio(reference, other, statistic), 1.0, level), n=n, level=level),
         p=None if made is None else two_sided_p(made, size=size),
         p_adjusted=None,
         verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
@@ -149,14 +146,6 @@ def _shown(effect: Effect, size: float, level: float) -> Interval:
     if is_constant(effect, size=size):
         return effect_estimate(effect, size=size, level=level)
     return estimate_of(effect, level=level)
-
-
-def _interval(make: Callable[[], Interval], n: int, level: float) -> Interval:
-    """An estimate, or why there is none. Args: n: values of both cells."""
-    try:
-        return make()
-    except TooFewSamples as error:
-        return refused(error.message, n=n, level=level)
 
 
 def _shift(reference: Side, other: Side, level: float) -> Interval:

@@ -13,7 +13,7 @@ from crosswind.stats.design import Tail
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
 from crosswind.stats.effect import Effect, claim_estimate, of_one
-from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
+from crosswind.stats.estimate import Interval, TooFewSamples, estimated, exactly, refused
 from crosswind.stats.majority import median_estimate
 from crosswind.stats.mean import mean_interval, trimmed_mean_interval
 from crosswind.stats.quantile import quantile_interval, quantile_of
@@ -121,11 +121,9 @@ class BoundedNumber:
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:
     """One statistic of a metric that a cell has samples of, or why the repetitions do not support it."""
     units = data.samples[metric.name]
-    try:
-        made = _estimate(data, metric, units, statistic, level)
-    except TooFewSamples as error:
-        made = refused(error.message, n=units.n, level=level, units=units.count)
-    return made
+    return estimated(
+        lambda: _estimate(data, metric, units, statistic, level), n=units.n, level=level, units=units.count
+    )
 
 
 def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:

@@ -11,7 +11,7 @@ from crosswind.analysis.result import FlowOverTime, FlowResult
 from crosswind.cell.record import CellRun
 from crosswind.stats.arrays import Array
 from crosswind.stats.design import LIGHT
-from crosswind.stats.estimate import Interval, TooFewSamples, exactly, refused
+from crosswind.stats.estimate import Interval, estimated, exactly, refused
 from crosswind.stats.mean import mean_interval
 from crosswind.stats.repetitions import Repetitions
 
@@ -37,15 +37,14 @@ def _of_cell(cell: CellData, *, level: float) -> Iterator[FlowResult]:
 
     def estimate(values: list[float]) -> Interval:
         pairs = [(value, at) for value, at in zip(values, repetitions, strict=True) if np.isfinite(value)]
-        try:
-            if not pairs:
-                raise TooFewSamples("no repetition has a value")
-            if cell.is_exact:
-                return exactly(pairs[0][0], n=len(pairs), level=level)
-            units = Repetitions.of([value for value, _ in pairs], [at for _, at in pairs])
-            return mean_interval(units, design=LIGHT, level=level)
-        except TooFewSamples as error:
-            return refused(error.message, n=len(pairs), level=level, units=len(pairs))
+        if not pairs:
+            return refused("no repetition has a value", n=0, level=level)
+        if cell.is_exact:
+            return exactly(pairs[0][0], n=len(pairs), level=level)
+        units = Repetitions.of([value for value, _ in pairs], [at for _, at in pairs])
+        return estimated(
+            lambda: mean_interval(units, design=LIGHT, level=level), n=len(pairs), level=level, units=len(pairs)
+        )
 
     for name in dict.fromkeys(first.names):
         numbers = [number for number, flow_name in enumerate(first.names) if flow_name == name]

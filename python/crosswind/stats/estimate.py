@@ -4,6 +4,7 @@ A number without an interval says why it has none. Where only one end of an inte
 is called one. Where nothing was left to chance, the number is exact and has no interval.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -102,6 +103,14 @@ def without_interval(
 def exactly(value: float, *, n: int, level: float) -> Interval:
     """A number that comes out the same every time, so that it has no interval."""
     return Interval(value, None, None, n, level, EXACT, units=1)
+
+
+def estimated(make: Callable[[], Interval], *, n: int, level: float, units: int = 0) -> Interval:
+    """An estimate, or why the samples do not support it. Args: as of `refused`."""
+    try:
+        return make()
+    except TooFewSamples as error:
+        return refused(error.message, n=n, level=level, units=units)
 
 
 def check_level(level: float) -> float:

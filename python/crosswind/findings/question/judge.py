@@ -30,7 +30,7 @@ from crosswind.stats.chance import share_limit
 from crosswind.stats.design import share_shortage
 from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import Effect, is_constant
-from crosswind.stats.estimate import Interval, TooFewSamples, refused, without_interval
+from crosswind.stats.estimate import Interval, TooFewSamples, estimated, refused, without_interval
 from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.share import OF_SHARES, Share, difference_limits, share_interval
 
@@ -256,15 +256,11 @@ def _prediction(question: QuestionStatement, cell: CellData) -> ModelPrediction 
 def _side(question: QuestionStatement, cell: CellData) -> AnswerSide:
     """What is compared of a cell, with its interval, or why there is none."""
     metric = _metric(question)
-    try:
-        value = _value(cell, metric, question.statistic)
-    except TooFewSamples as error:
-        value = refused(error.message, n=0, level=LEVEL)
     failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
     return AnswerSide(
         level=cell.levels[str(question.factor)],
         cell=cell.cell,
-        value=value,
+        value=estimated(lambda: _value(cell, metric, question.statistic), n=0, level=LEVEL),
         failed=failed,
         valid=cell.reason is None,
     )
