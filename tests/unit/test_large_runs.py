@@ -87,9 +87,13 @@ def test_what_is_asked_is_answered_as_of_any_run(run: StoredRun, monkeypatch: py
     assert large.cells[1] == whole.cells[1] and large.cells[0] != whole.cells[0]
 
 
-def test_of_cells_that_are_many_samples_are_enough(run: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "metrics", [({"metric": "rtt"}, {"metric": "rtt", "statistic": "p95"}, {"metric": "lost"}), ({"metric": "lost"},)]
+)
+def test_of_cells_that_are_many_samples_are_enough(
+    run: StoredRun, monkeypatch: pytest.MonkeyPatch, metrics: tuple[dict[str, str], ...]
+) -> None:
     factor = next(iter(run.record().cells[0].levels))
-    metrics = ({"metric": "rtt"}, {"metric": "rtt", "statistic": "p95"}, {"metric": "lost"})
     question = {"asks": "?", "scale": "difference", "yes": "less", "high": 0.0, "is_open": True, "factor": factor,
                 "cells": [0, 1], "where": {}}  # fmt: skip
     threshold = {"asks": "!", "scale": "value", "yes": "within", "high": 1e9, "cells": [0, 1], "where": {}}

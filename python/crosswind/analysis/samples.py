@@ -41,7 +41,9 @@ def read_samples(
     if not used:
         return {}
     settings = CellSettings.of(used[0].parameters, used[0].effect)
-    wanted = [metric for metric in metrics or METRICS.values() if metric.applies(settings.workload)]
+    wanted = [
+        metric for metric in (METRICS.values() if metrics is None else metrics) if metric.applies(settings.workload)
+    ]
     rows, counted = _numbered([run.samples for run in used]).with_columns(setup_ns=_setup(settings)), pl.DataFrame()
     if metrics is None:
         rows, counted = _with_spent(rows, used, settings, undisturbed_ns), counters_of(used)
