@@ -1,7 +1,7 @@
 """How many repetitions a precision will take, from how much the repetitions of an earlier run spread."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,72 +89,53 @@ def _planned(cell: int, levels: Mapping[str, str], parameters: Mapping[str, Any]
 def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellData | None) -> NeededRepetitions:
     metric = metric_named(target.metric)
     assert metric is not None  # The study was checked.
-    given: dict[str, Any] = {
-        "cell": cell,
-        "metric": target.metric,
-        "statistic": target.statistic,
-        "unit": metric.unit.name,
-        "target": target.target,
-        "most": looks[-1],
-    }
+    made = NeededRepetitions(
+        cell, target.metric, target.statistic, metric.unit.name, target.target, looks[-1],
+        pilot_cell=None if pilot is None else pilot.cell,
+    )  # fmt: skip
     if pilot is None:
-        return NeededRepetitions(**given, reason="the earlier run has no such cell")
-    given["pilot_cell"] = pilot.cell
+        return replace(made, reason="the earlier run has no such cell")
     units = list(units_of(pilot, metric, target.statistic))
     values = np.array([unit.value for unit in units if unit.value is not None])
     reasons = [unit.reason for unit in units if unit.reason not in (None, NO_VALUE)]
     if reasons or not values.size:
-        return NeededRepetitions(**given, reason=next(iter(reasons), "no repetition has a value"))
+        return replace(made, reason=next(iter(reasons), "no repetition has a value"))
     # A median of each repetition has nothing of its rare long waits.
-    given["has_range"] = target.statistic == "median" or design_of(metric, pilot.settings).tail is Tail.LIGHT
+    has_range = target.statistic == "median" or design_of(metric, pilot.settings).tail is Tail.LIGHT
+    made = replace(made, pilot_units=values.size, has_range=has_range)
     support = support_of(pilot, target.metric, target.statistic)
     if support.least > looks[-1]:
-        reason = beyond_the_most(support.least, looks[-1])
-        return NeededRepetitions(**given, pilot_units=values.size, reason=reason)
-    return _from_pilot(given, target, looks, values, support, is_exact=pilot.is_exact)
+        return replace(made, reason=beyond_the_most(support.least, looks[-1]))
+    made = replace(made, value=float(values.mean()))
+    if pilot.is_exact:
+        return replace(made, spread=0.0, wanted=0.0, needed=1, low=1, high=1, fixed=1)
+    if values.size < FEWEST:
+        there = "is 1" if values.size == 1 else f"are {values.size}"
+        return replace(made, reason=f"a spread needs {FEWEST} repetitions, there {there}")
+    return _from_spread(made, target, looks, values, support)
 
 
-def _from_pilot(
-    given: dict[str, Any],
-    target: AskedTarget,
-    looks: Sequence[int],
-    values: Array,
-    support: Support,
-    *,
-    is_exact: bool,
+def _from_spread(
+    made: NeededRepetitions, target: AskedTarget, looks: Sequence[int], values: Array, support: Support
 ) -> NeededRepetitions:
-    value, units = float(values.mean()), values.size
-    given |= {"pilot_units": units, "value": value}
-    if is_exact:
-        return NeededRepetitions(**given, spread=0.0, wanted=0.0, needed=1, low=1, high=1, fixed=1)
-    if units < FEWEST:
-        there = "is 1" if units == 1 else f"are {units}"
-        return NeededRepetitions(**given, reason=f"a spread needs {FEWEST} repetitions, there {there}")
-    spread = float(values.std(ddof=1))
+    value, spread, least = float(values.mean()), float(values.std(ddof=1)), support.least
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
-    least = support.least
     fixed = repetitions_for_width(spread, wanted, unseen=support.half_width)
-    fixed = None if fixed is None else max(fixed, least)
+    is_positive = METRICS[target.metric].is_positive
     low, middle, high = (
-        look_at_which(
-            size,
-            wanted,
-            looks,
-            mean=value,
-            is_positive=METRICS[target.metric].is_positive,
-            unseen=support.half_width,
-        )
-        for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
+        look_at_which(size, wanted, looks, mean=value, is_positive=is_positive, unseen=support.half_width)
+        for size in sorted((spread, *spread_limits(spread, values.size, level=LEVEL)))
     )
+    fixed = None if fixed is None else max(fixed, least)
     if is_alike(spread, value):
         least = max(least, repetitions_alike(looks) or looks[-1] + 1)
-    return NeededRepetitions(
-        **given,
+    return replace(
+        made,
         spread=spread,
         wanted=wanted,
         needed=_at(looks, middle, least),
-        low=_at(looks, low, least) if given["has_range"] else None,
-        high=_at(looks, high, least) if given["has_range"] else None,
+        low=_at(looks, low, least) if made.has_range else None,
+        high=_at(looks, high, least) if made.has_range else None,
         fixed=fixed,
     )
 

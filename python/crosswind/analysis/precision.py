@@ -143,39 +143,26 @@ class PrecisionRule:
             unit for repetition, unit in sorted(units.items()) if repetition < repetitions or cell in self._exact
         ]
         values = np.array([unit.value for unit in at_look if unit.value is not None])
-        given: dict[str, Any] = {
-            "cell": cell,
-            "metric": target.metric,
-            "statistic": target.statistic,
-            "unit": METRICS[target.metric].unit.name,
-            "units": values.size,
-            "target": target.target,
-        }
-        nothing: dict[str, Any] = {
-            "value": None,
-            "low": None,
-            "high": None,
-            "wanted": None,
-            "ended": None,
-            "reason": None,
-        }
+        nothing = CellPrecision(
+            cell=cell, metric=target.metric, statistic=target.statistic, unit=METRICS[target.metric].unit.name,
+            units=values.size, value=None, low=None, high=None, target=target.target, wanted=None, ended=None,
+            reason=None,
+        )  # fmt: skip
         if cell in self._exact and values.size:
-            return CellPrecision(**given | nothing | {"value": float(values[0]), "ended": Ended.EXACT})
+            return replace(nothing, value=float(values[0]), ended=Ended.EXACT)
         if look < 0:
-            return CellPrecision(**given | nothing)
-        is_positive = METRICS[target.metric].is_positive
+            return nothing
+        looks, is_positive = self._looks[cell], METRICS[target.metric].is_positive
         reason = next((unit.reason for unit in at_look if unit.reason is not None), None)
         try:
             if reason:
                 raise TooFewSamples(reason)
-            interval = repeated_interval(values, look, self._looks[cell], is_positive=is_positive)
+            interval = repeated_interval(values, look, looks, is_positive=is_positive)
         except TooFewSamples as error:
-            return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
-        looks = self._looks[cell]
+            return replace(nothing, ended=Ended.NO_VALUE, reason=error.message)
         support = support_of(self._at_look(cell, target.metric, repetitions), target.metric, target.statistic)
         if support.least > looks[-1] and support.touched is None:
-            reason = beyond_the_most(support.least, looks[-1])
-            return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": reason})
+            return replace(nothing, ended=Ended.NO_VALUE, reason=beyond_the_most(support.least, looks[-1]))
         wanted = target.bound * (abs(interval.value) if target.is_relative else 1.0)
         at = look_at_which(
             interval.spread, wanted, looks, mean=interval.value, is_positive=is_positive, unseen=support.half_width
@@ -187,14 +174,16 @@ class PrecisionRule:
         less, more = support.allowance(support.units)
         interval = interval.widened(less, more, is_positive=is_positive)
         is_bounded = math.isfinite(interval.half_width)
-        ends: dict[str, Any] = {
-            "value": interval.value,
-            "low": interval.low if is_bounded else None,
-            "high": interval.high if is_bounded else None,
-            "wanted": wanted,
-            "reason": support.why_unsure if less + more else None,
-        }
-        state = CellPrecision(**given | nothing | ends, least=support.least, likely=likely)
+        state = replace(
+            nothing,
+            value=interval.value,
+            low=interval.low if is_bounded else None,
+            high=interval.high if is_bounded else None,
+            wanted=wanted,
+            reason=support.why_unsure if less + more else None,
+            least=support.least,
+            likely=likely,
+        )
         return _of_alike(state, looks) if alike else state
 
     def _at_look(self, cell: int, metric: str, repetitions: int) -> CellData:
