@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis.cells import CellData
-from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.catalog.metrics import LOST, METRICS, STATISTICS, Metric, Per
 from crosswind.cell.record import OF_REPETITION, SAMPLE_SCHEMA, CellRun
 from crosswind.stats.arrays import Array
 from crosswind.stats.estimate import TooFewSamples
@@ -48,10 +48,20 @@ class Unit(NamedTuple):
 
 def units_of(data: CellData, metric: Metric, statistic: str) -> Iterator[Unit]:
     """The units of a cell: one for each of its repetitions that has a result."""
-    by_repetition = _values(data, metric.name)
+    values, failed = _values(data, metric.name), failures_of(data, metric)
     for run in data.runs:
         if run.failure is None:
-            yield _unit(run, by_repetition[run.repetition], data, metric, statistic)
+            yield _unit(run.repetition, values[run.repetition], failed.get(run.repetition, 0), metric, statistic)
+
+
+def failures_of(data: CellData, metric: Metric) -> dict[int, int]:
+    """Exchanges of each repetition that failed, where that says something of the metric.
+
+    A kept connection has one set-up and any number of messages: their failures say nothing about it.
+    """
+    if metric is not LOST and (metric.per is not Per.EXCHANGE or data.settings.kind not in metric.compared_in):
+        return {}
+    return {run.repetition: int((run.samples["outcome"] != "ok").sum()) for run in data.runs}
 
 
 def values_needed(quantile: float) -> int:
@@ -108,21 +118,17 @@ def is_of_samples(metric: Metric) -> bool:
     return is_of_them and {*SAMPLE_SCHEMA, "setup_ns"}.issuperset(pl.sql_expr(metric.formula).meta.root_names())
 
 
-def _unit(run: CellRun, values: Array, data: CellData, metric: Metric, statistic: str) -> Unit:
-    failed = int((run.samples["outcome"] != "ok").sum())
-    value: float | None = None
+def _unit(repetition: int, values: Array, failed: int, metric: Metric, statistic: str) -> Unit:
     quantile = STATISTICS[statistic].quantile
     if quantile is None:
         value = float(values.mean()) if values.size else None
     else:
-        # A kept connection has one set-up and any number of messages: their failures say nothing about it.
-        counts_failures = metric.per is Per.EXCHANGE and data.settings.kind in metric.compared_in
-        worst = np.full(failed if counts_failures else 0, -np.inf if metric.more_is_better else np.inf)
+        worst = np.full(failed, -np.inf if metric.more_is_better else np.inf)
         try:
             value = _quantile(np.sort(np.concatenate([values, worst])), quantile, statistic)
         except TooFewSamples as error:
-            return Unit(run.repetition, None, error.message)
-    return Unit(run.repetition, value, NO_VALUE if value is None else None)
+            return Unit(repetition, None, error.message)
+    return Unit(repetition, value, NO_VALUE if value is None else None)
 
 
 def _values(data: CellData, metric: str) -> dict[int, Array]:

@@ -13,7 +13,6 @@ from crosswind.analysis.two_runs.conditions import Condition
 from crosswind.analysis.two_runs.effects import (
     LEVEL,
     MeasuredPair,
-    failed_of,
     measure_pair,
     no_change,
 )
@@ -39,6 +38,7 @@ from crosswind.analysis.two_runs.result import (
     RunSide,
 )
 from crosswind.analysis.two_runs.why import NotPairedError, Packets, explain_change
+from crosswind.analysis.units import failures_of
 from crosswind.catalog.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.cell.record import LargeRun, RunRecord
 from crosswind.decisions.families import ALPHA, CHANGES, CONDITIONS
@@ -259,8 +259,8 @@ def _change_of(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         units_b=sides[1].count,
         n_a=sides[0].n,
         n_b=sides[1].n,
-        failed_a=failed_of(pair.a, metric),
-        failed_b=failed_of(pair.b, metric),
+        failed_a=sum(failures_of(pair.a, metric).values()),
+        failed_b=sum(failures_of(pair.b, metric).values()),
         left_a=measured.left[0],
         left_b=measured.left[1],
         pooled_a=measured.pooled[0],

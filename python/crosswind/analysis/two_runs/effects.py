@@ -14,7 +14,8 @@ from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.catalog.metrics import LOST, SHARE_STATISTIC, Metric, Per
+from crosswind.analysis.units import failures_of
+from crosswind.catalog.metrics import LOST, SHARE_STATISTIC, Metric
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of, without_rounding
 from crosswind.stats.differences import Side, difference, independent_at_best, pairs_of, ratio, statistic_of
 from crosswind.stats.effect import ComparedStatistic, Effect, claim_estimate, is_constant
@@ -141,29 +142,14 @@ def no_change(reason: str, level: float) -> Change:
     return Change(value=None, low=None, high=None, level=level, reason=reason)
 
 
-def failed_of(cell: CellData, metric: Metric) -> int:
-    """How many exchanges of a cell failed, where that says something of the metric."""
-    return int(sum(_failed(cell, metric).values()))
-
-
 def _side(cell: CellData, metric: Metric) -> Side:
     """A metric of a cell. Raises: TooFewSamples where it has none."""
     if metric is LOST:
         return cell.side(metric.name)
     if metric.name not in cell.samples:
         raise TooFewSamples(cell.why_absent(metric.name))
-    side, failed = cell.side(metric.name), _failed(cell, metric)
+    side, failed = cell.side(metric.name), failures_of(cell, metric)
     if metric.unit is RATE or not any(failed.values()):
         return side
     held = np.array([failed.get(repetition, 0) for repetition, _ in side.units.keys], dtype=np.int64)
     return replace(side, units=replace(side.units, censored=held))
-
-
-def _failed(cell: CellData, metric: Metric) -> dict[int, int]:
-    """Exchanges of each repetition that failed, where that says something of the metric.
-
-    A kept connection has one set-up and any number of messages: their failures say nothing about it.
-    """
-    if metric is not LOST and (metric.per is not Per.EXCHANGE or cell.settings.kind not in metric.compared_in):
-        return {}
-    return {run.repetition: int((run.samples["outcome"] != "ok").sum()) for run in cell.runs}
