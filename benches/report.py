@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from common import HERE, main, show, spread
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
 from crosswind.report.run_page import render

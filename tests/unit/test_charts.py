@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from conftest import ROOT, requires
-from crosswind.analysis import collect
 from crosswind.analysis.axes import axis_of
+from crosswind.analysis.cells import collect
 from crosswind.catalog.metrics import are_far_apart
 from crosswind.cell.record import RunRecord
 from crosswind.findings.figure.chart import figure_chart

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.catalog.metrics import METRICS
 from crosswind.findings.figure.chart import figure_chart
 from crosswind.findings.figure.judge import Figure

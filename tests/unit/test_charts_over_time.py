@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
 from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, over_time, thinned

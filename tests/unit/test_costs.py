@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crosswind.findings.pipeline import analyse
-from crosswind.report import estimates_frame
+from crosswind.report.export import estimates_frame
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown

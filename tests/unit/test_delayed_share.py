@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
@@ -16,7 +16,7 @@ from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.sentence import not_asked
 from crosswind.findings.question.show import answer_table
-from crosswind.report import estimates_frame
+from crosswind.report.export import estimates_frame
 from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.metrics import metric_table
 from crosswind.stats.estimate import TooFewSamples

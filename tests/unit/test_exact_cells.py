@@ -13,7 +13,7 @@ from crosswind.findings.pipeline import analyse
 from crosswind.findings.published.judge import PublishedResult
 from crosswind.findings.question.result import Answer
 from crosswind.findings.question.show import answer_table
-from crosswind.report import estimates_frame, samples_frame
+from crosswind.report.export import estimates_frame, samples_frame
 from crosswind.report.run_page import render as render_html
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import processor_tables

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.cell.record import OBJECT_SCHEMA, CellRun, RunRecord
 from crosswind.findings.pipeline import analyse
 from crosswind.report.charts.profiles import profile_charts

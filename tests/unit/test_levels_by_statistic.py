@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.analysis import collect, compare_levels
+from crosswind.analysis.cells import collect
+from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.result import LevelComparison
 from crosswind.api.runs import Run
 from crosswind.cell.record import CellRun

@@ -15,7 +15,7 @@ from crosswind.catalog.metrics import METRICS, STATISTICS, Metric, MetricPlace, 
 from crosswind.cell.record import SAMPLE_SCHEMA, SPENT_SCHEMA
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.result import result_model, schema_text
-from crosswind.report import estimates_frame
+from crosswind.report.export import estimates_frame
 from crosswind.report.reference import with_tables
 from crosswind.report.run_page import render as render_page
 from crosswind.report.tables.metrics import metric_tables

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.cell.record import RunRecord
 from crosswind.findings.pipeline import analyse
 from crosswind.report.charts.distributions import drawn_cells

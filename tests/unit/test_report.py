@@ -12,27 +12,20 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from crosswind.analysis import collect
+from crosswind.analysis.cells import collect
 from crosswind.cell.record import RunRecord
 from crosswind.errors import DiskError
 from crosswind.findings.fit.chart import fit_charts
 from crosswind.findings.fit.result import Fit
 from crosswind.findings.fit.show import SHOWING
 from crosswind.findings.pipeline import analyse
-from crosswind.report import (
-    estimates_frame,
-    samples_frame,
-    write_csv,
-    write_html,
-    write_json,
-    write_parquet,
-)
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
+from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
 from crosswind.report.files import whole_file
 from crosswind.report.page import Sentence, Tone
-from crosswind.report.run_page import page_of, render
+from crosswind.report.run_page import page_of, render, write_html
 from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
 from crosswind.report.tables.reasons import merged_reasons

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from crosswind.analysis import CellData
+    from crosswind.analysis.cells import CellData
     from crosswind.findings.threshold.result import ThresholdResult
     from crosswind.stats.estimate import Interval
 

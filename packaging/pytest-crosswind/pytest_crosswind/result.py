@@ -12,7 +12,7 @@ from crosswind.errors import UsageError
 from pytest_crosswind.estimate import Estimate
 
 if TYPE_CHECKING:
-    from crosswind.analysis import CellData
+    from crosswind.analysis.cells import CellData
     from crosswind.api.programs import ProgramRoundTrips
     from crosswind.catalog.explained import Connection
     from crosswind.store.run import StoredRun
@@ -295,7 +295,7 @@ class Result:
 
     @cached_property
     def _data(self) -> "CellData":
-        from crosswind.analysis import collect
+        from crosswind.analysis.cells import collect
 
         (data,) = collect(self._run.record())
         return data

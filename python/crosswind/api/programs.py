@@ -160,7 +160,7 @@ def program_round_trips(
     Args: settings, flags, further, seed: as of `study_of`. run: runs a study. Raises: CrosswindError as a run does.
     """
     # Statistics take a second to import.
-    from crosswind.analysis import collect
+    from crosswind.analysis.cells import collect
     from crosswind.analysis.round_trips import round_trips
 
     own_ns = parse_duration(str(settings.get("path.delay", "0ms")))

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind import analysis, report
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.overview import Overview, read_large
 from crosswind.analysis.result import Result
 from crosswind.cell.record import RunRecord
 from crosswind.errors import UsageError
 from crosswind.findings import pipeline
+from crosswind.report import run_page
+from crosswind.report.overview_page import write_overview
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
 
@@ -64,7 +65,7 @@ def analysed(
         record = replace(run.measured(), asked=asked)
     else:
         return _of_large(run, asked)
-    data = analysis.collect(record)
+    data = collect(record)
     return Analysed(record, data, pipeline.analyse(record, data=data))
 
 
@@ -77,7 +78,7 @@ def _of_large(run: StoredRun, asked: Mapping[str, Sequence[Mapping[str, Any]]]) 
         run.measured(())  # It says why there are none.
     damaged = {(damage.key, damage.file): damage for damage in large.damaged}
     record = replace(large.record, asked=asked, planned=large.planned, damaged=list(damaged.values()))
-    data = analysis.collect(record)
+    data = collect(record)
     return Analysed(record, data, pipeline.analyse(record, data=data, overview=overview), overview)
 
 
@@ -104,7 +105,7 @@ def write_page(run: StoredRun, made: Analysed, path: Path | None = None) -> Path
     """As `write_html`, of a run that is analysed already. Of a large one, a page of its cells is written beside it."""
     page = path or run.directory / REPORT
     if made.overview is None:
-        report.write_html(made.record, made.result, page, data=made.data)
+        run_page.write_html(made.record, made.result, page, data=made.data)
     else:
-        report.write_overview(made.record, made.result, made.overview, page)
+        write_overview(made.record, made.result, made.overview, page)
     return page

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
-    from crosswind.analysis import CellData
+    from crosswind.analysis.cells import CellData
     from crosswind.analysis.result import Result
     from crosswind.cell.record import RunRecord
 
@@ -48,7 +48,7 @@ class Run(StoredRun):
             that did not go well.
         Raises: StoreError when a table cannot be read.
         """
-        from crosswind.report import samples_frame
+        from crosswind.report.export import samples_frame
 
         return samples_frame(self._record, metrics=True)
 
@@ -57,7 +57,7 @@ class Run(StoredRun):
 
         Raises: StoreError when a table cannot be read.
         """
-        from crosswind.report import estimates_frame
+        from crosswind.report.export import estimates_frame
 
         return estimates_frame(self._result)
 
@@ -72,7 +72,7 @@ class Run(StoredRun):
         """
         import polars as pl
 
-        from crosswind.report import comparisons_frame
+        from crosswind.report.export import comparisons_frame
 
         if not statistics:
             return comparisons_frame(self._result.comparisons)
@@ -119,7 +119,7 @@ class Run(StoredRun):
 
     def _compared_by(self, statistics: Sequence[str]) -> "Result":
         """The result with comparisons by some statistics beside the mean. Raises: UsageError."""
-        from crosswind.analysis import compare_levels
+        from crosswind.analysis.comparisons import compare_levels
         from crosswind.catalog.metrics import STATISTICS
 
         for name in statistics:
@@ -137,7 +137,7 @@ class Run(StoredRun):
 
     @cached_property
     def _data(self) -> "list[CellData]":
-        from crosswind.analysis import collect
+        from crosswind.analysis.cells import collect
 
         return collect(self._record)
 

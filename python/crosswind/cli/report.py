@@ -82,8 +82,10 @@ def command(
     if len(printed) + as_json > 1:
         raise UsageError("standard output takes one thing at a time", hint="give the others the name of a file")
     # Drawing and statistics take more than a second to import, for which --help should not wait.
-    from crosswind import report
     from crosswind.api import results
+    from crosswind.report.junit import write_junit
+    from crosswind.report.run_page import page_of
+    from crosswind.report.text.terminal import print_screen
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
 
@@ -96,12 +98,12 @@ def command(
     if html or page_data:
         _write_pages(loaded, made, html, page_data)
     if junit:
-        report.write_junit(result, junit, require_answer=require_answer)
+        write_junit(result, junit, require_answer=require_answer)
     if as_json:
         click.echo(result.to_json())
     elif not files:
-        page = report.page_of(result)
-        report.print_screen(page, everything=everything)
+        page = page_of(result)
+        print_screen(page, everything=everything)
         for line in page.conclusion:
             click.echo(line)
     for path in files:
@@ -125,7 +127,7 @@ def _check(cells: tuple[int, ...], *, judged: bool) -> None:
 
 def _write_tables(made: "Analysed", csv: Path | None, parquet: Path | None, samples: Path | None) -> None:
     """Writes estimates and samples as files. Raises: DiskError; UsageError for the samples of a large run."""
-    from crosswind import report
+    from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_parquet
 
     if samples and made.overview is not None:
         raise UsageError(
@@ -133,24 +135,26 @@ def _write_tables(made: "Analysed", csv: Path | None, parquet: Path | None, samp
             hint="or read its partitions in place: RUN/partitions/*/samples.parquet",
         )
     if csv:
-        report.write_csv(made.result, csv)
+        write_csv(made.result, csv)
     if parquet:
-        report.write_parquet(report.estimates_frame(made.result), parquet)
+        write_parquet(estimates_frame(made.result), parquet)
     if samples:
-        report.write_parquet(report.samples_frame(made.record), samples)
+        write_parquet(samples_frame(made.record), samples)
 
 
 def _write_pages(run: "StoredRun", made: "Analysed", html: Path | None, data: Path | None) -> None:
     """The report as a page, and as data. Raises: DiskError."""
-    from crosswind import report
     from crosswind.api import results
+    from crosswind.report.files import write_text
+    from crosswind.report.overview_page import overview_page_of
+    from crosswind.report.run_page import drawn_page
 
     if html:
         results.write_page(run, made, html)
     if data:
         page = (
-            report.drawn_page(made.record, made.result, data=made.data)
+            drawn_page(made.record, made.result, data=made.data)
             if made.overview is None
-            else report.overview_page_of(made.result)
+            else overview_page_of(made.result)
         )
-        report.write_text(data, page.to_json() + "\n")
+        write_text(data, page.to_json() + "\n")

@@ -207,21 +207,23 @@ def _kept(run: "StoredRun") -> str:
 
 def _report(run: "StoredRun", asked: _Reporting) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
-    from crosswind import report
     from crosswind.api import results
     from crosswind.cell.record import output_of_program
+    from crosswind.report.junit import write_junit
+    from crosswind.report.run_page import page_of
+    from crosswind.report.text.terminal import print_screen
     from crosswind.store.objects import send_pages
 
     made = results.analysed(run)
     result, file = made.result, results.write_page(run, made)
     send_pages(run.directory)
     if asked.junit:
-        report.write_junit(result, asked.junit, require_answer=asked.require_answer)
-    page = report.page_of(result)
+        write_junit(result, asked.junit, require_answer=asked.require_answer)
+    page = page_of(result)
     if asked.as_json:
         click.echo(result.to_json())
     else:
-        report.print_screen(page, everything=asked.everything)
+        print_screen(page, everything=asked.everything)
     click.echo(f"run:    {shown(run.directory)}", err=True)
     click.echo(f"kept:   {_kept(run)}", err=True)
     click.echo(f"report: {file}", err=True)

@@ -5,7 +5,7 @@ from typing import Literal
 
 import altair as alt
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.errors import UsageError

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.analysis import CellData, collect
+from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.result import Conditions, NetworkConditions, PathConditions, Result
 from crosswind.cell.record import RunRecord
 from crosswind.report.files import write_text

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from crosswind import report
 from crosswind.analysis.result import Result
 from crosswind.api.results import Analysed, write_page
 from crosswind.errors import UsageError
 from crosswind.files.inside import files_inside
 from crosswind.files.temporary import temporary_directory
-from crosswind.report.files import whole_file
+from crosswind.report.export import write_csv
+from crosswind.report.files import whole_file, write_text
 from crosswind.store.lock import LOCK
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
@@ -106,9 +106,9 @@ def _files(directory: Path) -> Iterator[str]:
 
 def _make(run: StoredRun, made: Analysed, directory: Path) -> None:
     write_page(run, made, directory / "report.html")
-    report.write_text(directory / "result.json", made.result.to_json() + "\n")
-    report.write_csv(made.result, directory / "estimates.csv")
-    report.write_text(directory / "study.toml", Study.from_canonical(made.record.study).to_toml())
+    write_text(directory / "result.json", made.result.to_json() + "\n")
+    write_csv(made.result, directory / "estimates.csv")
+    write_text(directory / "study.toml", Study.from_canonical(made.record.study).to_toml())
 
 
 def _metadata(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.colours import Colours

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import MetricEstimates, Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.colours import Colours

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import altair as alt
 import numpy as np
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation

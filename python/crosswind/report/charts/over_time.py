@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.catalog.metrics import MetricScale
 from crosswind.cell.record import CellRun
 from crosswind.report.charts.colours import Colours

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.counters import messages_of
 from crosswind.analysis.result import CellResult, Result
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, NO_PANELS, into_panels, panel_factors, row_levels

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import altair as alt
 import numpy as np
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import LevelComparison, Result
 from crosswind.catalog.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.catalog.metrics import phases_of
 from crosswind.catalog.spent import GROUPS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import altair as alt
 import polars as pl
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.cell.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification

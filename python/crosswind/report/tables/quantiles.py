@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from crosswind.analysis import CellData
+from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult
 from crosswind.report.tables.metrics import method_name, why_no_interval
 from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
