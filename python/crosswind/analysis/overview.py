@@ -254,11 +254,8 @@ def _causes(ends: pl.DataFrame) -> dict[int, dict[str, list[int]]]:
 
 def _warnings(ends: pl.DataFrame) -> dict[int, list[ResultWarning]]:
     """The warnings of each cell, each once."""
-    warnings: dict[int, list[ResultWarning]] = {}
     given = ends.sort(_OWN).select("cell", "warnings").explode("warnings").drop_nulls().unique(maintain_order=True)
-    for cell, warning in given.iter_rows():
-        warnings.setdefault(cell, []).append(ResultWarning(**warning))
-    return warnings
+    return {cell: [ResultWarning(**warning) for (warning,) in rows] for cell, rows in _by_cell(given).items()}
 
 
 def _failures(ends: pl.DataFrame) -> dict[int, list[OutcomeCount]]:
@@ -268,10 +265,10 @@ def _failures(ends: pl.DataFrame) -> dict[int, list[OutcomeCount]]:
         .group_by("cell", "outcome").agg(pl.col("count").sum(), pl.col("first_error").drop_nulls().first())
         .sort(pl.col("count"), "outcome", descending=[True, False])
     )  # fmt: skip
-    failures: dict[int, list[OutcomeCount]] = {}
-    for cell, outcome, count, first_error in counted.iter_rows():
-        failures.setdefault(cell, []).append(OutcomeCount(outcome=outcome, count=count, first_error=first_error))
-    return failures
+    return {
+        cell: [OutcomeCount(outcome=outcome, count=count, first_error=error) for outcome, count, error in rows]
+        for cell, rows in _by_cell(counted).items()
+    }
 
 
 def _by_cell(rows: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
