@@ -4,14 +4,13 @@ from conftest import missing, requires_binary
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan, PlanItem
 from crosswind.study.resolve import resolve
 
 
 def checked(study: Study) -> tuple[CheckedCell, ...]:
     """Every cell of a study; the test ends where this machine lacks what its optional peers need."""
-    for lacks in for_this_machine(study)[1]:
+    for lacks in study.on_this_machine().left_out:
         missing(lacks)
     return check_study(study, binary=requires_binary())
 

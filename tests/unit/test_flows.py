@@ -16,7 +16,7 @@ from crosswind.cell.record import FLOW_SCHEMA, CellRun
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
-from crosswind.study.overrides import FurtherTables
+from crosswind.study.edits import FurtherTables
 
 STUDY = """
 [workload]
@@ -56,7 +56,7 @@ def test_a_cell_has_its_flows_in_their_order_and_a_list_is_a_factor() -> None:
 def test_a_command_line_adds_flows_and_sets_their_keys() -> None:
     of = Study.adhoc("echo", {"workload.transport": "udp"})
     uploads = "transfer --transport tcp --count 4 --start=2s", "transfer --name other --size 1MB"
-    of = of.with_tables(FurtherTables(flows=(*uploads, "page --transport http2 --client chromium")))
+    of = of.edited(FurtherTables(flows=(*uploads, "page --transport http2 --client chromium")))
     (cell,) = of.with_overrides({"flow.transfer.count": 2, "flow.page.server": "node"}).cells()
     first, other, page = cell_json(cell, {})["flows"]
     assert first == {

@@ -14,7 +14,7 @@ from crosswind.errors import StudyError
 from crosswind.report.charts.over_time import change_periods
 from crosswind.report.text.conditions import scheduled_change_text
 from crosswind.study.design import Study
-from crosswind.study.overrides import FurtherTables
+from crosswind.study.edits import FurtherTables
 
 STUDY = """
 [[path.hop]]
@@ -91,7 +91,7 @@ def test_a_key_of_a_hop_or_a_change_is_a_key_like_any_other() -> None:
     plain = changed.with_overrides({"path.at.2.rate": "1mbit"}).document["path"]["at"][1]
     assert plain == {"hop": "line", "rate": "1mbit", "forward": {}}
     assert paths(of.with_overrides({"path.hop.wifi.loss": "5%"}))[0]["hops"][0]["reverse"]["loss"] == 0.05
-    added = of.with_tables(FurtherTables(changes=("late hop=line start=9s for=1s every=10s delay=1ms,2ms",)))
+    added = of.edited(FurtherTables(changes=("late hop=line start=9s for=1s every=10s delay=1ms,2ms",)))
     assert added.factors["path.at.late.delay"] == ("1ms", "2ms")
     assert Study.from_toml(of.to_toml(), name="study", file="again").digest() == of.digest()
 

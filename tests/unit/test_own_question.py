@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crosswind.study.design import Study
-from crosswind.study.overrides import FurtherTables
+from crosswind.study.edits import FurtherTables
 from crosswind.study.own_question import with_own_question
 
 
@@ -40,7 +40,7 @@ def test_a_factor_of_the_network_may_differ() -> None:
 
 def test_a_factor_of_a_flow_says_of_which_one() -> None:
     alone = Study.adhoc("echo", {"workload.transport": "udp"})
-    study = alone.with_tables(FurtherTables(flows=("transfer --name upload --count 0,1",)))
+    study = alone.edited(FurtherTables(flows=("transfer --name upload --count 0,1",)))
     assert question(with_own_question(study)) == {
         "asks": "Does the mean round-trip time differ between upload count 0 and upload count 1, by 1 % or more?",
         "metric": "rtt",

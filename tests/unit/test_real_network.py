@@ -4,7 +4,6 @@ import pytest
 
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
-from crosswind.study.blocked_transports import without_transports
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -274,19 +273,18 @@ def test_cells_of_a_blocked_transport_are_left_out() -> None:
         ("datagrams", '"udp"'), ("connections", '["tcp", "http3"]'))]  # fmt: skip
     design, _ = over_network(study('[workload]\nkind = "echo"\n' + "".join(parts)), SERVER)
     why = {"udp": "UDP 9471 gets no answer", "http3": "UDP 9471 gets no answer", "wss": "nothing asks for it"}
-    left, said = without_transports(design, why)
+    left = design.without_transports(why)
     assert {"udp", "http3"} & {texts_of(cell)["workload.transport"] for cell in left.cells()} == set()
-    assert said == (
+    assert left.left_out == (
         "No cells over udp, which is blocked: UDP 9471 gets no answer.",
         "No cells over http3, which is blocked: UDP 9471 gets no answer.",
-        "So the part datagrams cannot be run.",
+        "So the part datagrams is not run.",
     )
-    assert left.left_out == said
     assert [texts_of(cell)["workload.transport"] for cell in left.cells()] == ["tcp"]
 
 
 def test_a_study_whose_transports_are_all_blocked_is_refused() -> None:
     design, _ = over_network(study('[workload]\nkind = "echo"\ntransport = "udp"\n'), SERVER)
     with pytest.raises(StudyError, match="none of its transports reaches the server"):
-        without_transports(design, {"udp": "UDP 9471 gets no answer"})
-    assert without_transports(design, {"tcp": "it is refused"}) == (design, ())
+        design.without_transports({"udp": "UDP 9471 gets no answer"})
+    assert list(design.without_transports({"tcp": "it is refused"}).cells()) == list(design.cells())

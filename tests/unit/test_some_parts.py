@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from crosswind.errors import StudyError
+from crosswind.execution.planning import presentation
 from crosswind.peers.registry import KnownPeer, Obstacle
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
-from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.plan import Plan
 from study_texts import PARTS, study
 
 BROWSER = '[[part]]\nname = "browser"\n[part.workload]\nkind = "echo"\nclient = "chromium"\n'
@@ -76,7 +77,7 @@ def test_a_comparison_of_parts_keeps_those_that_are_run() -> None:
     three = ABOUT_PARTS.replace('compare = ["small", "browser"]', 'compare = ["small", "bulk", "browser"]')
     design = study(PARTS + BROWSER + three.replace('"rtt"\nfactor', '"lost"\nfactor'))
     (question,) = design.with_overrides({"study.parts": "small,browser"}).findings["question"]
-    assert [level.texts for level in question.compare] == [{"part": "small"}, {"part": "browser"}]
+    assert [level.texts for level in question.named_levels] == [{"part": "small"}, {"part": "browser"}]
 
 
 def test_a_fit_by_part_keeps_the_published_coefficients_of_those_that_are_run() -> None:
@@ -94,7 +95,7 @@ over = "workload.size"
 published = [{published}]
 """
     (left,) = study(PARTS + BROWSER + fit).with_overrides({"study.parts": "small,bulk"}).findings["fit"]
-    assert [level.texts for level in left.levels] == [{"part": "small"}, {"part": "bulk"}]
+    assert [level.texts for level in left.named_levels] == [{"part": "small"}, {"part": "bulk"}]
     assert not study(PARTS + BROWSER + fit).with_overrides({"study.parts": "bulk"}).findings["fit"]
 
 
@@ -153,33 +154,68 @@ def optional(text: str) -> Study:
 
 @pytest.mark.usefixtures("no_chromium")
 def test_a_part_that_needs_what_is_missing_is_left_out() -> None:
-    here, notes = for_this_machine(optional(PARTS + BROWSER + ABOUT_PARTS))
+    here = optional(PARTS + BROWSER + ABOUT_PARTS).on_this_machine()
     assert parts_of(here) == ["small", "bulk"]
-    assert notes == (
+    assert here.left_out == (
         "No cells with chromium: Chromium is not installed (apt-get install chromium).",
         "So the part browser is not run.",
     )
-    assert (here.left_out, here.notes) == (notes, ())
-    assert here.findings["question"] == here.findings["published"] == ()
-    # It is the same study where everything is installed and the parts are chosen by hand.
-    by_hand = study(PARTS + BROWSER + ABOUT_PARTS + '[study]\nparts = ["small", "bulk"]\n')
-    assert here.digest() == by_hand.digest()
+    assert here.notes == here.findings["question"] == here.findings["published"] == here.limits == ()
+
+
+@pytest.mark.usefixtures("no_chromium")
+def test_cells_have_the_same_keys_with_and_without_what_is_missing() -> None:
+    there = optional(BROWSER + PARTS)
+    here = there.on_this_machine()
+    keys = {item.key for item in Plan.of(there) if item.cell.part != "browser"}
+    assert {item.key for item in Plan.of(here)} == keys
+    assert len(here) == len(keys) < len(there)
+    assert {(cell.part, cell.absent) for cell in here.every_cell()} == {
+        ("browser", "Chromium is not installed"), ("small", ""), ("bulk", ""),
+    }  # fmt: skip
+    # What a run keeps of its study says it too.
+    again = Study.from_canonical(here.canonical())
+    assert list(again.every_cell()) == list(here.every_cell())
+    assert here.digest() == again.digest() == there.digest()
+
+
+@pytest.mark.usefixtures("no_chromium")
+def test_a_threshold_of_absent_cells_decides_nothing_and_a_question_says_what_is_missing() -> None:
+    text = """
+[workload]
+kind = "echo"
+client = ["native", "chromium"]
+[[threshold]]
+fail_if = "p95(rtt) > 5ms where client = chromium"
+[[threshold]]
+fail_if = "p95(rtt) > 5ms"
+[[question]]
+asks = "Is Chromium slower?"
+metric = "rtt"
+factor = "workload.client"
+compare = ["native", "chromium"]
+"""
+    asked = presentation(optional(text).on_this_machine())["asked"]
+    assert [(threshold["cells"], threshold["missing"]) for threshold in asked["threshold"]] == [
+        ([0], ["workload.client chromium"])
+    ]
+    assert [question["missing"] for question in asked["question"]] == [["workload.client chromium"]]
 
 
 @pytest.mark.usefixtures("no_chromium")
 def test_a_level_that_is_missing_is_left_out() -> None:
-    here, notes = for_this_machine(optional('[workload]\nkind = "echo"\nclient = ["native", "chromium"]\n'))
+    here = optional('[workload]\nkind = "echo"\nclient = ["native", "chromium"]\n').on_this_machine()
     assert here.factors == {"workload.client": ("native",)}
-    assert len(notes) == 1
+    assert len(here.left_out) == 1
 
 
 @pytest.mark.usefixtures("no_chromium")
 def test_a_study_of_which_nothing_would_be_left_stays_as_it_is() -> None:
     # It is refused when its cells are checked, as without optional peers.
     for text in ('[workload]\nkind = "echo"\nclient = ["chromium"]\n', BROWSER):
-        here, notes = for_this_machine(optional(text))
+        here = optional(text).on_this_machine()
         assert [cell.settings["workload.client"].text for cell in here.cells()] == ["chromium"]
-        assert notes == ()
+        assert here.left_out == ()
 
 
 @pytest.mark.usefixtures("no_chromium")
@@ -193,8 +229,8 @@ def test_a_peer_that_is_asked_for_is_refused(crosswind: Callable[..., tuple[int,
 def test_where_everything_is_installed_all_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KnownPeer, "missing", lambda _peer, _transport: None)
     design = optional(PARTS + BROWSER)
-    here, notes = for_this_machine(design)
-    assert (parts_of(here), notes) == (["small", "bulk", "browser"], ())
+    here = design.on_this_machine()
+    assert (parts_of(here), here.left_out) == (["small", "bulk", "browser"], ())
     # What is optional somewhere else does not change what is measured here.
     assert here.digest() == study(f"{PARTS}{BROWSER}[study]\n").digest()
 
@@ -202,8 +238,8 @@ def test_where_everything_is_installed_all_is_run(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("name", ["page-load", "websocket-or-http"])
 @pytest.mark.usefixtures("no_chromium")
 def test_built_in_studies_run_without_a_browser(name: str) -> None:
-    here, notes = for_this_machine(load_study(name))
-    assert "So the parts browser and floor are not run." in notes
+    here = load_study(name).on_this_machine()
+    assert "So the parts browser and floor are not run." in here.left_out
     assert not any("workload.client" in cell.settings for cell in here.cells())
 
 
@@ -220,9 +256,9 @@ def test_the_thesis_runs_with_what_is_installed(
     missing: tuple[str, ...], parts: list[str], cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KnownPeer, "missing", lambda peer, _transport: NOT_HERE if peer.name in missing else None)
-    here, notes = for_this_machine(load_study("thesis"))
+    here = load_study("thesis").on_this_machine()
     assert (parts_of(here), len(list(here.cells()))) == (parts, cells)
-    assert [note for note in notes if note.startswith("No cells with")] == (
+    assert [note for note in here.left_out if note.startswith("No cells with")] == (
         [f"No cells with {' and '.join(missing)}: Chromium is not installed (apt-get install chromium)."]
         if missing
         else []

@@ -27,7 +27,6 @@ from crosswind.store.manifest import Options
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
 from crosswind.study.keys import VALUE_TYPES
-from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
 from study_texts import shipped
 
@@ -620,9 +619,9 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("bare_machine")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_study_runs_on_a_bare_machine_or_asks_for_the_kernel(name: str) -> None:
-    full, notes = for_this_machine(shipped(name))
+    full = shipped(name).on_this_machine()
     # What is left out has its reason, and what to do about it.
-    left_out = [note for note in notes if note.startswith("No cells with")]
+    left_out = [note for note in full.left_out if note.startswith("No cells with")]
     assert bool(left_out) == (name in WITH_PEERS)
     assert all("not installed (" in note for note in left_out), left_out
     for study in (full, first_look(shipped(name))[0]):
@@ -644,7 +643,7 @@ def test_a_study_runs_without_one_of_the_things_its_peers_need(
     else:
         monkeypatch.setattr("crosswind.peers.chromium.browser.check_installed", lambda: None)
         monkeypatch.setattr("crosswind.peers.node.install.packages_directory", lambda: tmp_path / "none")
-    study, notes = for_this_machine(shipped(name))
+    study = shipped(name).on_this_machine()
     assert checked(study)
     # A page over HTTP or WebSocket takes a browser alone.
-    assert bool(notes) == (lacks == "chromium" or name == "thesis")
+    assert bool(study.left_out) == (lacks == "chromium" or name == "thesis")

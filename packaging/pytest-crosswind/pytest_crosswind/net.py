@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crosswind.api.programs import ProgramRoundTrips, Programs
     from crosswind.store.run import StoredRun
     from crosswind.study.design import Study
-    from crosswind.study.overrides import FurtherTables
+    from crosswind.study.edits import FurtherTables
 
 _SHOWN_LINES = 30
 
@@ -89,7 +89,7 @@ class Net:
         __tracebackhide__ = True
         problem: CrosswindError | None = None
         try:
-            from crosswind.study.overrides import FurtherTables
+            from crosswind.study.edits import FurtherTables
 
             further = FurtherTables(
                 *([given] if isinstance(given, str) else given for given in (hops, changes, beside))

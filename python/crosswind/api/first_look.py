@@ -12,8 +12,7 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
 from crosswind.peers.registry import NATIVE, PEERS
 from crosswind.study.design import Study
-from crosswind.study.optional_peers import for_this_machine
-from crosswind.study.quick import QUICK_REPETITIONS
+from crosswind.study.edits import QUICK_REPETITIONS
 
 _KEY = "host.clock"
 NOTE = "The quick variant runs in virtual time; --clock real runs it on the machine's clock."
@@ -26,7 +25,8 @@ def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[
     Returns: the study, and what differs from what is written, in sentences that are notes of it.
     Raises:  StudyError.
     """
-    quick, notes = for_this_machine(study.quick())
+    quick = study.quick().on_this_machine()
+    notes = quick.left_out
     if asks_the_machine(quick) or clock == "virtual":
         return quick, notes
     if clock is None and has_kernel(quick):

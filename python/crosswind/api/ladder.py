@@ -1,17 +1,16 @@
 """A study over a ladder of ever worse networks: `crosswind run STUDY --ladder`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from crosswind.api.first_look import asks_the_machine, has_kernel
 from crosswind.catalog import catalog
 from crosswind.catalog.metrics import METRICS
 from crosswind.study.design import Study
+from crosswind.study.edits import Appended, Assigned
 from crosswind.study.keys import owner_of
 from crosswind.study.networks import NETWORKS
 from crosswind.study.parts import Part
 from crosswind.study.precision import main_metric
-from crosswind.study.toml_text import Location
 
 RUNGS = tuple(name for name in NETWORKS if name.startswith("ladder-"))
 """The networks of the ladder, the best first."""
@@ -32,12 +31,11 @@ def over_ladder(study: Study, *, clock: str | None = None) -> tuple[Study, tuple
             message = f"{key} is set beside {_OPTION}, whose rungs set the network"
             hint = "leave it out; a [[ladder]] in the study names a factor of its own as the rungs"
             raise study.origin.error(study.document, part.location_of(key), message, hint)
-    document = {**study.document, "path": {**study.document.get("path", {}), "network": list(RUNGS)}}
-    document["ladder"] = [*document.get("ladder", ()), {"factor": _NETWORK}]
-    document["figure"] = [*document.get("figure", ()), *_figures(study)]
-    labels: dict[Location, str] = {("path", "network"): _OPTION, ("ladder",): _OPTION}
-    origin = replace(study.origin, options={**study.origin.options, **labels})
-    made = Study.from_document(document, name=study.name, origin=origin)
+    made = study.edited(
+        Assigned({_NETWORK: list(RUNGS)}, {_NETWORK: _OPTION}),
+        Appended(("ladder",), [{"factor": _NETWORK}], [_OPTION]),
+        Appended(("figure",), list(_figures(study))),
+    )
     if clock is None and not asks_the_machine(made) and has_kernel(made):
         return made.with_overrides({_CLOCK: "virtual"}, flags={_CLOCK: _OPTION}), (NOTE,)
     return made, ()

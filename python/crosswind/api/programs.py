@@ -13,7 +13,7 @@ from crosswind.cell.others import is_other_file, unrunnable
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.store.run import StoredRun
 from crosswind.study.design import Study
-from crosswind.study.overrides import NOTHING_FURTHER, FurtherTables
+from crosswind.study.edits import NOTHING_FURTHER, FurtherTables
 from crosswind.text.units import format_duration, parse_duration
 
 NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
@@ -100,7 +100,7 @@ def study_of(
         settings["study.seed"] = seed
     study = Study.adhoc("program", settings, flags=flags)
     if further:
-        study = study.with_tables(further)
+        study = study.edited(further)
     if len(study) > 1 and not several:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise UsageError(

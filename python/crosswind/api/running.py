@@ -23,10 +23,8 @@ from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.store.addresses import place_of
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import StoredRun
-from crosswind.study.blocked_transports import without_transports
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
-from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.real_network import over_network
 
 
@@ -64,9 +62,10 @@ def run(
         directory is taken; EngineError or DiskError when no cell can run. What was finished is kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
-    design, _ = (
-        first_look(design, clock="real" if to is not None or profile else None) if quick else for_this_machine(design)
-    )
+    if quick:
+        design, _ = first_look(design, clock="real" if to is not None or profile else None)
+    else:
+        design = design.on_this_machine()
     if to is not None:
         design, _ = over_network(design, to)
     options = RunOptions(
@@ -126,11 +125,8 @@ def _that_reaches(study: Study, options: RunOptions) -> Study:
     for observer in options.observers:
         observer.reached(server, tried)
     answers = "; ".join(f"{reached.transport} {reached.text}" for reached in tried)
-    noted = study.with_sentences("notes", [f"Tried before the run: {answers}."])
-    design, _ = without_transports(
-        noted, {reached.transport: reached.obstacle for reached in tried if reached.is_blocked}
-    )
-    return design
+    noted = study.with_notes([f"Tried before the run: {answers}."])
+    return noted.without_transports({reached.transport: reached.obstacle for reached in tried if reached.is_blocked})
 
 
 class PrecisionRules:

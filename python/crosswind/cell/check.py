@@ -7,7 +7,7 @@ the levels that it takes, and the hint of crosswind-cell.
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -192,7 +192,8 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
         if refusal is not None:
             refused[answer.index] = refusal
     if refused:
-        raise refusal_error(study, cells, refused)
+        # It counts what was asked: cells that are absent have an index, too.
+        raise refusal_error(study, [replace(cell, index=at) for at, cell in enumerate(cells)], refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(
         CheckedCell(cell, said.cell, said.demand, said.exact and is_virtual(said.cell), said.warnings)

@@ -23,7 +23,7 @@ from crosswind.cli.settings import FURTHER_OPTIONS, F, option_name, options, opt
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.files.temporary import temporary_directory
 from crosswind.store.addresses import shown
-from crosswind.study.overrides import FurtherTables
+from crosswind.study.edits import FurtherTables
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
     "workload.port",

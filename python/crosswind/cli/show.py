@@ -96,10 +96,11 @@ def _print_cells(console: Console, study: Study, checked: tuple[CheckedCell, ...
     factors = list(study.factors)
     columns = [TextColumn(head) for head in ("cell", *factors, *(["each takes about"] if checked else []))]
     rows = []
+    by_cell = {cell.cell.index: cell for cell in checked or ()}
     cells = list(study.cells())
     for cell in cells[:_SHOWN_CELLS]:
         levels = [cell.levels.get(key, "–") for key in factors]
-        takes = [seconds_text(checked[cell.index].forecast.duration_ns / 1e9)] if checked else []
+        takes = [seconds_text(by_cell[cell.index].forecast.duration_ns / 1e9)] if checked else []
         rows.append([str(cell.index), *levels, *takes])
     print_table(console, columns, rows)
     if len(cells) > _SHOWN_CELLS:

@@ -12,10 +12,9 @@ from crosswind.cli.settings import chosen, options, parse_set, picked
 from crosswind.cli.to import server_at, study_to
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
+from crosswind.study.edits import FurtherTables
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
-from crosswind.study.optional_peers import for_this_machine
-from crosswind.study.overrides import FurtherTables
 from crosswind.study.own_question import with_own_question
 
 _OF_DESIGN = ("repetitions", "repetitions_max", "seed")
@@ -127,7 +126,7 @@ class StudyOptions:
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
         if self.further:
-            study = study.with_tables(self.further)
+            study = study.edited(self.further)
         # Before the overrides, one of which may say how often a cell is run at most for its precision.
         study = study.with_precision(self.precision) if self.precision is not None else study
         values = {**settings, **self.overrides}
@@ -140,7 +139,8 @@ def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> Study
 
     Args: quick: its short variant. clock: that the user chose; None where nobody did.
     """
-    study, notes = first_look(study, clock=clock) if quick else for_this_machine(study)
+    here = study.on_this_machine()
+    here, notes = first_look(study, clock=clock) if quick else (here, here.left_out)
     for sentence in notes:
         click.echo(f"note: {sentence}", err=True)
-    return study
+    return here

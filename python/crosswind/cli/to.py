@@ -37,9 +37,9 @@ def study_to(study: "Study", server: str, settings: Collection[str], *, family: 
     Raises: UsageError for settings of an emulated path; StudyError when nothing of the study is left.
     """
     # What reads studies takes a while to import, for which no command should wait that has none.
-    from crosswind.study.real_network import KEPT_OF_HOSTS, over_network
+    from crosswind.study.real_network import is_emulated, over_network
 
-    refused = [key for key in settings if _is_emulated(key, KEPT_OF_HOSTS)]
+    refused = [key for key in settings if is_emulated(_without_part(key)) and key != "path.family"]
     if refused:
         names = options()
         listed = ", ".join(names.get(key, f"--set {key}") for key in refused)
@@ -53,13 +53,10 @@ def study_to(study: "Study", server: str, settings: Collection[str], *, family: 
     return design
 
 
-def _is_emulated(key: str, kept_of_hosts: Collection[str]) -> bool:
-    """Whether a dotted key, which may be that of one part, sets what `over_network` takes away."""
+def _without_part(key: str) -> str:
+    """A dotted key, which may be that of one part, without it: `host.mtu` of `part.NAME.host.mtu`."""
     words = key.split(".")
-    section, name = (words[2], words[-1]) if words[0] == "part" and len(words) > 3 else (words[0], words[-1])
-    if section == "host":
-        return name not in kept_of_hosts
-    return section == "budget" or (section == "path" and key != "path.family")
+    return ".".join(words[2:]) if words[0] == "part" and len(words) > 3 else key
 
 
 token_file_option: Callable[[F], F] = click.option(

@@ -5,7 +5,7 @@ And what running that plan is forecast to take.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.cells import Cell, Where
-from crosswind.study.declared import Declaration, Declared, declarations
+from crosswind.study.declared import Declared
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
 
@@ -87,7 +87,8 @@ def planned_cells(
     refuse_unmeasured(study, checked, profile=options.profile)
     for text in warnings_of(checked, here=here):
         remark(text)
-    return tuple(_planned(item, checked[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
+    by_cell = {cell.cell.index: cell for cell in checked}
+    return tuple(_planned(item, by_cell[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
 
 
 def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
@@ -128,7 +129,7 @@ def plan_costs(
     learned = read_durations()
     processors = len(os.sched_getaffinity(0))
     runs = Counter(item.cell.index for item in runs_of(plan, checked))
-    cells = [(checked[index], times, learned.of(checked[index].parameters)) for index, times in runs.items()]
+    cells = [(cell, runs[cell.cell.index], learned.of(cell.parameters)) for cell in checked if cell.cell.index in runs]
     real = [(cell, times, took) for cell, times, took in cells if not cell.is_virtual]
     virtual = [(cell, times, took) for cell, times, took in cells if cell.is_virtual]
 
@@ -186,23 +187,21 @@ def presentation(study: Study) -> dict[str, Any]:
     declared = study.declared
     declared_cells = () if declared is None else tuple(declared.cells())
 
-    def told(kind: Declaration, finding: Declared) -> dict[str, Any]:
+    def told(kind: str, finding: Declared) -> dict[str, Any]:
         plain = finding.as_dict(cells)
-        if declared is None or not kind.is_bound_to_levels:
+        # What is asked of cells says something of all levels that the file has.
+        if declared is None or not {"asks", "cells"} <= plain.keys():
             return plain
-        missing = missing_levels(finding, cells, declared.findings[kind.kind], declared_cells)
+        is_declared = any(other.table == finding.table for other in declared.findings[kind])
+        missing = missing_levels(finding, cells, declared_cells) if is_declared else []
         return {**plain, "missing": missing, "is_quick": study.is_quick}
 
     return {
         "name": study.name,
         "title": study.title,
         "asked": {
-            kind.kind: [
-                told(kind, finding)
-                for number, finding in enumerate(study.findings[kind.kind])
-                if (kind.kind, number) not in left_out
-            ]
-            for kind in declarations().values()
+            kind: [told(kind, finding) for number, finding in enumerate(findings) if (kind, number) not in left_out]
+            for kind, findings in study.findings.items()
         },
         "models": list(study.models),
         "compare_by": list(study.compare_by),
@@ -220,16 +219,11 @@ def presentation(study: Study) -> dict[str, Any]:
     }
 
 
-def missing_levels(
-    finding: Declared, cells: Sequence[Cell], declared: Iterable[Declared], declared_cells: Sequence[Cell]
-) -> list[str]:
-    """As "path.delay 50ms", in the order of the study as it was declared. Args: declared: its findings."""
-    first = next((other for other in declared if other.table == finding.table), None)
+def missing_levels(finding: Declared, cells: Sequence[Cell], declared_cells: Sequence[Cell]) -> list[str]:
+    """As "path.delay 50ms", in the order of the study as it was declared. Args: declared_cells: those it had then."""
     about = _about(finding, cells)
-    if first is None or not about:
-        return []
     kinds = {cell.kind for cell in about}
-    before = [cell for cell in _about(first, declared_cells) if cell.kind in kinds]
+    before = [cell for cell in _about(finding, declared_cells) if cell.kind in kinds]
     keys = dict.fromkeys(key for cell in before for key in cell.levels)
     # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
     factor = getattr(finding.table, "factor", None) if getattr(finding, "is_own", False) else None
@@ -240,8 +234,8 @@ def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
     """The cells of a finding; where it names the levels that it compares, those with one of them."""
     where: Where = getattr(finding, "where")  # noqa: B009 -- every finding that levels bind has one
     matching = where.among(cells)
-    compare: tuple[Where, ...] = getattr(finding, "compare", ())
-    return [cell for cell in matching if any(level.matches(cell) for level in compare)] if compare else matching
+    levels: tuple[Where, ...] = getattr(finding, "named_levels", ())
+    return [cell for cell in matching if any(level.matches(cell) for level in levels)] if levels else matching
 
 
 def _missing(key: str, own: Sequence[Cell], declared: Sequence[Cell]) -> list[str]:

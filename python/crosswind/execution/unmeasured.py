@@ -35,7 +35,7 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
     for location, asked in _asked(study):
         concerned = virtual.intersection(asked["cells"])
         if _is_of_processors(asked) and concerned and location not in left_out:
-            key = declarations()[str(location[0])].metric_key
+            key = "metric" if "metric" in declarations()[str(location[0])].model.model_fields else "fail_if"
             _refuse(study, (*location, key), asked["metric"], concerned, len(checked))
 
 

@@ -36,6 +36,7 @@ from crosswind.files.temporary import temporary_directory
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
+from crosswind.study.edits import Appended
 
 _ENDS = ("client", "server")
 
@@ -134,9 +135,8 @@ def _study(
         raise StudyError("workload has no kind", hint='workload={"kind": "echo", "transport": "tcp"}')
     settings = {key: value for key, value in _dotted(tables).items() if key != "workload.kind"}
     study = Study.adhoc(kind, settings | {"host.clock": "virtual", "study.seed": seed})
-    if given := {key: [dict(table) for table in tables] for key, tables in lists.items() if tables}:
-        document = {**study.document, "path": {**study.document.get("path", {}), **given}}
-        study = Study.from_document(document, name=study.name, origin=study.origin)
+    if given := [Appended(("path", key), list(tables)) for key, tables in lists.items() if tables]:
+        study = study.edited(*given)
     if len(study) > 1:
         factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
         raise StudyError(f"this is {len(study)} cells, not one: {factors}", hint="crosswind.run runs several")

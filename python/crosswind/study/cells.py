@@ -25,13 +25,15 @@ class Cell:
     """One combination of levels.
 
     `levels` holds the factors only, dotted key to the text that was written (and `part`, when there are several);
-    `settings` holds every key that the study sets, likewise; `index` counts from 0 over the whole study.
+    `settings` holds every key that the study sets, likewise; `index` counts from 0 over the whole study; `absent` says
+    why it is not run here, if so.
     """
 
     index: int
     part: str
     levels: Mapping[str, str]
     settings: Mapping[str, Level] = field(repr=False)
+    absent: str = ""
 
     @property
     def kind(self) -> str:

@@ -1,11 +1,10 @@
 """Every combination of a study's levels, looked at once: what is left out, what is run how often, what is idle."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from crosswind.study.cells import Cell, RepetitionLimit, Where, combinations_of, where_of
+from crosswind.study.cells import Cell, RepetitionLimit, Where, combinations_of
 from crosswind.study.errors import CellError
 from crosswind.study.format import DesignDocument
 from crosswind.study.parts import Part
@@ -43,7 +42,8 @@ class Exclusion:
 class Census:
     """What came of it.
 
-    Attributes: cells: how many are left. exclusions: what each `[[exclude]]` leaves out. idle: tables that fit nothing.
+    Attributes: cells: how many are left. exclusions: what each `[[exclude]]` that fits leaves out. idle: the places of
+        tables that fit nothing.
     """
 
     cells: int
@@ -63,12 +63,12 @@ class Census:
 def census_of(
     document: DesignDocument,
     parts: tuple[Part, ...],
+    excluded: Sequence[Where],
     limits: Sequence[RepetitionLimit],
     precisions: Sequence[Precision],
 ) -> Census:
-    """Makes every combination once. Raises: CellError."""
+    """Makes every combination once. Args: excluded: of each `[[exclude]]`, what it leaves out. Raises: CellError."""
     most = most_repetitions(document) if precisions else document.study.repetitions
-    excluded = [where_of(table.where, ("exclude", at, "where"), parts) for at, table in enumerate(document.exclude)]
     cells = runs = 0
     matched: Counter[int] = Counter()
     used: set[int] = set()
@@ -96,6 +96,7 @@ def census_of(
     exclusions = (
         Exclusion(where, table.reason, matched[number], combinations)
         for number, (where, table) in enumerate(zip(excluded, document.exclude, strict=True))
+        if matched[number]
     )
     return Census(cells, tuple(exclusions), tuple(idle))
 
@@ -103,13 +104,3 @@ def census_of(
 def repetitions_of(cell: Cell, repetitions: int, limits: Sequence[RepetitionLimit]) -> int:
     """How often a cell is run: so often, or as the least of its limits says."""
     return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
-
-
-def without_idle(document: Mapping[str, Any], idle: Sequence[Location]) -> dict[str, Any]:
-    """A document without the tables that fit nothing."""
-    names = {name for name, _ in idle}
-    kept: dict[str, Any] = {key: value for key, value in document.items() if key not in names}
-    for name in sorted(map(str, names)):
-        tables = [table for number, table in enumerate(document[name]) if (name, number) not in idle]
-        kept |= {name: tables} if tables else {}
-    return kept

@@ -1,15 +1,16 @@
 """What a study declares of its findings: what it may have of each kind, and how a kind's tables are read.
 
-A kind declares itself; a study keeps what it declared. Nothing here decides what is measured.
+A kind declares itself; a study keeps what it declared. Nothing here decides what is measured. What an edit or an
+absence does to a finding is one rule for all kinds: `remaining`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from crosswind.catalog.finding_kinds import of_each_kind
-from crosswind.study.cells import Cell
+from crosswind.study.cells import Cell, Where
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable
 from crosswind.study.toml_text import Location
@@ -21,7 +22,10 @@ AnyTable = TypeVar("AnyTable", bound=TomlTable)
 
 
 class Declared(Protocol):
-    """One of a study's findings as it was declared."""
+    """One of a study's findings as it was declared.
+
+    It may have `where`, the cells that it is about; `named_levels`, of its factor; `place`, its own.
+    """
 
     @property
     def table(self) -> TomlTable:
@@ -54,30 +58,9 @@ class Reading:
         return [((kind, number), each) for number, each in numbered if isinstance(each, table)]
 
 
-def no_check(declared: Sequence[Any], cells: Callable[[], Sequence[Cell]], options: Collection[Location]) -> None:
+def no_check(finding: Any, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
     """That nothing depends on the cells."""
-    del declared, cells, options
-
-
-def as_written(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """A table that says the same over any network."""
-    return table
-
-
-def subject_of(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:
-    """The cells that a table, as written, is about, by the levels that they have, and the metric that it names."""
-    return table.get("where", {}), table.get("metric")
-
-
-def of_all_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any] | None:
-    """A table that names none of its factors' levels."""
-    del factor, levels
-    return table
-
-
-def whole_table(table: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """A table that is one."""
-    return (table,)
+    del finding, place, cells
 
 
 @dataclass(frozen=True)
@@ -87,39 +70,53 @@ class Declaration:
     Attributes:
         kind: the name of the table. model: its keys. words: what one and several of them are called.
         read: the findings of a study. Raises: DesignError, CellError.
-        check: refuses what no run of these cells could answer. Its last argument: places that options have set, since
-            levels that were set anew may leave a finding without cells. Raises: DesignError.
-        is_bound_to_levels: whether it says something of all levels that its file has, so that it is not shown where a
-            run leaves some out.
-        metric_key, axes: the keys in which a table names its metric, and factors that it is about as a whole.
+        check: refuses one that no run of these cells could answer. Args: its place. Raises: DesignError.
         may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
             refused there.
-        over_network: a table, as written, as it is over a network that is really there; None where it is about numbers
-            of the study's own network, which another has not.
-        subject: of a table, as written, the levels of its cells and its metric.
-        with_levels: a table, as written, that has a factor among its axes, of some of that factor's levels; None where
-            it says nothing of so few.
-        split: a table, as written, as several, each of which names all levels of its cells in one `where` or `levels`.
     """
 
     kind: str
     model: type[TomlTable]
     words: tuple[str, str]
     read: Callable[[Reading], Sequence[Any]]
-    check: Callable[[Sequence[Any], Callable[[], Sequence[Cell]], Collection[Location]], None] = field(default=no_check)
-    is_bound_to_levels: bool = False
-    metric_key: str = "metric"
-    axes: tuple[str, ...] = ("factor",)
+    check: Callable[[Any, Location, Callable[[], Sequence[Cell]]], None] = field(default=no_check)
     may_be_left_out: bool = False
-    over_network: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = field(default=as_written)
-    subject: Callable[[Mapping[str, Any]], tuple[Mapping[str, str], str | None]] = field(default=subject_of)
-    with_levels: Callable[[Mapping[str, Any], str, Collection[str]], Mapping[str, Any] | None] = field(
-        default=of_all_levels
-    )
-    split: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = field(default=whole_table)
 
 
 @cache
 def declarations() -> dict[str, Declaration]:
     """What a study file may have of each kind, by its name."""
     return of_each_kind("declare", "DECLARATION")
+
+
+def factors_of(finding: Declared) -> tuple[str, ...]:
+    """The factors that a finding is about as a whole."""
+    named = (getattr(finding.table, axis, None) for axis in ("factor", "x", "series", "by", "over"))
+    return tuple(key for key in named if key is not None)
+
+
+def keys_named(finding: Declared) -> tuple[str, ...]:
+    """The keys of which it names levels, or that are its factors."""
+    where: Where | None = getattr(finding, "where", None)
+    return (*(where.texts if where else ()), *factors_of(finding))
+
+
+def remaining(finding: Declared, design: Sequence[Cell], run: Sequence[Cell]) -> Declared | None:
+    """A finding as it is about those cells of a design that are run; None where it goes with its part.
+
+    Without cells of its part, what is asked stays, and its answer says what is missing; a threshold that could not fail
+    goes, for it would decide a status. Levels of which the design has no cell are not its loss.
+    """
+    where: Where | None = getattr(finding, "where", None)
+    if where is None:
+        return finding
+    parts = {cell.part for cell in run}
+    names_gone = where.texts.get("part", run[0].part) not in parts
+    decides_nothing = hasattr(finding.table, "fail_if") and where.among(design) and not where.among(run)
+    if names_gone or decides_nothing or ("part" in factors_of(finding) and len(parts) < 2):
+        return None
+    levels: tuple[Where, ...] = getattr(finding, "named_levels", ())
+    kept = tuple(level for level in levels if level.texts.get("part", run[0].part) in parts)
+    if getattr(finding.table, "factor", None) == "part" and levels and len(kept) < 2:
+        return None
+    return finding if kept == levels else replace(cast(Any, finding), named_levels=kept)

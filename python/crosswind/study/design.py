@@ -1,44 +1,59 @@
 """A study: the design of an experiment, read from TOML and checked as far as a design can be.
 
-A list is a factor. `crosswind.study.files` finds studies; `Study.adhoc` makes one from options; `with_overrides` is
-`--set`; `quick` is `--quick`. Every mistake is a StudyError that names its place, its value and
-what would be right. Whether its cells can be run, crosswind-cell says (`crosswind.cell.check`).
+A list is a factor. `crosswind.study.files` finds studies; `Study.adhoc` makes one from options. One function, `expand`,
+makes a study of its document, of edits, which change that, and of circumstances, which leave cells absent. Every
+mistake is a StudyError that names its place, its value and what would be right. Whether its cells can be run,
+crosswind-cell says (`crosswind.cell.check`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from crosswind.errors import did_you_mean
+from crosswind.peers.registry import PEERS
 from crosswind.study import identity
-from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
-from crosswind.study.census import Exclusion, census_of, repetitions_of, without_idle
-from crosswind.study.declared import Declared, Reading, declarations
+from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, where_of
+from crosswind.study.census import Exclusion, census_of, repetitions_of
+from crosswind.study.circumstances import Circumstance, blocked_transports, peers_missing_here, refuse_all_blocked
+from crosswind.study.declared import Declared, Reading, declarations, remaining
 from crosswind.study.document import read_document
+from crosswind.study.edits import Appended, Assigned, Edit, Quick, Replaced, edited, few_repetitions_text
 from crosswind.study.errors import DesignError, Origin, read_toml
 from crosswind.study.format import DesignDocument, set_keys
 from crosswind.study.keys import in_order
 from crosswind.study.levels import Level, text_of
 from crosswind.study.network_use import network_notes
-from crosswind.study.overrides import FurtherTables, add_tables, override
 from crosswind.study.own_networks import with_networks_read
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
-from crosswind.study.quick import few_repetitions_text, with_few_repetitions
-from crosswind.study.selection import check_peers, chosen_parts, with_parts
 from crosswind.study.titles import check_title, filled_title
 from crosswind.study.toml_text import Location, write_toml
+from crosswind.text.units import shown
+
+
+@dataclass(frozen=True)
+class Source:
+    """A study as it was declared: its document, and where that was written."""
+
+    name: str
+    document: Mapping[str, Any]
+    origin: Origin
 
 
 @dataclass(frozen=True)
 class Study:
     """A checked study. Make one with `files.load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
 
-    `document` is what was written, `table` the same checked, `parts` its factors laid out, `findings` by kind.
+    `document` is the source's with all edits, `table` the same checked, `parts` the factors of those that are chosen,
+    `findings` by kind, without those that are about nothing that is run; `absent` says why cells are, by their index.
     """
 
-    name: str
+    source: Source = field(repr=False)
+    edits: tuple[Edit, ...] = field(repr=False)
+    circumstances: tuple[Circumstance, ...] = field(repr=False)
     document: Mapping[str, Any] = field(repr=False)
     table: DesignDocument = field(repr=False)
     parts: tuple[Part, ...] = field(repr=False)
@@ -47,49 +62,21 @@ class Study:
     precisions: tuple[Precision, ...] = field(repr=False)
     findings: Mapping[str, tuple[Declared, ...]] = field(repr=False)
     origin: Origin = field(repr=False)
+    absent: Mapping[int, Circumstance] = field(repr=False)
+    running: tuple[str, ...] = field(repr=False)
     size: int = field(repr=False)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, name: str, origin: Origin | None = None) -> "Study":
         """A study of a dictionary in the file's shape. Raises: StudyError."""
-        origin = origin or Origin(name)
-        document = _with_networks_read(document, origin, Path())
-        table = read_document(document, origin)
-        try:
-            check_title(table.title, ("title",))
-            parts = parts_of(table)
-            limits, precisions = limits_of(table, parts), precisions_of(table, parts)
-            census = census_of(table, parts, limits, precisions)
-            if census.idle and origin.options:
-                # Levels were set anew: a table for what is not there any more is no mistake, and no part of the design.
-                return cls.from_document(without_idle(document, census.idle), name=name, origin=origin)
-            census.refuse_idle(table)
-            findings = _findings(table, parts, origin)
-            check_peers(table)
-            chosen = chosen_parts(table, parts)
-        except DesignError as problem:
-            raise origin.error(document, problem.location, problem.message, problem.hint) from None
-        if chosen:
-            # A table for cells that are not run is no mistake, as where levels are set anew.
-            options = {("study", "parts"): "study.parts", **origin.options}
-            some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
-            # What a document says of its own numbers is what it is, whichever parts are run.
-            kept = {
-                kind: (*of_some, *(each for each in findings[kind] if not getattr(each, "is_about_cells", True)))
-                for kind, of_some in some.findings.items()
-            }
-            return replace(some, document=document, origin=origin, findings=kept)
-        return cls(name, document, table, parts, census.exclusions, limits, precisions, findings, origin, census.cells)
+        return expand(Source(name, document, origin or Origin(name)))
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
         """A study of a TOML text; `file` is named in errors. The quick variant is checked too. Raises: StudyError."""
         file = file or name
-        read = read_toml(text, file)
-        origin = Origin.of_text(file, text)
-        document = _with_networks_read(read, origin, Path(file).parent)
-        origin = replace(origin, declared=document)
-        study = cls.from_document(document, name=name, origin=origin)
+        read, origin = read_toml(text, file), Origin.of_text(file, text)
+        study = expand(Source(name, _with_networks_read(read, origin, Path(file).parent), origin))
         if study.table.quick:
             study.quick()
         return study
@@ -103,8 +90,18 @@ class Study:
         Raises: StudyError.
         """
         labels = {key: f"{(flags or {}).get(key, key)} {text_of(value)}" for key, value in options.items()}
-        document: dict[str, Any] = {"title": f"{kind} from the command line", "workload": {"kind": kind}}
-        return _overridden(document, options, Origin("command line", flags=flags or {}), labels, name=kind)
+        document = {"title": f"{kind} from the command line", "workload": {"kind": kind}}
+        return expand(Source(kind, document, Origin("command line", flags=flags or {})), [Assigned(options, labels)])
+
+    def edited(self, *edits: Edit) -> "Study":
+        """This study with further edits. What they ask for is not left out. Raises: StudyError, naming their options."""
+        asked = [key for edit in edits if isinstance(edit, Assigned) for key in edit.values]
+        left = [each for each in self.circumstances if not any(key.endswith(tuple(each.where)) for key in asked)]
+        return expand(self.source, [*self.edits, *edits], left)
+
+    def given(self, *circumstances: Circumstance) -> "Study":
+        """This study under further circumstances."""
+        return expand(self.source, self.edits, [*self.circumstances, *circumstances]) if circumstances else self
 
     def with_overrides(self, overrides: Mapping[str, object], *, flags: Mapping[str, str] | None = None) -> "Study":
         """This study with some keys set anew, as by `--set`.
@@ -121,51 +118,55 @@ class Study:
             key: f"{flags[key]} {text_of(value)}" if key in flags else f"--set {key}={text_of(value)}"
             for key, value in overrides.items()
         }
-        return _overridden(self.document, overrides, self.origin, labels, name=self.name)
-
-    def with_tables(self, further: FurtherTables) -> "Study":
-        """This study with further hops, changes and flows. Raises: StudyError, naming their options."""
-        document, labels = add_tables(self.document, further)
-        origin = replace(self.origin, options={**self.origin.options, **labels})
-        return Study.from_document(document, name=self.name, origin=origin)
+        return self.edited(Assigned(overrides, labels))
 
     def with_precision(self, target: str) -> "Study":
         """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming that."""
-        document = {**self.document, "precision": [{"target": target}]}
-        options = {**self.origin.options, ("precision",): f"--precision {target}"}
-        return Study.from_document(document, name=self.name, origin=replace(self.origin, options=options))
+        return self.edited(Replaced(("precision",), [{"target": target}], f"--precision {target}"))
 
     def with_thresholds(self, texts: Sequence[str]) -> "Study":
         """This study with further thresholds, as by `--fail-if`. Raises: StudyError, naming that."""
-        tables = list(self.document.get("threshold", ()))
-        document = {**self.document, "threshold": [*tables, *({"fail_if": text} for text in texts)]}
-        labels: dict[Location, str] = {
-            ("threshold", len(tables) + at, "fail_if"): f"--fail-if {text!r}" for at, text in enumerate(texts)
-        }
-        origin = replace(self.origin, options={**self.origin.options, **labels})
-        return Study.from_document(document, name=self.name, origin=origin)
+        labels = [f"--fail-if {text!r}" for text in texts]
+        return self.edited(Appended(("threshold",), [{"fail_if": text} for text in texts], labels))
+
+    def with_notes(self, notes: Sequence[str]) -> "Study":
+        """The same study, whose report has further remarks."""
+        return self.edited(Appended(("report", "notes"), notes))
 
     def quick(self) -> "Study":
         """The variant for a first look, from `[quick]`; without one, with few repetitions, which a note says."""
-        document = {key: value for key, value in self.document.items() if key != "quick"}
-        if self.quick_without_table is not None:
-            few = with_few_repetitions(document, self.repetitions, self.quick_without_table)
-            return Study.from_document(few, name=self.name, origin=self.origin)
-        labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
-        return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
+        return self.edited(
+            Quick({key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick})
+        )
+
+    def on_this_machine(self) -> "Study":
+        """This study without the cells of its optional peers that are not installed here."""
+        return self.given(*peers_missing_here(self.table.study.optional_peers, tuple(self.cells())))
+
+    def without_transports(self, blocked: Mapping[str, str]) -> "Study":
+        """This study without the cells of some transports.
+
+        Args:   blocked: why, for each of them, as a clause: "UDP 9471 gets no answer".
+        Raises: StudyError when nothing is left.
+        """
+        refuse_all_blocked(self.name, tuple(self.cells()), blocked)
+        return self.given(*blocked_transports(blocked))
+
+    @property
+    def name(self) -> str:
+        """What the study is called."""
+        return self.source.name
 
     @property
     def is_quick(self) -> bool:
         """Whether it is the quick variant of its file."""
-        return "quick" in (self.origin.declared or {}) and "quick" not in self.document
+        return "quick" in self.source.document and any(isinstance(edit, Quick) for edit in self.edits)
 
     @cached_property
     def declared(self) -> "Study | None":
-        """The study as its file has it, where levels were set anew or left out since; None where nothing was."""
-        document = self.origin.declared
-        if document is None or document == self.document:
-            return None
-        return Study.from_document(document, name=self.name, origin=Origin(self.origin.file))
+        """The study as its file has it, where that is not what is run; None where it is."""
+        is_changed = bool(self.absent) or self.document != self.source.document
+        return expand(self.source) if self.source.origin.lines and is_changed else None
 
     @property
     def quick_without_table(self) -> str | None:
@@ -236,18 +237,18 @@ class Study:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What of the study is not run here, and why, in sentences."""
-        return tuple(self.table.report.left_out)
-
-    def with_sentences(self, key: str, sentences: Sequence[str]) -> "Study":
-        """The same study, whose report says more. Args: key: "notes" or "left_out". Raises: StudyError."""
-        report = self.document.get("report", {})
-        document = {**self.document, "report": {**report, key: [*report.get(key, ()), *sentences]}}
-        return Study.from_document(document, name=self.name, origin=self.origin)
+        causes = set(map(id, self.absent.values()))
+        said = dict.fromkeys(each.said for each in self.circumstances if id(each) in causes and each.said)
+        idle = [part.name for part in self.parts if part.name not in self.running]
+        silent = {cell.part for cell in self.every_cell() if cell.absent and not self.absent[cell.index].said}
+        named = [name for name in idle if name not in silent]
+        verb = "part {} is" if len(named) == 1 else "parts {} are"
+        return (*said, *([f"So the {verb.format(' and '.join(named))} not run."] if named else []))
 
     @property
     def network_notes(self) -> tuple[str, ...]:
         """Of each named network, what it sets key by key, what the study sets itself, and the source of its numbers."""
-        return network_notes({part.name: part.settings for part in self.parts})
+        return network_notes({part.name: part.settings for part in self.parts if part.name in self.running})
 
     @property
     def budget(self) -> dict[str, Level]:
@@ -257,22 +258,32 @@ class Study:
     @property
     def factors(self) -> dict[str, tuple[str, ...]]:
         """Dotted key of each factor to the texts of its levels over all parts; `part` first when there are several."""
-        levels: dict[str, tuple[str, ...]] = {}
-        if len(self.parts) > 1:
-            levels["part"] = tuple(part.name for part in self.parts)
+        levels: dict[str, tuple[str, ...]] = {"part": self.running} if len(self.running) > 1 else {}
         merged: dict[str, dict[str, None]] = {}
         for part in self.parts:
             for key, texts in part.factors.items():
                 merged.setdefault(key, {}).update(dict.fromkeys(texts))
         levels |= {key: tuple(merged[key]) for key in in_order(merged)}
-        if not self.exclusions:
+        if not self.exclusions and not self.absent:
             return levels
         left = {(key, text) for cell in self.cells() for key, text in cell.levels.items()}
-        return {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
+        kept = {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
+        return {key: texts for key, texts in kept.items() if texts or not self.absent}
+
+    def every_cell(self) -> Iterator[Cell]:
+        """Every cell, in the order of its index, those too that are absent."""
+        for cell in cells_of(self.parts, [exclusion.where for exclusion in self.exclusions]):
+            circumstance = self.absent.get(cell.index)
+            yield cell if circumstance is None else replace(cell, absent=circumstance.why)
 
     def cells(self) -> Iterator[Cell]:
-        """Every cell, in the order of its index."""
-        return cells_of(self.parts, [exclusion.where for exclusion in self.exclusions])
+        """Every cell that is run, in the order of its index."""
+        is_one_part = len(self.running) == 1 < len(self.parts)
+        for cell in self.every_cell():
+            if is_one_part and not cell.absent:
+                yield replace(cell, levels={key: text for key, text in cell.levels.items() if key != "part"})
+            elif not cell.absent:
+                yield cell
 
     def __len__(self) -> int:
         return self.size
@@ -282,19 +293,118 @@ class Study:
         return write_toml(self.document)
 
     def canonical(self) -> dict[str, Any]:
-        """The study as plain JSON data, as written, under its schema's name."""
-        return identity.canonical(self.name, self.document)
+        """The study as plain JSON data, under its schema's name: its document, and what left cells absent."""
+        return identity.canonical(self.name, self.document, [each.as_dict() for each in self.circumstances])
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
         """The study that `canonical` gave. Raises: StudyError."""
-        name, document = identity.from_canonical(data)
+        name, document, circumstances = identity.from_canonical(data)
         # It was checked when it was made, maybe of levels that were set anew.
-        return cls.from_document(document, name=name, origin=Origin(name, options={(): "canonical"}))
+        source = Source(name, document, Origin(name, options={(): "canonical"}))
+        return expand(source, circumstances=[Circumstance(**each) for each in circumstances])
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of all that is measured: not of titles, notes and findings."""
         return identity.digest(self.document)
+
+
+def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[Circumstance] = ()) -> Study:
+    """The study that a document is with some edits, under some circumstances.
+
+    Tables of a file that are about levels set anew by edits, or about parts that are not chosen, are no mistakes; those
+    that fit nothing without edits are. Where all cells would be absent none is: what they lack is said as they start.
+
+    Raises: StudyError.
+    """
+    document, labels = edited(source.document, edits)
+    origin = replace(source.origin, options={**source.origin.options, **labels})
+    read = _with_networks_read(document, origin, Path())
+    table = read_document(read, origin)
+    try:
+        check_title(table.title, ("title",))
+        every_part = parts_of(table)
+        limits, precisions = limits_of(table, every_part), precisions_of(table, every_part)
+        excluded = [where_of(each.where, ("exclude", at, "where"), every_part) for at, each in enumerate(table.exclude)]
+        census = census_of(table, every_part, excluded, limits, precisions)
+        if not origin.options:
+            census.refuse_idle(table)
+        dropped = set(census.idle)
+        findings = _findings(table, every_part, origin)
+        parts = _chosen_parts(table, every_part)
+        if parts != every_part:
+            census = census_of(table, parts, excluded, limits, precisions)
+    except DesignError as problem:
+        raise origin.error(read, problem.location, problem.message, problem.hint) from None
+    limits = tuple(limit for at, limit in enumerate(limits) if ("repetitions", at) not in census.idle)
+    wheres = [exclusion.where for exclusion in census.exclusions]
+    absent = _absent(parts, wheres, circumstances)
+    running = tuple(part.name for part in parts)
+    if absent or parts != every_part:
+        run = [cell for cell in cells_of(parts, wheres) if cell.index not in absent]
+        running = tuple(dict.fromkeys(cell.part for cell in run))
+        design = list(cells_of(every_part, wheres))
+        precisions = tuple(each for each in precisions if any(map(each.where.matches, run)))
+        limits = tuple(each for each in limits if any(map(each.where.matches, run)))
+        findings = {place: left for place, each in findings.items() if (left := remaining(each, design, run))}
+    for place in [place for place, finding in findings.items() if any(edit.drops(finding) for edit in edits)]:
+        # Several numbers may stand in one table.
+        dropped.add(getattr(findings.pop(place), "place", place))
+    return Study(
+        source=source,
+        edits=tuple(edits),
+        circumstances=tuple(circumstances),
+        document=_without(read, dropped) if dropped else read,
+        table=table,
+        parts=parts,
+        exclusions=census.exclusions,
+        limits=limits,
+        precisions=precisions,
+        findings={
+            kind: tuple(finding for place, finding in findings.items() if place[0] == kind) for kind in declarations()
+        },
+        origin=origin,
+        absent=absent,
+        running=running,
+        size=census.cells - len(absent),
+    )
+
+
+def _absent(
+    parts: tuple[Part, ...], excluded: Sequence[Where], circumstances: Sequence[Circumstance]
+) -> dict[int, Circumstance]:
+    """What leaves cells absent, by their index."""
+    absent: dict[int, Circumstance] = {}
+    if not circumstances:
+        return absent
+    count = 0
+    for count, cell in enumerate(cells_of(parts, excluded), start=1):  # noqa: B007 -- counted for what follows
+        concerned = next((each for each in circumstances if each.concerns(cell)), None)
+        if concerned is not None:
+            absent[cell.index] = concerned
+    return absent if len(absent) < count else {}
+
+
+def _chosen_parts(table: DesignDocument, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts to run, in the study's order: all where the study does not choose. Raises: DesignError."""
+    for number, name in enumerate(table.study.optional_peers):
+        if name not in PEERS:
+            message = f"{shown(name)} is not a peer that comes with Crosswind"
+            raise DesignError(("study", "optional_peers", number), message, did_you_mean(name, PEERS))
+    known = [part.name for part in parts if part.name]
+    for number, name in enumerate(table.study.parts):
+        if name not in known:
+            hint = did_you_mean(name, known) if known else "this study has no parts"
+            raise DesignError(("study", "parts", number), f"there is no part {shown(name)}", hint)
+    return tuple(part for part in parts if part.name in table.study.parts) or parts
+
+
+def _without(document: Mapping[str, Any], places: Collection[Location]) -> dict[str, Any]:
+    """A document without some tables of lists."""
+    kept = dict(document)
+    for name in {str(name) for name, _ in places}:
+        kept[name] = [table for at, table in enumerate(document[name]) if (name, at) not in places]
+    return {key: value for key, value in kept.items() if value != []}
 
 
 def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Path) -> Mapping[str, Any]:
@@ -304,24 +414,15 @@ def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Pat
         raise origin.error(document, problem.location, problem.message, problem.hint) from None
 
 
-def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[str, tuple[Declared, ...]]:
-    """The findings of every kind. Raises: DesignError."""
+def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[Location, Declared]:
+    """The findings of every kind, by their places. Raises: DesignError."""
     reading = Reading({kind: getattr(table, kind) for kind in declarations()}, parts)
     cells = cache(lambda: tuple(cells_of(parts)))
-    declared: dict[str, tuple[Declared, ...]] = {}
+    findings: dict[Location, Declared] = {}
     for kind, declaration in declarations().items():
-        declared[kind] = tuple(declaration.read(reading))
-        declaration.check(declared[kind], cells, origin.options)
-    return declared
-
-
-def _overridden(
-    document: Mapping[str, Any],
-    overrides: Mapping[str, object],
-    origin: Origin,
-    labels: Mapping[str, str],
-    *,
-    name: str,
-) -> Study:
-    changed, options = override(document, overrides, labels)
-    return Study.from_document(changed, name=name, origin=replace(origin, options={**origin.options, **options}))
+        for number, finding in enumerate(declaration.read(reading)):
+            place = (kind, number)
+            if not origin.options or place in origin.options:
+                declaration.check(finding, place, cells)
+            findings[place] = finding
+    return findings

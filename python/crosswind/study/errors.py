@@ -33,15 +33,13 @@ class Origin:
     """Where a study was written.
 
     Args: file: name to show. lines: line of each key in it. options: for keys set on the command line, what was typed.
-        flags: of a study that is made of options, the option of each key. declared: the document as its file has it,
-        before levels were set anew or left out.
+        flags: of a study that is made of options, the option of each key.
     """
 
     file: str
     lines: Mapping[Location, int] = field(default_factory=dict)
     options: Mapping[Location, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
-    declared: Mapping[str, Any] | None = None
 
     @classmethod
     def of_text(cls, file: str, text: str) -> "Origin":

@@ -152,9 +152,6 @@ class ReportTable(TomlTable):
         default=["median"], description="statistics by which levels of factors are compared beside the mean"
     )
     notes: list[str] = Field(default_factory=list, description="remarks printed with the results")
-    left_out: list[str] = Field(
-        default_factory=list, description="what is not run here and why, as commands write it: sentences"
-    )
 
 
 class RepetitionsTable(TomlTable):

@@ -10,6 +10,7 @@ from typing import Any
 from crosswind.catalog.metrics import METRICS
 from crosswind.study.declared import MOST_CHARACTERS
 from crosswind.study.design import Study
+from crosswind.study.edits import Edit, Replaced
 from crosswind.study.keys import VALUE_TYPES
 from crosswind.study.precision import main_metric
 from crosswind.text.quantities import TIME
@@ -54,9 +55,9 @@ def with_own_question(study: Study) -> Study:
 
     What it sets itself stays. A study with one cell asks nothing. Raises: StudyError.
     """
-    document = dict(study.document)
-    if not document.get("precision"):
-        document["study"] = {"repetitions": _repetitions(study), **document.get("study", {})}
+    edits: list[Edit] = []
+    if not study.precisions and "repetitions" not in study.document.get("study", {}):
+        edits.append(Replaced(("study", "repetitions"), _repetitions(study)))
     factor = next((key for key in _CHOSEN if key in study.factors), next(iter(study.factors), None))
     metrics = {main_metric(cell.workload) for cell in study.cells()}
     if (
@@ -65,8 +66,8 @@ def with_own_question(study: Study) -> Study:
         and len(metrics) == 1
         and (metric := metrics.pop()) is not None
     ):
-        document["question"] = [question_about(metric, factor, study.factors[factor])]
-    return Study.from_document(document, name=study.name, origin=study.origin)
+        edits.append(Replaced(("question",), [question_about(metric, factor, study.factors[factor])]))
+    return study.edited(*edits) if edits else study
 
 
 def _repetitions(study: Study) -> int:

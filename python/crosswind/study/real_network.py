@@ -2,35 +2,44 @@
 
     study, said = over_network(study, "192.0.2.7:9470")
 
-Every setting goes that is about an emulated path, or that takes a network namespace; so do the parts and levels that
-run programs, which one machine cannot start on the other. Parts whose cells are then the same are run once, and of what
-the report shows stays what names nothing that went (`real_network_tables`).
+Every setting goes that is about an emulated path, or that takes a network namespace, and with it what names it. Cells
+that run programs, which one machine cannot start on the other, are absent, and so are those of parts that come to the
+same as another.
 """
 
-import copy
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from crosswind.catalog import catalog
+from crosswind.catalog.metrics import metric_named
 from crosswind.errors import StudyError
-from crosswind.study.cells import Cell, combinations_of
+from crosswind.study.cells import Cell
+from crosswind.study.circumstances import ENDS, Circumstance, text_in
+from crosswind.study.declared import Declared, declarations, keys_named
 from crosswind.study.design import Study
-from crosswind.study.document import read_document
-from crosswind.study.keys import FLOW
-from crosswind.study.parts import parts_of
-from crosswind.study.real_network_tables import Gone, fitting_tables, title_over
-from crosswind.study.selection import with_parts
+from crosswind.study.edits import Edit, Replaced, copied
+from crosswind.study.keys import FLOW, owner_of
 from crosswind.study.server_address import server_address
+from crosswind.study.titles import keys_named_in
 from crosswind.study.toml_text import Location
 
 KEPT_OF_HOSTS = frozenset(key.study for key in catalog().host.keys if key.on_sockets)
 """Settings of hosts that are kept."""
 
+NETWORK_MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cubic")
+"""Models of a loss and a round-trip time, both of which the kernel's TCP knows of a real network."""
+
+_ABOUT_CELLS = {
+    "precision": ("precision", "precisions"),
+    "repetitions": ("limit of repetitions", "limits of repetitions"),
+    "exclude": ("exclusion", "exclusions"),
+}
 _AMOUNTS = ("messages", "count", "duration")
 """Settings of a workload that say how much of the same is measured."""
-_ENDS = ("client", "server")
 _NATIVE = "native"
+_NO_PROGRAM = "a program cannot be started on the other machine"
+_NO_ANSWER = "a server answers no UDP datagram with more bytes than it received"
 _UDP_DOWNLOAD = {"workload.transport": "udp", "workload.direction": "download"}
 
 
@@ -42,39 +51,90 @@ def over_network(study: Study, server: str, *, family: str | None = None) -> tup
     Raises:  UnitError for a server that is none; StudyError when nothing of the study is left.
     """
     server = server_address(server)
-    running = [part.name for part in study.parts]
-    document = copy.deepcopy(dict(study.document))
-    document = with_parts(document, running) if study.table.study.parts else document
     said = [f"Nothing is emulated: cells run over the network that is there between this machine and {server}."]
-    gone = Gone(study, keys=tuple(dict.fromkeys(_take_settings(document))))
-    said += _about_settings(gone.keys)
-    said += _leave_programs_out(document, study.name)
-    wish = {} if family is None else {"family": family}
-    document["path"] = {"backend": "network", "server": server, **wish}
-    said += _leave_twins_out(document, study)
-    kept, about_tables = fitting_tables(document, gone)
-    report = {**kept.get("report", {}), "notes": [*said, *about_tables]}
-    kept |= {"title": title_over(server, gone), "description": "", "report": report}
-    labels: dict[Location, str] = {("path", "server"): f"--to {server}", ("exclude",): "--to"}
-    origin = replace(study.origin, options={**study.origin.options, **labels})
-    return Study.from_document(kept, name=study.name, origin=origin), (*said, *about_tables)
+    tables = _tables(copied(study.document), [part.name for part in study.parts])
+    keys = dict.fromkeys(key for table in tables for key in _taken(table))
+    said += _about_settings([*keys, *_taken_of_study(copied(study.document))])
+    made = study.edited(_OverNetwork(server, family, study.name))
+    circumstances: list[Circumstance] = []
+    cells = _without_programs(made, tables, circumstances, said)
+    cells = _without_twins(cells, circumstances, said)
+    _without_udp_downloads(cells, study.name, circumstances, said)
+    made = made.given(*circumstances)
+    said += [*_about_tables(study, made), *_about_report(study.document.get("report", {}))]
+    return made.edited(Replaced(("report", "notes"), said)), tuple(said)
+
+
+@dataclass(frozen=True)
+class _OverNetwork(Edit):
+    """`--to`: takes out of a document what only an emulated path or a namespace can do. `name`: of the study."""
+
+    server: str
+    family: str | None
+    name: str
+
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`."""
+        tables = _tables(document)
+        of_path = [key for table in tables for key in _taken(table) if key.startswith("path.")]
+        list(_taken_of_study(document))
+        for table in tables:
+            table.pop("description", None)
+            if FLOW in table:
+                table[FLOW] = [flow for flow in table[FLOW] if not _is_program(flow)]
+        wish = {} if self.family is None else {"family": self.family}
+        document["path"] = {"backend": "network", "server": self.server, **wish}
+        title = self.name if of_path or not document.get("title") else document["title"]
+        document["title"] = f"{title} over the network to {self.server}"
+        for kind in _ABOUT_CELLS:
+            document[kind] = [table for table in document.get(kind, ()) if not _says_nothing(table)]
+        for figure in document.get("figure", ()):
+            figure.pop("models", None)
+        report = document.setdefault("report", {})
+        report["models"] = [name for name in report.get("models", ()) if _is_of_networks(name)]
+        report.pop("notes", None)
+        return {("path", "server"): f"--to {self.server}", ("exclude",): "--to"}
+
+    def drops(self, finding: Declared) -> bool:
+        """Whether it names what is left out, or is about numbers of other networks, or a model of an emulated path."""
+        table = finding.table
+        metric = getattr(finding, "metric", None) or getattr(table, "metric", None)
+        of_levels = getattr(table, "factor", None) is not None and getattr(table, "scale", None) != "slope"
+        return (
+            any(map(is_emulated, (*keys_named(finding), *keys_named_in(getattr(table, "title", "")))))
+            or _needs_packets(getattr(metric, "name", metric))
+            or getattr(table, "model", None) is not None
+            or (getattr(table, "source", None) is not None and not of_levels)
+        )
 
 
 # Settings
 
 
-def _take_settings(document: dict[str, Any]) -> Iterator[str]:
-    """Takes out of a document what only an emulated path or a namespace can do. Yields: the dotted keys."""
-    for table in _tables(document):
-        yield from (f"path.{key}" for key in _dotted(table.pop("path", {})) if key not in ("backend", "server"))
-        host = table.get("host", {})
-        for key in [key for key in host if key not in KEPT_OF_HOSTS]:
-            del host[key]
-            yield f"host.{key}"
-        for flow in _flows(table):
-            for key in [key for key in flow if key.startswith("access_")]:
-                del flow[key]
-                yield f"{FLOW}.{flow['name']}.{key}"
+def is_emulated(key: str) -> bool:
+    """Whether a dotted key sets nothing over a network that is there."""
+    section, _, name = key.partition(".")
+    if section == "host":
+        return name not in KEPT_OF_HOSTS
+    return section in ("path", "budget") or ((owner_of(key) or "").startswith(FLOW) and ".access_" in key)
+
+
+def _taken(table: dict[str, Any]) -> Iterator[str]:
+    """Takes such keys out of a study's or a part's tables. Yields: them."""
+    yield from (f"path.{key}" for key in _dotted(table.pop("path", {})) if key not in ("backend", "server"))
+    host = table.get("host", {})
+    for key in [key for key in host if key not in KEPT_OF_HOSTS]:
+        del host[key]
+        yield f"host.{key}"
+    for number, flow in enumerate(table.get(FLOW, ()), start=1):
+        # By the names that they have without one, which stay when others go.
+        flow.setdefault("name", str(number))
+        for key in [key for key in flow if key.startswith("access_")]:
+            del flow[key]
+            yield f"{FLOW}.{flow['name']}.{key}"
+
+
+def _taken_of_study(document: dict[str, Any]) -> Iterator[str]:
     yield from (f"budget.{key}" for key in document.pop("budget", {}))
     document.pop("quick", None)
     design = document.get("study", {})
@@ -91,6 +151,11 @@ def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{key}"
 
 
+def _tables(document: dict[str, Any], parts: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """A document and its parts. Args: parts: the names of those that are run; None for all."""
+    return [document, *(part for part in document.get("part", ()) if parts is None or part["name"] in parts)]
+
+
 def _about_settings(keys: Sequence[str]) -> Iterator[str]:
     reasons = {
         "as there is no emulated path": [key for key in keys if key.startswith(("path.", "budget.", f"{FLOW}."))],
@@ -100,70 +165,58 @@ def _about_settings(keys: Sequence[str]) -> Iterator[str]:
     return (f"Left out, {reason}: {', '.join(own)}." for reason, own in reasons.items() if own)
 
 
-# Programs in the place of the client or the server
+# Cells that cannot be run there
 
 
-def _leave_programs_out(document: dict[str, Any], name: str) -> Iterator[str]:
-    """Takes out parts and levels that run programs. Yields: what to say of it. Raises: StudyError without a rest."""
-    parts = {part["name"]: part for part in document.get("part", ())}
-    unable = [part for part, table in parts.items() if _runs_programs_only(table, document)]
-    if len(unable) == len(parts) and (parts or _runs_programs_only({}, document)):
+def _is_program(workload: Mapping[str, Any]) -> bool:
+    return workload.get("kind") == "program" or any(
+        workload.get(key.partition(".")[2], _NATIVE) != _NATIVE for key in ENDS
+    )
+
+
+def _without_programs(
+    study: Study, tables: Sequence[Mapping[str, Any]], circumstances: list[Circumstance], said: list[str]
+) -> list[Cell]:
+    """The cells that run no program. Raises: StudyError without one."""
+    cells = list(study.cells())
+    native = [cell for cell in cells if cell.kind != "program" and all(_peer(cell, end) == _NATIVE for end in ENDS)]
+    if not native:
         raise StudyError(
-            f"{name}: no cell can run without an emulated path: all of them run programs or browsers",
+            f"{study.name}: no cell can run without an emulated path: all of them run programs or browsers",
             hint="run it without --to; `crosswind run echo --to HOST` measures the network that is there",
         )
-    if unable:
-        document["part"] = [table for part, table in parts.items() if part not in unable]
-        _keep_parts(document, [part for part in parts if part not in unable])
-        yield f"Left out, as a program cannot be started on the other machine: {_parts_text(unable)}."
-    for table in _tables(document):
-        unable = [str(flow["name"]) for flow in _flows(table) if _runs_programs_only({"workload": flow}, {})]
-        if unable:
-            table[FLOW] = [flow for flow in table[FLOW] if flow["name"] not in unable]
-            flows = f"the flow{'' if len(unable) == 1 else 's'} {', '.join(unable)}"
-            yield f"Left out, as a program cannot be started on the other machine: {flows}."
-    peers = dict.fromkeys(peer for table in _tables(document) for peer in _take_peers(table))
-    if peers:
-        yield f"Left out, as a program cannot be started on the other machine: cells with {', '.join(peers)}."
+    circumstances.append(Circumstance({"workload.kind": "program"}, _NO_PROGRAM))
+    named = dict.fromkeys((end, _peer(cell, end)) for cell in cells for end in ENDS if _peer(cell, end) != _NATIVE)
+    circumstances += [Circumstance({end: name}, _NO_PROGRAM) for end, name in named]
+    kept = {cell.part for cell in native}
+    flows = [str(flow["name"]) for table in tables for flow in table.get(FLOW, ()) if _is_program(flow)]
+    peers = dict.fromkeys(_peer(cell, end) for cell in cells if cell.part in kept for end in ENDS)
+    others = [name for name in peers if name != _NATIVE]
+    for what, names in {
+        "the part": list(dict.fromkeys(cell.part for cell in cells if cell.part not in kept)), "the flow": flows
+    }.items():  # fmt: skip
+        if names:
+            said.append(f"Left out, as {_NO_PROGRAM}: {what}{'' if len(names) == 1 else 's'} {', '.join(names)}.")
+    said += [f"Left out, as {_NO_PROGRAM}: cells with {', '.join(others)}."] if others else []
+    return native
 
 
-def _runs_programs_only(part: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    workload = {**document.get("workload", {}), **part.get("workload", {})}
-    if workload.get("kind") == "program":
-        return True
-    ends = [workload.get(end, _NATIVE) for end in _ENDS]
-    return any(_NATIVE not in (raw if isinstance(raw, list) else [raw]) for raw in ends)
+def _peer(cell: Cell, end: str) -> str:
+    level = cell.settings.get(end)
+    return _NATIVE if level is None else level.text
 
 
-def _take_peers(table: Mapping[str, Any]) -> Iterator[str]:
-    """Takes them out of the levels of a workload's ends. Yields: their names."""
-    workload = table.get("workload", {})
-    for end in _ENDS:
-        if isinstance(levels := workload.get(end), list) and _NATIVE in levels:
-            workload[end] = [_NATIVE]
-            others = [level for level in levels if level != _NATIVE]
-            yield from (str(level["name"] if isinstance(level, Mapping) else level) for level in others)
-
-
-# Parts and cells that come to the same
-
-
-def _leave_twins_out(document: dict[str, Any], study: Study) -> Iterator[str]:
-    """Takes out parts whose cells another part has too, and cells that the server refuses. Yields: what to say."""
-    without = {key: value for key, value in document.items() if key in ("path", "host", "workload", FLOW, "part")}
-    parts = parts_of(read_document(without, study.origin))
-    cells = list(combinations_of(parts))
-    cells_of = {part.name: [cell for cell in cells if cell.part == part.name] for part in parts}
+def _without_twins(cells: Sequence[Cell], circumstances: list[Circumstance], said: list[str]) -> list[Cell]:
+    """The cells of parts that measure what no other part does."""
+    cells_of = {name: [cell for cell in cells if cell.part == name] for name in dict.fromkeys(c.part for c in cells)}
     kept = list(cells_of)
     for name in reversed(list(cells_of)):
         twin = next((other for other in kept if other != name and _has_all(cells_of[other], cells_of[name])), None)
-        if twin is None:
-            continue
-        kept.remove(name)
-        yield f"The part {name} is not run: without an emulated path, the part {twin} measures the same."
-    if len(kept) < len(cells_of):
-        _keep_parts(document, kept)
-    yield from _exclude_udp_downloads(document, [cell for name in kept for cell in cells_of[name]], study.name)
+        if twin is not None:
+            kept.remove(name)
+            circumstances.append(Circumstance({"part": name}, f"the part {twin} measures the same"))
+            said.append(f"The part {name} is not run: without an emulated path, the part {twin} measures the same.")
+    return [cell for cell in cells if cell.part in kept]
 
 
 def _has_all(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:
@@ -184,40 +237,57 @@ def _is_no_more(amounts: Sequence[Any], others: Sequence[Any]) -> bool:
     return all((one is None) == (other is None) and (one is None or one <= other) for one, other in pairs)
 
 
-def _exclude_udp_downloads(document: dict[str, Any], cells: Sequence[Cell], name: str) -> Iterator[str]:
-    """Excludes what would let a server answer a datagram with more than it was sent."""
-    refused = [cell for cell in cells if _is_udp_download(cell)]
+def _without_udp_downloads(
+    cells: Sequence[Cell], name: str, circumstances: list[Circumstance], said: list[str]
+) -> None:
+    """Leaves out what would let a server answer a datagram with more than it was sent. Raises: StudyError."""
+    refused = [cell for cell in cells if all(text_in(cell, key) == text for key, text in _UDP_DOWNLOAD.items())]
     if not refused:
         return
     if len(refused) == len(cells):
-        raise StudyError(
-            f"{name}: no cell can run: a server answers no UDP datagram with more bytes than it received",
-            hint="download over another transport, or upload: --direction upload",
-        )
-    document["exclude"] = [*document.get("exclude", ()), {"where": dict(_UDP_DOWNLOAD)}]
-    yield "Left out, as a server answers no UDP datagram with more bytes than it received: downloads over udp."
+        hint = "download over another transport, or upload: --direction upload"
+        raise StudyError(f"{name}: no cell can run: {_NO_ANSWER}", hint=hint)
+    circumstances.append(Circumstance(_UDP_DOWNLOAD, _NO_ANSWER))
+    said.append(f"Left out, as {_NO_ANSWER}: downloads over udp.")
 
 
-def _is_udp_download(cell: Cell) -> bool:
-    return all(cell.workload.get(key.partition(".")[2]) == value for key, value in _UDP_DOWNLOAD.items())
+# Tables
 
 
-def _keep_parts(document: dict[str, Any], kept: Collection[str]) -> None:
-    narrowed = with_parts({**document, "study": document.get("study", {})}, kept)
-    document.clear()
-    document.update(narrowed)
+def _says_nothing(table: Mapping[str, Any]) -> bool:
+    where = table.get("where", {})
+    of_peers = any(where.get(end, _NATIVE) != _NATIVE for end in ENDS)
+    return of_peers or any(map(is_emulated, where)) or _needs_packets(table.get("metric"))
 
 
-def _tables(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [document, *document.get("part", ())]
+def _needs_packets(name: str | None) -> bool:
+    metric = None if name is None else metric_named(name)
+    return metric is not None and metric.needs_packets
 
 
-def _flows(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """The flows of a study or a part, by the names that they have without one."""
-    for number, flow in enumerate(table.get(FLOW, ()), start=1):
-        flow.setdefault("name", str(number))
-    return list(table.get(FLOW, ()))
+def _about_tables(study: Study, left: Study) -> Iterator[str]:
+    """What to say of the tables that went. Args: left: the study without them."""
+    went = []
+    kinds = {kind: (declared.words, len(left.findings[kind])) for kind, declared in declarations().items()}
+    about_cells = {"precision": left.precisions, "repetitions": left.limits, "exclude": left.exclusions}
+    kinds |= {kind: (words, len(about_cells[kind])) for kind, words in _ABOUT_CELLS.items()}
+    for kind, ((one, several), kept) in kinds.items():
+        of = len(study.document.get(kind, ()))
+        if of > kept:
+            some = f"all {of} {several}" if kept == 0 else f"{of - kept} of {of} {several}"
+            went.append(f"the {one}" if of == 1 else some)
+    if went:
+        reason = "as they name what is left out, or are about numbers of other networks"
+        yield f"Left out, {reason}: {', '.join(went)}."
 
 
-def _parts_text(names: Sequence[str]) -> str:
-    return f"the part{'' if len(names) == 1 else 's'} {', '.join(names)}"
+def _about_report(report: Mapping[str, Any]) -> Iterator[str]:
+    others = [name for name in report.get("models", ()) if not _is_of_networks(name)]
+    if others:
+        yield f"Left out, as they predict from the settings of an emulated path: {', '.join(others)}."
+    if report.get("notes"):
+        yield "The study's own remarks are left out, as they are about its emulated path."
+
+
+def _is_of_networks(model: str) -> bool:
+    return model.replace("_", "-") in NETWORK_MODELS

@@ -17,7 +17,6 @@ from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
 from crosswind.study.networks import NETWORKS
-from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
 from crosswind.study.starter import NO_COMPARISON, STARTERS, starter
 
@@ -98,7 +97,8 @@ def _words(levels: object) -> str:
 def checked(text: str, *, quick: bool) -> dict[str, Any]:
     """What `crosswind plan` says of a study, as data with a few sentences. Raises: CrosswindError, as it does."""
     study = Study.from_toml(text, name="study", file=FILE)
-    study, notes = first_look(study) if quick else for_this_machine(study)
+    here = study.on_this_machine()
+    study, notes = first_look(study) if quick else (here, here.left_out)
     refuse_unknown_models(study)
     plan = Plan.of(study)
     cells = check_study(study, binary=find_binary())

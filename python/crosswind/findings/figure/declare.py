@@ -1,6 +1,6 @@
 """`[[figure]]`: a metric over the levels of a factor, drawn as a study wants it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -81,17 +81,4 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> FigureDecl
     )
 
 
-def _without_models(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the models, which predict from an emulated path."""
-    return {key: value for key, value in table.items() if key != "models"}
-
-
-DECLARATION = Declaration(
-    "figure",
-    FigureTable,
-    ("figure", "figures"),
-    declare_figures,
-    axes=("x", "series"),
-    may_be_left_out=True,
-    over_network=_without_models,
-)
+DECLARATION = Declaration("figure", FigureTable, ("figure", "figures"), declare_figures, may_be_left_out=True)

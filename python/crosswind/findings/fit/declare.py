@@ -1,6 +1,6 @@
 """`[[fit]]`: a curve over the levels of a factor, with a result for each level of another one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from pydantic import Field
 from crosswind.findings.declared import FindingError, about, check_factors, indices_of, level_of, measured_metric
 from crosswind.study.cells import Cell, Where, where_of
 from crosswind.study.declared import Declaration, Reading
+from crosswind.study.levels import text_of
 from crosswind.study.tables import TomlTable, WhereTable
 from crosswind.study.titles import check_title
 from crosswind.study.toml_text import Location
@@ -46,14 +47,14 @@ class FitTable(TomlTable):
 class FitDeclaration:
     """One curve to fit to some of the cells: over `x`, once for each level of `over`, a result for each level of `by`.
 
-    `levels` are those that published coefficients belong to, in their order.
+    `named_levels` are those that published coefficients belong to, in their order.
     """
 
     x: str
     by: str
     over: str
     where: Where
-    levels: tuple[Where, ...]
+    named_levels: tuple[Where, ...]
     table: FitTable = field(repr=False)
 
     @property
@@ -65,9 +66,11 @@ class FitDeclaration:
         """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
         matching = self.where.among(cells)
         plain = about(self.table, self.table.title, self.where, matching)
+        levels = {level.texts[self.by]: level for level in self.named_levels}
         published = [
-            {**entry, "level": level.texts[self.by], "cells": indices_of(matching, level)}
-            for entry, level in zip(plain["published"], self.levels, strict=True)
+            {**entry, "level": text, "cells": indices_of(matching, levels[text])}
+            for entry in plain["published"]
+            if (text := text_of(entry["level"])) in levels
         ]
         return {**plain, "published": published}
 
@@ -89,16 +92,7 @@ def _fit(table: FitTable, place: Location, reading: Reading) -> FitDeclaration:
         for number, entry in enumerate(table.published)
     )
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return FitDeclaration(x=table.x, by=table.by, over=table.over, where=where, levels=levels, table=table)
+    return FitDeclaration(x=table.x, by=table.by, over=table.over, where=where, named_levels=levels, table=table)
 
 
-def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any]:
-    """With the published coefficients of these alone."""
-    if table.get("by") != factor:
-        return table
-    return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in levels]}
-
-
-DECLARATION = Declaration(
-    "fit", FitTable, ("fit", "fits"), declare_fits, axes=("x", "by", "over"), with_levels=_with_levels
-)
+DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), declare_fits)

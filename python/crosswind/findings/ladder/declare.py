@@ -1,6 +1,6 @@
 """`[[ladder]]`: the levels of a factor as rungs, the best first; the report says on which of them the study breaks."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,16 +65,13 @@ def _ladder(table: LadderTable, place: Location, reading: Reading) -> LadderDecl
     return LadderDeclaration(table.factor, tuple(rungs), where, table)
 
 
-def _check(
-    ladders: Sequence[LadderDeclaration], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
-) -> None:
-    """Refuses a ladder without rungs, unless levels were set anew. Raises: FindingError."""
+def _check(ladder: LadderDeclaration, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+    """Refuses a ladder without rungs. Raises: FindingError."""
     del cells
-    for number, ladder in enumerate(ladders):
-        if len(ladder.rungs) < 2 and not options:
-            message = f"{ladder.factor} is no factor of this study"
-            hint = f"write its levels as a list, the best first; or run the study with --ladder without {ladder.factor}"
-            raise FindingError(("ladder", number, "factor"), message, hint)
+    if len(ladder.rungs) < 2:
+        message = f"{ladder.factor} is no factor of this study"
+        hint = f"write its levels as a list, the best first; or run the study with --ladder without {ladder.factor}"
+        raise FindingError((*place, "factor"), message, hint)
 
 
 DECLARATION = Declaration("ladder", LadderTable, ("ladder", "ladders"), declare_ladders, _check)

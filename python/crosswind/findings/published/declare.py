@@ -160,8 +160,8 @@ class OwnStatement:
 
     given: Mapping[str, Number]
     names: Sequence[str]
+    place: Location = field(repr=False)
     table: PublishedTable = field(repr=False)
-    is_about_cells = False
     is_own = False
 
     @cached_property
@@ -207,14 +207,6 @@ def _check_keys(table: PublishedTable, place: Location) -> None:
         if key in table.model_fields_set and key not in _OF_BOTH and (key in _OF_STATEMENTS) != is_statement:
             message = f"a statement has no {key}" if is_statement else f"{key} is of a statement, which has says"
             raise FindingError((*place, key), message, "write a table of its own for each")
-
-
-def _one_by_one(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A table of numbers, of a study that was checked, as tables with one each. A statement has no cells."""
-    if "says" in table:
-        return []
-    kept = {key: value for key, value in table.items() if key not in ("columns", "rows")}
-    return [{**kept, **number.said, "levels": dict(number.levels)} for number in printed_in(table, ("published",))]
 
 
 def _published(table: PublishedTable, place: Location, reading: Reading) -> Iterator[Published]:
@@ -267,7 +259,7 @@ def _statement(
         message = f"`of` names {len(table.of)} numbers, but the formula gives {len(numbers)}"
         raise FindingError((*place, "of"), message, "name each number, or leave it out")
     of = next((labels for labels in (table.of, *names) if len(labels) == len(numbers)), [""] * len(numbers))
-    return OwnStatement(given, of if isinstance(value, list) else [""], table)
+    return OwnStatement(given, of if isinstance(value, list) else [""], place, table)
 
 
 def _check_given(name: str, number: Number, formula: str, place: Location) -> None:
@@ -314,6 +306,4 @@ DECLARATION = Declaration(
     PublishedTable,
     ("table of a document's numbers", "tables of documents' numbers"),
     declare_published,
-    over_network=lambda table: None,  # noqa: ARG005 -- another network has other numbers
-    split=_one_by_one,
 )

@@ -4,7 +4,7 @@ Which number decides, in which cells, and in which range it has to lie is declar
 and never chosen. `crosswind.findings.question.judge` answers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -86,12 +86,13 @@ class QuestionTable(TomlTable):
 class QuestionDeclaration:
     """A question or a statement, and the cells that decide it.
 
-    Attributes: compare: the levels of the factor, the reference first; empty for all. range: where the number has to
-        lie, in the metric's unit or as a ratio, an exponent. margin: of a ratio what is above 1; None without one.
+    Attributes: named_levels: of the factor, to compare, the reference first; empty for all. range: where the number
+        has to lie, in the metric's unit or as a ratio, an exponent. margin: of a ratio what is above 1; None without
+        one.
     """
 
     where: Where
-    compare: tuple[Where, ...]
+    named_levels: tuple[Where, ...]
     scale: Scale
     yes: Yes
     range: Range
@@ -130,7 +131,8 @@ class QuestionDeclaration:
             "yes": self.yes,
             "factor": table.factor,
             "compare": [
-                {"level": level.texts[str(table.factor)], "cells": indices_of(own, level)} for level in self.compare
+                {"level": level.texts[str(table.factor)], "cells": indices_of(own, level)}
+                for level in self.named_levels
             ],
             "low": self.range.low,
             "high": self.range.high,
@@ -158,29 +160,23 @@ def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     return declared
 
 
-def check_cells(
-    questions: Sequence[QuestionDeclaration], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
-) -> None:
+def check_cells(question: QuestionDeclaration, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
     """Refuses a question that no run of these cells could answer; of a statement, the report says so.
 
-    Levels that were set anew may leave any without cells. Raises: DesignError.
+    Raises: DesignError.
     """
-    if options:
+    if not question.is_own:
         return
-    for number, question in enumerate(questions):
-        if not question.is_own:
-            continue
-        place: Location = ("question", number)
-        matching = question.where.required(cells(), (*place, "where"))
-        for at, level in enumerate(question.compare):
-            if not any(level.matches(cell) for cell in matching):
-                (factor, text), *_ = level.texts.items()
-                there = ", ".join(_levels_of(factor, matching)) or "no level of it"
-                raise DesignError((*place, "compare", at), f"no cell of the question has {factor} = {text}", there)
-        metric = metric_of(question.metric, place)
-        if not any(metric.applies(cell.workload) for cell in matching):
-            message = f"no cell of the question has the metric {metric.name}: it is that of {metric.of_workloads}"
-            raise DesignError((*place, "metric"), message, "ask for a metric of this workload")
+    matching = question.where.required(cells(), (*place, "where"))
+    for at, level in enumerate(question.named_levels):
+        if not any(level.matches(cell) for cell in matching):
+            (factor, text), *_ = level.texts.items()
+            there = ", ".join(_levels_of(factor, matching)) or "no level of it"
+            raise DesignError((*place, "compare", at), f"no cell of the question has {factor} = {text}", there)
+    metric = metric_of(question.metric, place)
+    if not any(metric.applies(cell.workload) for cell in matching):
+        message = f"no cell of the question has the metric {metric.name}: it is that of {metric.of_workloads}"
+        raise DesignError((*place, "metric"), message, "ask for a metric of this workload")
 
 
 def _levels_of(factor: str, cells: Iterable[Cell]) -> Iterator[str]:
@@ -203,16 +199,16 @@ def _question(table: QuestionTable, place: Location, reading: Reading, figures: 
         raise FindingError((*place, "model"), message, f"model = ... goes with the scales {' and '.join(_OF_MODELS)}")
     within = _within(table, metric, scale, place) if yes == "within" else None
     of_levels = range_of(yes, margin, is_ratio=scale == "ratio")
-    compare: tuple[Where, ...] = ()
+    levels: tuple[Where, ...] = ()
     if scale in OF_CELLS:
         _check_of_cells(table, scale, place)
     else:
         takes_all = yes in ("same", "different", "rises", "falls") or scale in OF_NEIGHBOURS
         _check_factor(table, scale, where, place, reading)
-        compare = _compared(table, place, reading, takes_all=takes_all)
+        levels = _compared(table, place, reading, takes_all=takes_all)
     return QuestionDeclaration(
         where=where,
-        compare=compare,
+        named_levels=levels,
         scale=scale,
         yes=yes,
         range=within or of_levels,
@@ -354,28 +350,11 @@ def _bound(raw: BoundValue, scales: Mapping[str, float], place: Location) -> flo
 assert set(NUMBERS) == set(get_args(Scale))
 
 
-def _over_network(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The table over a real network; None of a model, and of a document's number, which holds for its network alone."""
-    is_of_levels = "factor" in table and table.get("scale") != "slope"
-    return None if "model" in table or ("says" in table and not is_of_levels) else table
-
-
-def _with_levels(table: Mapping[str, Any], factor: str, levels: Collection[str]) -> Mapping[str, Any] | None:
-    """Which compares these alone."""
-    if "compare" not in table or table.get("factor") != factor:
-        return table
-    compare = [level for level in table["compare"] if level in levels]
-    return {**table, "compare": compare} if len(compare) > 1 else None
-
-
 DECLARATION = Declaration(
     "question",
     QuestionTable,
     ("question or statement", "questions and statements"),
     questions_of,
     check_cells,
-    is_bound_to_levels=True,
     may_be_left_out=True,
-    over_network=_over_network,
-    with_levels=_with_levels,
 )

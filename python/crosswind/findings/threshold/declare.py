@@ -1,6 +1,6 @@
 """`[[threshold]]`: when a run fails, as `crosswind.decisions.grammar` reads it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,25 +79,13 @@ def declare_thresholds(reading: Reading) -> tuple[Threshold, ...]:
     return tuple(_threshold(table, place, reading) for place, table in reading.of(ThresholdTable, "threshold"))
 
 
-def check_cells(
-    thresholds: Sequence[Threshold], cells: Callable[[], Sequence[Cell]], options: Collection[Location]
-) -> None:
-    """Refuses a threshold that is about no cell.
-
-    Levels that were set anew may leave one of a file without cells, of which the report says so. Raises: DesignError.
-    """
-    asked = {location[:2] for location in options}
-    every = cells() if thresholds else ()
-    for number, threshold in enumerate(thresholds):
-        if options and ("threshold", number) not in asked:
-            continue
-        place: Location = ("threshold", number, "fail_if")
-        matching = threshold.where.required(every, place)
-        if not any(threshold.metric.applies(cell.workload) for cell in matching):
-            message = (
-                f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
-            )
-            raise DesignError(place, message, "name a metric of this workload")
+def check_cells(threshold: Threshold, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+    """Refuses a threshold that is about no cell. Raises: DesignError."""
+    place = (*place, "fail_if")
+    matching = threshold.where.required(cells(), place)
+    if not any(threshold.metric.applies(cell.workload) for cell in matching):
+        message = f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
+        raise DesignError(place, message, "name a metric of this workload")
 
 
 def _threshold(table: ThresholdTable, place: Location, reading: Reading) -> Threshold:
@@ -149,19 +137,4 @@ def _keys(written: Written, place: Location) -> Iterator[tuple[str, str]]:
         yield metric or word, level
 
 
-def _subject(table: Mapping[str, Any]) -> tuple[Mapping[str, str], str | None]:
-    """What its text names."""
-    written = read_bound(table["fail_if"])
-    return {**table.get("where", {}), **dict(_keys(written, ("fail_if",)))}, written.metric
-
-
-DECLARATION = Declaration(
-    "threshold",
-    ThresholdTable,
-    ("threshold", "thresholds"),
-    declare_thresholds,
-    check_cells,
-    is_bound_to_levels=True,
-    metric_key="fail_if",
-    subject=_subject,
-)
+DECLARATION = Declaration("threshold", ThresholdTable, ("threshold", "thresholds"), declare_thresholds, check_cells)

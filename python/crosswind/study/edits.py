@@ -1,18 +1,19 @@
-"""Dotted keys set anew over a study's document: `--set`, `[quick]` and the options of ad-hoc studies.
+"""Edits: what changes a study's design beside its file, as values that are applied in order to its document.
 
-The result is a document like any other and is checked like any other; this file only puts values in their places.
+An edit puts values in their places and reads none of them: `crosswind.study.design.expand` reads what came of all.
 """
 
 import copy
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
+from crosswind.study.declared import Declared
 from crosswind.study.format import BudgetTable, StudyTable
 from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of
 from crosswind.study.own_networks import expanded, hop_names_of
@@ -26,30 +27,118 @@ _LISTS = ("study.parts", "study.optional_peers")
 """Those that are lists also with one entry."""
 
 
-def override(
-    document: Mapping[str, Any], overrides: Mapping[str, object], labels: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[Location, str]]:
-    """A copy of the document with the keys set, and what to name in errors at each place that changed.
+class Edit:
+    """One change of a document. Its values name the place and label of what they set, for errors."""
 
-    Raises: StudyError for a key that does not exist, or text that cannot be split.
-    """
-    changed = _copied(document)
-    places: dict[Location, str] = {}
-    # The general key first: `path.loss` clears both directions, and `path.forward.loss` then sets one.
-    for key in sorted(overrides, key=lambda key: key.count(".")):
-        for location in _targets(changed, key, labels[key]):
-            raw = _raw(key, overrides[key], labels[key], _workload_at(changed, location))
-            table: Any = changed
-            for step in location[:-1]:
-                table = table[step] if isinstance(step, int) else table.setdefault(step, {})
-            table[str(location[-1])] = raw
-            _clear_directions(table, location)
-            places[location] = labels[key]
-    return changed, places
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """Changes the document. Returns: what to name in errors at each place. Raises: StudyError."""
+        raise NotImplementedError
+
+    def drops(self, finding: Declared) -> bool:
+        """Whether a finding says nothing any more of what this leaves."""
+        del finding
+        return False
+
+
+def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> tuple[Mapping[str, Any], dict[Location, str]]:
+    """A copy of a document with all edits, and the labels of the places that they changed. Raises: StudyError."""
+    if not edits:
+        return document, {}
+    changed: dict[str, Any] = copied(document)
+    labels: dict[Location, str] = {}
+    for edit in edits:
+        labels |= edit.applied(changed)
+    return changed, labels
 
 
 @dataclass(frozen=True)
-class FurtherTables:
+class Appended(Edit):
+    """Further entries of a list, as tables. Attributes: place: of the list. labels: of each entry, or none."""
+
+    place: tuple[str, ...]
+    entries: Sequence[object]
+    labels: Sequence[str] = ()
+
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`."""
+        entries = _table_at(document, self.place[:-1]).setdefault(self.place[-1], [])
+        labels: dict[Location, str] = {(*self.place, len(entries) + at): label for at, label in enumerate(self.labels)}
+        entries.extend(copied(list(self.entries)))
+        return labels
+
+
+@dataclass(frozen=True)
+class Replaced(Edit):
+    """What stands at a place. `label`: None where errors name the file."""
+
+    place: tuple[str, ...]
+    value: object
+    label: str | None = None
+
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`."""
+        _table_at(document, self.place[:-1])[self.place[-1]] = copied(self.value)
+        return {} if self.label is None else {self.place: self.label}
+
+
+@dataclass(frozen=True)
+class Assigned(Edit):
+    """Dotted keys set anew: `--set`, and the options of ad-hoc studies. `labels`: what errors name, by key."""
+
+    values: Mapping[str, object]
+    labels: Mapping[str, str]
+
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`. Raises: StudyError for a key that does not exist, or text that cannot be split."""
+        places: dict[Location, str] = {}
+        # The general key first: `path.loss` clears both directions, and `path.forward.loss` then sets one.
+        for key in sorted(self.values, key=lambda key: key.count(".")):
+            label = self.labels[key]
+            for location in _targets(document, key, label):
+                raw = _raw(key, self.values[key], label, _workload_at(document, location))
+                table: Any = document
+                for step in location[:-1]:
+                    table = table[step] if isinstance(step, int) else table.setdefault(step, {})
+                table[str(location[-1])] = raw
+                _clear_directions(table, location)
+                places[location] = label
+        return places
+
+
+QUICK_REPETITIONS = 2
+"""Of the quick variant of a study without `[quick]`: the fewest that show whether repetitions differ."""
+
+
+@dataclass(frozen=True)
+class Quick(Edit):
+    """The variant for a first look: what `[quick]` sets; without one, few repetitions. `labels`: by key of that."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`."""
+        if values := document.pop("quick", None):
+            return Assigned(values, self.labels).applied(document)
+        study = document.setdefault("study", {})
+        repetitions = study.get("repetitions", 1)
+        text = few_repetitions_text(repetitions, has_precision=bool(document.pop("precision", None)))
+        study.pop("repetitions_max", None)
+        study["repetitions"] = min(repetitions, QUICK_REPETITIONS)
+        return Appended(("report", "notes"), [f"Quick variant: {text}."]).applied(document)
+
+
+def few_repetitions_text(repetitions: int, *, has_precision: bool) -> str:
+    """What `--quick` does to a study without `[quick]`, in one sentence."""
+    if repetitions <= QUICK_REPETITIONS and not has_precision:
+        few = "one repetition" if repetitions == 1 else f"{repetitions} repetitions"
+        return f"the study has no [quick] table and {few} of each cell, so --quick changes nothing"
+    times = f"each cell runs {'once' if repetitions == 1 else 'twice'}"
+    asked = ", whatever [[precision]] asks for" if has_precision else ""
+    return f"the study has no [quick] table, so {times}{asked}"
+
+
+@dataclass(frozen=True)
+class FurtherTables(Edit):
     """What `--hop`, `--at` and `--beside` add to a study.
 
     Attributes:
@@ -64,31 +153,37 @@ class FurtherTables:
     def __bool__(self) -> bool:
         return bool(self.hops or self.changes or self.flows)
 
+    def applied(self, document: dict[str, Any]) -> dict[Location, str]:
+        """See `Edit`. Raises: StudyError for a text that is no table."""
+        places: dict[Location, str] = {}
+        for word, texts in {"hop": self.hops, "at": self.changes}.items():
+            for text in texts:
+                label = f"--{word} {text!r}"
+                places |= Appended(("path", word), [_path_table(word, text, label)], [label]).applied(document)
+        for text in self.flows:
+            label = f"--beside {text!r}"
+            table = _flow_table(text, label)
+            alike = sum(str(other.get("name", "")).startswith(str(table["kind"])) for other in document.get(FLOW, ()))
+            named = {"name": f"{table['kind']}-{alike + 1}" if alike else table["kind"], **table}
+            places |= Appended((FLOW,), [named], [label]).applied(document)
+        return places
+
 
 NOTHING_FURTHER = FurtherTables()
 
 
-def add_tables(document: Mapping[str, Any], further: FurtherTables) -> tuple[dict[str, Any], dict[Location, str]]:
-    """A copy of the document with further tables, and what to name in errors at each.
+def copied(value: Any) -> Any:
+    """A value of a document that shares nothing with it. Raises: StudyError."""
+    try:
+        return copy.deepcopy(dict(value)) if isinstance(value, Mapping) else copy.deepcopy(value)
+    except RecursionError:
+        raise StudyError("values are nested too deeply") from None
 
-    Raises: StudyError for a text that is none.
-    """
-    changed = _copied(document)
-    places: dict[Location, str] = {}
-    for word, own in {"hop": further.hops, "at": further.changes}.items():
-        for text in own:
-            label = f"--{word} {text!r}"
-            tables = changed.setdefault("path", {}).setdefault(word, [])
-            places["path", word, len(tables)] = label
-            tables.append(_path_table(word, text, label))
-    for text in further.flows:
-        label = f"--beside {text!r}"
-        tables = changed.setdefault(FLOW, [])
-        places[FLOW, len(tables)] = label
-        table = _flow_table(text, label)
-        alike = sum(str(other.get("name", "")).startswith(str(table["kind"])) for other in tables)
-        tables.append({"name": f"{table['kind']}-{alike + 1}" if alike else table["kind"], **table})
-    return changed, places
+
+def _table_at(document: dict[str, Any], place: Sequence[str]) -> dict[str, Any]:
+    for step in place:
+        document = document.setdefault(step, {})
+    return document
 
 
 def _flow_table(text: str, label: str) -> dict[str, Any]:
@@ -275,7 +370,7 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
     Args: workload: the kind for which it is set.
     """
     if not isinstance(value, str):
-        return _copied(value)
+        return copied(value)
     kind = VALUE_TYPES.get(".".join(key.split(".")[2:]) if key.startswith("part.") else key)
     if kind is not None and kind.is_peer and workload != "program":
         if value.lstrip().startswith(("{", "[")):
@@ -328,10 +423,3 @@ def _scalar(text: str) -> object:
         return text == "true"
     is_whole = text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 18
     return int(text) if is_whole else text
-
-
-def _copied(value: Any) -> Any:
-    try:
-        return copy.deepcopy(dict(value)) if isinstance(value, Mapping) else copy.deepcopy(value)
-    except RecursionError:
-        raise StudyError("values are nested too deeply") from None
