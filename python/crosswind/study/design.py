@@ -94,7 +94,7 @@ class Study:
         return expand(Source(kind, document, Origin("command line", flags=flags or {})), [Assigned(options, labels)])
 
     def edited(self, *edits: Edit) -> "Study":
-        """This study with further edits. What they ask for is not left out. Raises: StudyError, naming their options."""
+        """This study with further edits; what they ask for is not left out. Raises: StudyError, naming options."""
         asked = [key for edit in edits if isinstance(edit, Assigned) for key in edit.values]
         left = [each for each in self.circumstances if not any(key.endswith(tuple(each.where)) for key in asked)]
         return expand(self.source, [*self.edits, *edits], left)
