@@ -9,8 +9,7 @@ from cells import adhoc, checked
 from conftest import requires_binary
 from crosswind.cli import main
 from crosswind.errors import StudyError
-from crosswind.execution.planning import plan_costs, planned_cells, presentation, runs_of
-from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.execution.planning import plan_costs, planned_cells, presentation, refuse_unmeasured, runs_of
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study

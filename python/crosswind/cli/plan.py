@@ -18,8 +18,7 @@ from crosswind.cli.settings import setting_options, variant_options
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
-from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models, warnings_of
-from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models, refuse_unmeasured, warnings_of
 from crosswind.store.directory import check_place
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan

@@ -70,7 +70,7 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
     for kind, declared in study.findings.items():
         for finding in declared:
             if finding.summary:
-                name = kind if getattr(finding, "is_own", True) else "statement"
+                name = kind if getattr(finding.table, "says", None) is None else "statement"
                 console.print(f"{name:<12} {finding.summary}", soft_wrap=True)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")

@@ -15,14 +15,14 @@ from crosswind.cell.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.errors import StudyError
 from crosswind.execution.carried import read_carried, too_fast
 from crosswind.execution.durations import read_durations
-from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.cells import Cell, Where
-from crosswind.study.declared import Declared
+from crosswind.study.declared import Declared, is_of_processors
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
+from crosswind.study.toml_text import Location
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,31 @@ def refuse_unknown_models(study: Study) -> None:
     for place, names in study.named_models.items():
         if unknown := unknown_models(names):
             raise StudyError(f'{place}: "{unknown[0]}" is not a model', hint=f"known: {', '.join(MODELS)}")
+
+
+def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: bool = False) -> None:
+    """Refuses profiles and processor time of cells in virtual time, where computing takes no time.
+
+    Args:   profile: whether the command line asks for profiles.
+    Raises: StudyError with the place that asks.
+    """
+    virtual = [cell.cell for cell in checked if cell.is_virtual]
+    findings = [finding for of_kind in study.findings.values() for finding in of_kind if is_of_processors(finding)]
+    asked: list[tuple[Location, str, int]] = [(("study", "profile"), "a profile", len(virtual))] * study.profile
+    asked += [((), "--cpu-profile: a profile", len(virtual))] * profile
+    for finding in findings:
+        plain = finding.as_dict([cell.cell for cell in checked])
+        concerned = {cell.index for cell in virtual}.intersection(plain["cells"])
+        key = "fail_if" if hasattr(finding.table, "fail_if") else "metric"
+        asked.append(((*finding.place, key), plain["metric"], len(concerned)))
+    for location, what, number in asked:
+        if number:
+            some = "" if len(checked) == 1 else f" ({number} of {len(checked)} cells)"
+            text = f"{what} is not measured in virtual time, where computing takes no time{some}"
+            hint = (
+                'run on the real clock (host.clock = "real"; `crosswind doctor` says what that takes), or leave it out'
+            )
+            raise study.origin.error(study.document, location, text, hint) if location else StudyError(text, hint=hint)
 
 
 def warnings_of(checked: Sequence[CheckedCell], *, here: bool = True) -> Iterator[str]:
@@ -182,7 +207,6 @@ def precision(study: Study) -> dict[str, Any] | None:
 def presentation(study: Study) -> dict[str, Any]:
     """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
     cells = tuple(study.cells())
-    left_out = left_out_in_virtual_time(study)
 
     declared = study.declared
     declared_cells = () if declared is None else tuple(declared.cells())
@@ -199,10 +223,7 @@ def presentation(study: Study) -> dict[str, Any]:
     return {
         "name": study.name,
         "title": study.title,
-        "asked": {
-            kind: [told(kind, finding) for number, finding in enumerate(findings) if (kind, number) not in left_out]
-            for kind, findings in study.findings.items()
-        },
+        "asked": {kind: [told(kind, finding) for finding in findings] for kind, findings in study.findings.items()},
         "models": list(study.models),
         "compare_by": list(study.compare_by),
         "limits": [
@@ -214,7 +235,7 @@ def presentation(study: Study) -> dict[str, Any]:
             *study.notes,
             *study.network_notes,
             *(f"Excluded: {table.text}." for table in study.exclusions),
-            *([note_on_left_out(left_out)] if left_out else []),
+            *filter(None, [study.note_on_unmeasured]),
         ],
     }
 
@@ -226,7 +247,7 @@ def missing_levels(finding: Declared, cells: Sequence[Cell], declared_cells: Seq
     before = [cell for cell in _about(finding, declared_cells) if cell.kind in kinds]
     keys = dict.fromkeys(key for cell in before for key in cell.levels)
     # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
-    factor = getattr(finding.table, "factor", None) if getattr(finding, "is_own", False) else None
+    factor = getattr(finding.table, "factor", None) if getattr(finding.table, "asks", None) else None
     return [text for key in keys if factor in (None, key) for text in _missing(key, about, before)]
 
 

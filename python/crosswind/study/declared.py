@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Protocol, TypeVar, cast
 
 from crosswind.catalog.finding_kinds import of_each_kind
+from crosswind.catalog.metrics import MetricPlace, metric_named
 from crosswind.study.cells import Cell, Where
 from crosswind.study.parts import Part
 from crosswind.study.tables import TomlTable
@@ -24,8 +25,13 @@ AnyTable = TypeVar("AnyTable", bound=TomlTable)
 class Declared(Protocol):
     """One of a study's findings as it was declared.
 
-    It may have `where`, the cells that it is about; `named_levels`, of its factor; `place`, its own.
+    It may have `where`, the cells that it is about, and `named_levels` of its factor.
     """
+
+    @property
+    def place(self) -> Location:
+        """Where its table stands; several numbers may stand in one."""
+        ...
 
     @property
     def table(self) -> TomlTable:
@@ -58,9 +64,9 @@ class Reading:
         return [((kind, number), each) for number, each in numbered if isinstance(each, table)]
 
 
-def no_check(finding: Any, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+def no_check(finding: Any, cells: Callable[[], Sequence[Cell]]) -> None:
     """That nothing depends on the cells."""
-    del finding, place, cells
+    del finding, cells
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Declaration:
     Attributes:
         kind: the name of the table. model: its keys. words: what one and several of them are called.
         read: the findings of a study. Raises: DesignError, CellError.
-        check: refuses one that no run of these cells could answer. Args: its place. Raises: DesignError.
+        check: refuses one that no run of these cells could answer. Raises: DesignError.
         may_be_left_out: whether a table is left out, with a note, where no cell measures its metric; else the study is
             refused there.
     """
@@ -79,7 +85,7 @@ class Declaration:
     model: type[TomlTable]
     words: tuple[str, str]
     read: Callable[[Reading], Sequence[Any]]
-    check: Callable[[Any, Location, Callable[[], Sequence[Cell]]], None] = field(default=no_check)
+    check: Callable[[Any, Callable[[], Sequence[Cell]]], None] = field(default=no_check)
     may_be_left_out: bool = False
 
 
@@ -87,6 +93,29 @@ class Declaration:
 def declarations() -> dict[str, Declaration]:
     """What a study file may have of each kind, by its name."""
     return of_each_kind("declare", "DECLARATION")
+
+
+def is_of_processors(finding: Declared) -> bool:
+    """Whether it is about processor time, which virtual time does not measure: there computing takes no time."""
+    metric = getattr(finding, "metric", None) or getattr(finding.table, "metric", None)
+    known = metric_named(metric) if isinstance(metric, str) else metric
+    return known is not None and known.place is MetricPlace.PROCESSOR
+
+
+def unmeasured(findings: Sequence[Declared], run: Sequence[Cell]) -> list[Declared]:
+    """Those about processor time of cells that are all in virtual time, where a study asks for more.
+
+    A threshold is never left out: a study would pass without it.
+    """
+    virtual = [cell for cell in run if (clock := cell.settings.get("host.clock")) and clock.value == "virtual"]
+    asked = [each for each in findings if declarations()[str(each.place[0])].may_be_left_out]
+    found = []
+    for each in asked if virtual else ():
+        where: Where = getattr(each, "where")  # noqa: B009 -- each of these kinds has one
+        cells = where.among(run) if is_of_processors(each) else []
+        if cells and len(cells) == len(where.among(virtual)):
+            found.append(each)
+    return found if len(found) < len(asked) else []
 
 
 def factors_of(finding: Declared) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ mistake is a StudyError that names its place, its value and what would be right.
 crosswind-cell says (`crosswind.cell.check`).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -18,7 +19,7 @@ from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, where_of
 from crosswind.study.census import Exclusion, census_of, repetitions_of
 from crosswind.study.circumstances import Circumstance, blocked_transports, peers_missing_here, refuse_all_blocked
-from crosswind.study.declared import Declared, Reading, declarations, remaining
+from crosswind.study.declared import Declared, Reading, declarations, is_of_processors, remaining, unmeasured
 from crosswind.study.document import read_document
 from crosswind.study.edits import Appended, Assigned, Edit, Quick, Replaced, edited, few_repetitions_text
 from crosswind.study.errors import DesignError, Origin, read_toml
@@ -48,7 +49,8 @@ class Study:
     """A checked study. Make one with `files.load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
 
     `document` is the source's with all edits, `table` the same checked, `parts` the factors of those that are chosen,
-    `findings` by kind, without those that are about nothing that is run; `absent` says why cells are, by their index.
+    `findings` by kind, without those that are about nothing that is run, and those that are `unmeasured` in virtual
+    time; `absent` says why cells are, by their index.
     """
 
     source: Source = field(repr=False)
@@ -61,6 +63,7 @@ class Study:
     limits: tuple[RepetitionLimit, ...] = field(repr=False)
     precisions: tuple[Precision, ...] = field(repr=False)
     findings: Mapping[str, tuple[Declared, ...]] = field(repr=False)
+    unmeasured: tuple[Declared, ...] = field(repr=False)
     origin: Origin = field(repr=False)
     absent: Mapping[int, Circumstance] = field(repr=False)
     running: tuple[str, ...] = field(repr=False)
@@ -246,6 +249,15 @@ class Study:
         return (*said, *([f"So the {verb.format(' and '.join(named))} not run."] if named else []))
 
     @property
+    def note_on_unmeasured(self) -> str:
+        """What a report says of findings that virtual time leaves out; empty without any."""
+        kinds = Counter(str(finding.place[0]) for finding in self.unmeasured)
+        named = " and ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in kinds.items())
+        verb = "is" if len(self.unmeasured) == 1 else "are"
+        reason = "Processor time is not measured in virtual time, where computing takes no time"
+        return f"{reason}: {named} about it {verb} left out. --clock real measures it." if named else ""
+
+    @property
     def network_notes(self) -> tuple[str, ...]:
         """Of each named network, what it sets key by key, what the study sets itself, and the source of its numbers."""
         return network_notes({part.name: part.settings for part in self.parts if part.name in self.running})
@@ -340,16 +352,17 @@ def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[C
     wheres = [exclusion.where for exclusion in census.exclusions]
     absent = _absent(parts, wheres, circumstances)
     running = tuple(part.name for part in parts)
+    run = cache(lambda: [cell for cell in cells_of(parts, wheres) if cell.index not in absent])
     if absent or parts != every_part:
-        run = [cell for cell in cells_of(parts, wheres) if cell.index not in absent]
-        running = tuple(dict.fromkeys(cell.part for cell in run))
+        running = tuple(dict.fromkeys(cell.part for cell in run()))
         design = list(cells_of(every_part, wheres))
-        precisions = tuple(each for each in precisions if any(map(each.where.matches, run)))
-        limits = tuple(each for each in limits if any(map(each.where.matches, run)))
-        findings = {place: left for place, each in findings.items() if (left := remaining(each, design, run))}
-    for place in [place for place, finding in findings.items() if any(edit.drops(finding) for edit in edits)]:
-        # Several numbers may stand in one table.
-        dropped.add(getattr(findings.pop(place), "place", place))
+        precisions = tuple(each for each in precisions if any(map(each.where.matches, run())))
+        limits = tuple(each for each in limits if any(map(each.where.matches, run())))
+        findings = [left for each in findings if (left := remaining(each, design, run())) is not None]
+    gone = [each for each in findings if any(edit.drops(each) for edit in edits)]
+    dropped |= {each.place for each in gone}
+    not_measured = unmeasured(findings, run()) if any(map(is_of_processors, findings)) else []
+    findings = [each for each in findings if each not in gone and each not in not_measured]
     return Study(
         source=source,
         edits=tuple(edits),
@@ -360,9 +373,8 @@ def expand(source: Source, edits: Sequence[Edit] = (), circumstances: Sequence[C
         exclusions=census.exclusions,
         limits=limits,
         precisions=precisions,
-        findings={
-            kind: tuple(finding for place, finding in findings.items() if place[0] == kind) for kind in declarations()
-        },
+        findings={kind: tuple(each for each in findings if each.place[0] == kind) for kind in declarations()},
+        unmeasured=tuple(not_measured),
         origin=origin,
         absent=absent,
         running=running,
@@ -414,15 +426,15 @@ def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Pat
         raise origin.error(document, problem.location, problem.message, problem.hint) from None
 
 
-def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> dict[Location, Declared]:
-    """The findings of every kind, by their places. Raises: DesignError."""
+def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> list[Declared]:
+    """The findings of every kind. Raises: DesignError."""
     reading = Reading({kind: getattr(table, kind) for kind in declarations()}, parts)
     cells = cache(lambda: tuple(cells_of(parts)))
-    findings: dict[Location, Declared] = {}
-    for kind, declaration in declarations().items():
-        for number, finding in enumerate(declaration.read(reading)):
-            place = (kind, number)
-            if not origin.options or place in origin.options:
-                declaration.check(finding, place, cells)
-            findings[place] = finding
+    findings: list[Declared] = []
+    for declaration in declarations().values():
+        for finding in declaration.read(reading):
+            # Levels that were set anew may leave a finding without cells, but not one that was asked for beside them.
+            if not origin.options or finding.place in origin.options:
+                declaration.check(finding, cells)
+            findings.append(finding)
     return findings

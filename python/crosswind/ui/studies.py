@@ -12,8 +12,7 @@ from crosswind.cell.check import check_study, foreseen_sentences
 from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.text import seconds_text, size_text
 from crosswind.errors import CrosswindError
-from crosswind.execution.planning import plan_costs, refuse_unknown_models
-from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.execution.planning import plan_costs, refuse_unknown_models, refuse_unmeasured
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies
 from crosswind.study.networks import NETWORKS

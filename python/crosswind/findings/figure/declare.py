@@ -42,6 +42,7 @@ class FigureDeclaration:
     series: str | None
     where: Where
     models: tuple[str, ...]
+    place: Location = field(repr=False)
     table: FigureTable = field(repr=False)
 
     @property
@@ -77,6 +78,7 @@ def _figure(table: FigureTable, place: Location, reading: Reading) -> FigureDecl
         series=table.series,
         where=where_of(table.where, (*place, "where"), reading.parts),
         models=tuple(table.models),
+        place=place,
         table=table,
     )
 

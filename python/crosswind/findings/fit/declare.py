@@ -55,6 +55,7 @@ class FitDeclaration:
     over: str
     where: Where
     named_levels: tuple[Where, ...]
+    place: Location = field(repr=False)
     table: FitTable = field(repr=False)
 
     @property
@@ -92,7 +93,9 @@ def _fit(table: FitTable, place: Location, reading: Reading) -> FitDeclaration:
         for number, entry in enumerate(table.published)
     )
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return FitDeclaration(x=table.x, by=table.by, over=table.over, where=where, named_levels=levels, table=table)
+    return FitDeclaration(
+        x=table.x, by=table.by, over=table.over, where=where, named_levels=levels, place=place, table=table
+    )
 
 
 DECLARATION = Declaration("fit", FitTable, ("fit", "fits"), declare_fits)

@@ -33,6 +33,7 @@ class LadderDeclaration:
     factor: str
     rungs: tuple[str, ...]
     where: Where
+    place: Location = field(repr=False)
     table: LadderTable = field(repr=False)
 
     @property
@@ -62,16 +63,16 @@ def _ladder(table: LadderTable, place: Location, reading: Reading) -> LadderDecl
     check_factors({"factor": table.factor}, place, reading.parts)
     rungs = dict.fromkeys(level for part in reading.parts for level in part.factors.get(table.factor, ()))
     where = where_of(table.where, (*place, "where"), reading.parts)
-    return LadderDeclaration(table.factor, tuple(rungs), where, table)
+    return LadderDeclaration(table.factor, tuple(rungs), where, place, table)
 
 
-def _check(ladder: LadderDeclaration, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+def _check(ladder: LadderDeclaration, cells: Callable[[], Sequence[Cell]]) -> None:
     """Refuses a ladder without rungs. Raises: FindingError."""
     del cells
     if len(ladder.rungs) < 2:
         message = f"{ladder.factor} is no factor of this study"
         hint = f"write its levels as a list, the best first; or run the study with --ladder without {ladder.factor}"
-        raise FindingError((*place, "factor"), message, hint)
+        raise FindingError((*ladder.place, "factor"), message, hint)
 
 
 DECLARATION = Declaration("ladder", LadderTable, ("ladder", "ladders"), declare_ladders, _check)

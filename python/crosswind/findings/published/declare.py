@@ -162,7 +162,6 @@ class OwnStatement:
     names: Sequence[str]
     place: Location = field(repr=False)
     table: PublishedTable = field(repr=False)
-    is_own = False
 
     @cached_property
     def numbers(self) -> tuple[tuple[str, float], ...]:

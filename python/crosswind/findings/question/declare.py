@@ -97,6 +97,7 @@ class QuestionDeclaration:
     yes: Yes
     range: Range
     margin: float | None
+    place: Location = field(repr=False)
     table: QuestionTable = field(repr=False)
 
     @property
@@ -108,11 +109,6 @@ class QuestionDeclaration:
     def models(self) -> tuple[str, ...]:
         """The model that it names, if any."""
         return () if self.table.model is None else (self.table.model,)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a question of the study, and no statement of a document."""
-        return self.table.source is None
 
     @property
     def summary(self) -> str:
@@ -160,12 +156,13 @@ def questions_of(reading: Reading) -> tuple[QuestionDeclaration, ...]:
     return declared
 
 
-def check_cells(question: QuestionDeclaration, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+def check_cells(question: QuestionDeclaration, cells: Callable[[], Sequence[Cell]]) -> None:
     """Refuses a question that no run of these cells could answer; of a statement, the report says so.
 
     Raises: DesignError.
     """
-    if not question.is_own:
+    place = question.place
+    if question.table.asks is None:
         return
     matching = question.where.required(cells(), (*place, "where"))
     for at, level in enumerate(question.named_levels):
@@ -213,6 +210,7 @@ def _question(table: QuestionTable, place: Location, reading: Reading, figures: 
         yes=yes,
         range=within or of_levels,
         margin=margin,
+        place=place,
         table=table,
     )
 

@@ -50,6 +50,7 @@ class Threshold:
     above: bool
     at_bound: bool
     where: Where
+    place: Location = field(repr=False)
     table: ThresholdTable = field(repr=False)
 
     @property
@@ -79,9 +80,9 @@ def declare_thresholds(reading: Reading) -> tuple[Threshold, ...]:
     return tuple(_threshold(table, place, reading) for place, table in reading.of(ThresholdTable, "threshold"))
 
 
-def check_cells(threshold: Threshold, place: Location, cells: Callable[[], Sequence[Cell]]) -> None:
+def check_cells(threshold: Threshold, cells: Callable[[], Sequence[Cell]]) -> None:
     """Refuses a threshold that is about no cell. Raises: DesignError."""
-    place = (*place, "fail_if")
+    place = (*threshold.place, "fail_if")
     matching = threshold.where.required(cells(), place)
     if not any(threshold.metric.applies(cell.workload) for cell in matching):
         message = f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
@@ -110,6 +111,7 @@ def _threshold(table: ThresholdTable, place: Location, reading: Reading) -> Thre
         above=written.relation.startswith(">"),
         at_bound=written.relation.endswith("="),
         where=_where(written, table, place, reading),
+        place=place,
         table=table,
     )
 
