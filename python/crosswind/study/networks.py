@@ -3,6 +3,7 @@
 `crosswind/networks/*.toml` has them, in families. Which keys there are, and what their values mean, the catalogue says.
 """
 
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,14 +13,26 @@ from typing import Any
 
 from crosswind.catalog import Key, catalog
 from crosswind.catalog.path_effect import DIRECTIONS
+from crosswind.errors import did_you_mean
 from crosswind.study.levels import Level
+from crosswind.study.toml_text import Location
 from crosswind.study.value_types import type_of
-from crosswind.text.units import UnitError
+from crosswind.text.units import UnitError, shown
 
 FOLDER = Path(__file__).parents[1] / "networks"
 
 DirectionTexts = Mapping[str, Level]
 """Keys of one direction and their values, by the names that a study has for them."""
+
+_HOP_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+class NetworkFileError(ValueError):
+    """Why a network in a file is refused. `location`: the place in the file."""
+
+    def __init__(self, location: Location, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.location, self.message, self.hint = location, message, hint
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,8 @@ class Network:
     """A network with a name.
 
     Attributes: what: it stands for, in a few words. path: what it sets, as the table `[path]` of a study.
-        own_sources, family_sources: its own, and those that count for each key of which its own say nothing.
+        own_sources, family_sources: its own, and those that count for each key of which its own say nothing. at: where
+        its path stands in its file.
     """
 
     name: str
@@ -76,14 +90,29 @@ class Network:
     path: Mapping[str, Any] = field(repr=False)
     own_sources: tuple[Source, ...] = field(repr=False)
     family_sources: tuple[Source, ...] = field(default=(), repr=False)
+    at: Location = field(default=(), repr=False)
 
     @cached_property
     def hops(self) -> Mapping[str, Mapping[str, DirectionTexts]]:
-        """What it sets in each direction of each hop, the client's first; the only hop has no name."""
-        if "hop" not in self.path:
-            return {"": self._directions({key: raw for key, raw in self.path.items() if key != "at"})}
-        tables = [dict(table) for table in self.path["hop"]]
-        return {table.pop("name"): self._directions(table) for table in tables}
+        """What it sets in each direction of each hop, the client's first; the only hop has no name.
+
+        Raises: NetworkFileError, as `changes`.
+        """
+        hops: dict[str, Mapping[str, DirectionTexts]] = {}
+        for number, hop in enumerate(tables_of(self.path.get("hop", []), (*self.at, "hop"))):
+            place, name = (*self.at, "hop", number), hop.pop("name", "")
+            if not isinstance(name, str) or not _HOP_NAME.fullmatch(name) or name in hops:
+                hint = 'name = "wifi": lower-case letters, digits and -, another one for each hop'
+                raise NetworkFileError((*place, "name"), f"{shown(name)} cannot be the name of a hop", hint)
+            hops[name] = _directions(hop, place)
+            if not hop:
+                raise NetworkFileError(place, f"the hop {name} sets nothing", "give it keys, or leave it out")
+        rest = {key: raw for key, raw in self.path.items() if key not in {"hop", "at"}}
+        if hops and rest:
+            message = f"{next(iter(rest))} does not say which hop it is of"
+            hint = f"write it in one of the hops: {', '.join(hops)}"
+            raise NetworkFileError((*self.at, next(iter(rest))), message, hint)
+        return hops or {"": _directions(rest, self.at)}
 
     @property
     def hop_names(self) -> tuple[str, ...]:
@@ -98,7 +127,21 @@ class Network:
     @cached_property
     def changes(self) -> tuple[NetworkChange, ...]:
         """What it sets at some times."""
-        return tuple(self._change(number, table) for number, table in enumerate(self.path.get("at", ()), start=1))
+        known = {key.study: key for key in catalog().changes.keys}
+        made = []
+        for number, table in enumerate(tables_of(self.path.get("at", []), (*self.at, "at")), start=1):
+            place = (*self.at, "at", number - 1)
+            levels = {key: _level(key, raw, known, (*place, key)) for key, raw in table.items() if key in known}
+            name = levels.pop("name").text if "name" in levels else str(number)
+            when = {key: levels[key] for key in known if key in levels}
+            directions = _directions({key: raw for key, raw in table.items() if key not in known}, place, known)
+            of_hop = table.get("hop")
+            if (of_hop is not None or self.hop_names) and of_hop not in self.hop_names:
+                hops = ", ".join(self.hop_names)
+                hint = f"its hops: {hops}" if hops else "the network has one hop, which has no name"
+                raise NetworkFileError((*place, "hop"), f"there is no hop {shown(of_hop or '')}", hint)
+            made.append(NetworkChange(name, when, directions))
+        return tuple(made)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -134,27 +177,51 @@ class Network:
         """The same of all keys, without what is said once of many networks."""
         return "; ".join(f"{source.of}: {source.text}" for source in self.sources if not source.note)
 
-    def _directions(self, table: Mapping[str, Any]) -> dict[str, DirectionTexts]:
-        def one_way(direction: str) -> Iterator[tuple[str, Any]]:
-            for key, raw in table.items():
-                yield from raw.items() if key == direction else [(key, raw)] if key not in DIRECTIONS else ()
 
-        return {way: self._levels(dict(one_way(way)), catalog().direction_keys) for way in DIRECTIONS}
+def tables_of(raw: object, location: Location) -> list[dict[str, Any]]:
+    """A list of tables. Raises: NetworkFileError."""
+    if not isinstance(raw, list) or not all(isinstance(each, Mapping) for each in raw):
+        raise NetworkFileError(location, f"{shown(raw)} is no list of tables", f"write [[{location[-1]}]]")
+    return [dict(each) for each in raw]
 
-    def _change(self, number: int, table: Mapping[str, Any]) -> NetworkChange:
-        known = [key for key in catalog().changes.keys if key.study != "name"]
-        when = {key.study: table[key.study] for key in known if key.study in table}
-        path_keys = {key: raw for key, raw in table.items() if key not in when and key != "name"}
-        return NetworkChange(table.get("name", str(number)), self._levels(when, known), self._directions(path_keys))
 
-    def _levels(self, table: Mapping[str, Any], keys: Collection[Key]) -> dict[str, Level]:
-        by_name = {key.study: key for key in keys}
-        try:
-            return {name: type_of([by_name[name]]).level(raw) for name, raw in table.items()}
-        except KeyError as error:
-            raise ValueError(f"network {self.name}: there is no key {error}") from None
-        except UnitError as error:
-            raise ValueError(f"network {self.name}: {error.message}") from None
+def direction_keys() -> dict[str, Key]:
+    """The keys that a network may set, by the names that a study has for them."""
+    return {key.study: key for key in catalog().direction_keys}
+
+
+def _directions(table: Mapping[str, Any], at: Location, more: Collection[str] = ()) -> dict[str, DirectionTexts]:
+    """What a table sets in each direction, in its order. Args: more: keys that it may have beside these."""
+    known = direction_keys()
+
+    def one_way(direction: str) -> Iterator[tuple[str, Level]]:
+        for key, raw in table.items():
+            if key not in DIRECTIONS:
+                yield key, _level(key, raw, known, (*at, key), more)
+            elif not isinstance(raw, Mapping):
+                raise NetworkFileError((*at, key), f"{shown(raw)} is not a table", f'write {key}.delay = "5ms"')
+            elif key == direction:
+                yield from ((name, _level(name, each, known, (*at, key, name))) for name, each in raw.items())
+
+    return {way: dict(one_way(way)) for way in DIRECTIONS}
+
+
+def _level(key: str, raw: object, known: Mapping[str, Key], at: Location, more: Collection[str] = ()) -> Level:
+    if key == "network":
+        hint = "copy the keys that it stands for: `crosswind networks NAME` has them"
+        raise NetworkFileError(at, "a network is made of keys, not of another network", hint)
+    if key not in known:
+        of_path = key in {each.study for each in catalog().path.keys}
+        hint = f"write path.{key} in the study" if of_path else did_you_mean(key, [*known, *more])
+        raise NetworkFileError(at, f"{key}: there is no such key of a network", hint)
+    try:
+        values = type_of([known[key]]).values(raw)
+    except UnitError as error:
+        raise NetworkFileError(at, f"{key}: {error.message}", error.hint) from None
+    if values.is_factor:
+        hint = "a list is a factor, which stands in the study, beside the network"
+        raise NetworkFileError(at, f"{key}: {shown(raw)} is a list", hint)
+    return values.levels[0]
 
 
 def merged_directions(both: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

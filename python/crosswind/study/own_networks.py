@@ -12,24 +12,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from crosswind.catalog import Key, catalog
-from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.files.regular_files import read_regular
 from crosswind.study.errors import DesignError, read_toml
 from crosswind.study.levels import NetworkFiles, OwnNetwork
 from crosswind.study.network_files import FILES_SCHEMA, TRACES, assignments, network_files
-from crosswind.study.networks import NETWORKS, Network, Source
+from crosswind.study.networks import NETWORKS, Network, NetworkFileError, Source, direction_keys, tables_of
 from crosswind.study.toml_text import Location, key_lines, line_number
 from crosswind.study.value_type import ValueType
-from crosswind.study.value_types import type_of
 from crosswind.text.units import UnitError, shown
 from crosswind.text.visible import hidden_in
 
 _EXAMPLE = 'network = { file = "my-network.toml" }'
 _FORMAT = '[network.office], with what = "..." and path.delay = "5ms" in it'
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_HOP_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _TABLE_KEYS = ("what", "path", "source")
 _SOURCE_KEYS = ("of", "text", "note")
 _MAX_BYTES = 1_000_000
@@ -51,14 +47,6 @@ _OWN_SCHEMA = {
     "required": ["name", "path"],
     "additionalProperties": False,
 }
-
-
-class NetworkFileError(ValueError):
-    """Why a network in a file is refused. `location`: the place in the file."""
-
-    def __init__(self, location: Location, message: str, hint: str | None) -> None:
-        super().__init__(message)
-        self.location, self.message, self.hint = location, message, hint
 
 
 def network_type(names: ValueType) -> ValueType:
@@ -243,17 +231,11 @@ def _chosen(document: Mapping[str, Any], asked: object) -> tuple[str, dict[str, 
 def _all_sources(document: Mapping[str, Any], table: Mapping[str, Any], at: Location) -> dict[str, Any]:
     """The sources of a network: its own, then those of the file for keys that its own do not name."""
     own, of_file = (
-        _tables(each.get("source", []), place) for each, place in ((table, (*at, "source")), (document, ("source",)))
+        tables_of(each.get("source", []), place) for each, place in ((table, (*at, "source")), (document, ("source",)))
     )
     said = {key for source in own for key in str(source.get("of", "")).split(", ")}
     sources = [*own, *(source for source in of_file if not said >= set(str(source.get("of", "")).split(", ")))]
     return {"source": sources} if sources else {}
-
-
-def _tables(raw: object, location: Location) -> list[dict[str, Any]]:
-    if not isinstance(raw, list) or not all(isinstance(each, Mapping) for each in raw):
-        raise NetworkFileError(location, f"{shown(raw)} is no list of tables", f"write [[{location[-1]}]]")
-    return [dict(each) for each in raw]
 
 
 def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
@@ -266,12 +248,12 @@ def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
         raise NetworkFileError(at, f"{name} is a network of Crosswind's own", f"give yours another name, as my-{name}")
     for key, raw in table.items():
         if key not in (*_TABLE_KEYS, "name"):
-            known = dict.fromkeys([*_TABLE_KEYS, *_of_direction()])
-            hint = f"write path.{key}" if key in _of_direction() else did_you_mean(key, known)
+            known = dict.fromkeys([*_TABLE_KEYS, *direction_keys()])
+            hint = f"write path.{key}" if key in direction_keys() else did_you_mean(key, known)
             raise NetworkFileError((*at, key), f"{shown(key)} is no key of a network", hint)
         if key == "what" and (not isinstance(raw, str) or hidden_in(raw)):
             raise NetworkFileError((*at, key), f"{shown(raw)} is no text that can be shown", 'what = "the office"')
-    for number, source in enumerate(_tables(table.get("source", []), (*at, "source"))):
+    for number, source in enumerate(tables_of(table.get("source", []), (*at, "source"))):
         place = (*at, "source", number)
         for key in ("of", "text", *source):
             if key not in _SOURCE_KEYS or not isinstance(source.get(key), str) or hidden_in(source[key]):
@@ -280,64 +262,8 @@ def _check_network(table: Mapping[str, Any], name: str, at: Location) -> None:
     path = table.get("path")
     if not isinstance(path, Mapping) or not path:
         raise NetworkFileError((*at, "path"), "the network sets no key of a path", 'write path.delay = "5ms"')
-    _check_path(path, (*at, "path"))
-
-
-def _check_path(path: Mapping[str, Any], at: Location) -> None:
-    hops = _tables(path.get("hop", []), (*at, "hop"))
-    known = {key.study: key for key in catalog().changes.keys}
-    names = []
-    for number, hop in enumerate(hops):
-        place = (*at, "hop", number)
-        name = hop.pop("name", "")
-        if not isinstance(name, str) or not _HOP_NAME.fullmatch(name) or name in names:
-            hint = 'name = "wifi": lower-case letters, digits and -, another one for each hop'
-            raise NetworkFileError((*place, "name"), f"{shown(name)} cannot be the name of a hop", hint)
-        names.append(name)
-        _check_keys(hop, {}, place)
-        if not hop:
-            raise NetworkFileError(place, f"the hop {name} sets nothing", "give it keys, or leave it out")
-    for number, change in enumerate(_tables(path.get("at", []), (*at, "at"))):
-        place = (*at, "at", number)
-        _check_keys(change, known, place)
-        of_hop = change.get("hop")
-        if (of_hop is not None or names) and of_hop not in names:
-            hint = f"its hops: {', '.join(names)}" if names else "the network has one hop, which has no name"
-            raise NetworkFileError((*place, "hop"), f"there is no hop {shown(of_hop or '')}", hint)
-    rest = {key: raw for key, raw in path.items() if key not in {"hop", "at"}}
-    if hops and rest:
-        hint = f"write it in one of the hops: {', '.join(names)}"
-        raise NetworkFileError((*at, next(iter(rest))), f"{next(iter(rest))} does not say which hop it is of", hint)
-    _check_keys(rest, {}, at)
-
-
-def _check_keys(table: Mapping[str, Any], more: Mapping[str, Key], at: Location) -> None:
-    for key, raw in table.items():
-        if key in DIRECTIONS:
-            if not isinstance(raw, Mapping):
-                raise NetworkFileError((*at, key), f"{shown(raw)} is not a table", f'write {key}.delay = "5ms"')
-            _check_keys(raw, {}, (*at, key))
-            continue
-        of = more.get(key) or _of_direction().get(key)
-        if key == "network":
-            hint = "copy the keys that it stands for: `crosswind networks NAME` has them"
-            raise NetworkFileError((*at, key), "a network is made of keys, not of another network", hint)
-        if of is None:
-            known = [*_of_direction(), *more]
-            of_path = key in {each.study for each in catalog().path.keys}
-            hint = f"write path.{key} in the study" if of_path else did_you_mean(key, known)
-            raise NetworkFileError((*at, key), f"{key}: there is no such key of a network", hint)
-        try:
-            values = type_of([of]).values(raw)
-        except UnitError as error:
-            raise NetworkFileError((*at, key), f"{key}: {error.message}", error.hint) from None
-        if values.is_factor:
-            hint = "a list is a factor, which stands in the study, beside the network"
-            raise NetworkFileError((*at, key), f"{key}: {shown(raw)} is a list", hint)
-
-
-def _of_direction() -> dict[str, Key]:
-    return {key.study: key for key in catalog().direction_keys}
+    read = Network(name, "", path, (), at=(*at, "path"))
+    _ = (read.hops, read.changes)
 
 
 def _with_places(value: Any, folder: Path, key: str = "") -> Any:
