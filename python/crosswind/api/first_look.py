@@ -4,13 +4,12 @@ Virtual time costs seconds where the machine's clock costs minutes, so that a fi
 decide its questions.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from crosswind.catalog.metrics import METRICS, MetricPlace
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
 from crosswind.peers.registry import NATIVE, PEERS
+from crosswind.study.cells import Cell
+from crosswind.study.circumstances import ENDS
 from crosswind.study.design import Study
 from crosswind.study.edits import QUICK_REPETITIONS
 
@@ -46,32 +45,25 @@ def asks_the_machine(study: Study) -> bool:
 
     Its first question decides: one about processor time needs the machine's clock.
     """
-    document = study.document
-    tables = [document, *document.get("part", ())]
-    if study.profile or any("clock" in table.get("host", {}) for table in tables):
-        return True
-    if any(_runs_strangers(table.get("workload", {})) for table in tables):
+    cells = list(study.every_cell())
+    if study.profile or any("host.clock" in cell.settings or _runs_strangers(cell) for cell in cells):
         return True
     first = next(iter(study.findings["question"]), None)
     metric = METRICS.get(str(getattr(first, "metric", "")))
     return metric is not None and metric.place is MetricPlace.PROCESSOR
 
 
-def _runs_strangers(workload: Mapping[str, Any]) -> bool:
-    """Whether a workload runs programs that Crosswind does not know, whose processor time may be what matters."""
-    if workload.get("kind") == "program":
-        return True
-    ends = [workload[end] for end in ("client", "server") if end in workload]
-    levels = [level for end in ends for level in (end if isinstance(end, list) else [end])]
-    # A command is a table or a list, a peer that comes with Crosswind a name.
-    return any(not isinstance(level, str) or level not in (NATIVE, *PEERS) for level in levels)
+def _runs_strangers(cell: Cell) -> bool:
+    """Whether a cell runs programs that Crosswind does not know, whose processor time may be what matters."""
+    ends = [cell.settings[end].text for end in ENDS if end in cell.settings]
+    return cell.kind == "program" or any(end not in (NATIVE, *PEERS) for end in ends)
 
 
 def has_kernel(study: Study) -> bool:
     """Whether the kernels of virtual time that a study asks for are here."""
-    kernels = study.document.get("host", {}).get("kernel")
+    kernels = {level.text for cell in study.cells() if (level := cell.settings.get("host.kernel")) is not None}
     try:
-        for kernel in kernels if isinstance(kernels, list) else [kernels]:
+        for kernel in kernels or [None]:
             find_kernel(kernel)
     except EngineError:
         return False

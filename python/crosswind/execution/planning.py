@@ -245,10 +245,17 @@ def missing_levels(finding: Declared, cells: Sequence[Cell], declared_cells: Seq
     about = _about(finding, cells)
     kinds = {cell.kind for cell in about}
     before = [cell for cell in _about(finding, declared_cells) if cell.kind in kinds]
-    keys = dict.fromkeys(key for cell in before for key in cell.levels)
     # A question of the study is answered for the cells that there are, as soon as they have all levels it compares.
     factor = getattr(finding.table, "factor", None) if getattr(finding.table, "asks", None) else None
-    return [text for key in keys if factor in (None, key) for text in _missing(key, about, before)]
+    keys = dict.fromkeys(key for cell in before for key in cell.levels if factor in (None, key))
+    known = {(key, _value(key, cell)) for cell in about for key in keys}
+    missing = (
+        f"{key} {cell.levels[key]}"
+        for key in keys
+        for cell in before
+        if key in cell.levels and (key, _value(key, cell)) not in known
+    )
+    return list(dict.fromkeys(missing))
 
 
 def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
@@ -257,12 +264,6 @@ def _about(finding: Declared, cells: Sequence[Cell]) -> list[Cell]:
     matching = where.among(cells)
     levels: tuple[Where, ...] = getattr(finding, "named_levels", ())
     return [cell for cell in matching if any(level.matches(cell) for level in levels)] if levels else matching
-
-
-def _missing(key: str, own: Sequence[Cell], declared: Sequence[Cell]) -> list[str]:
-    known = {_value(key, cell) for cell in own}
-    levels = {_value(key, cell): cell.levels[key] for cell in declared if key in cell.levels}
-    return [f"{key} {text}" for value, text in levels.items() if value not in known]
 
 
 def _value(key: str, cell: Cell) -> object:
