@@ -12,7 +12,7 @@ from crosswind.cli.settings import chosen, options, parse_set, picked
 from crosswind.cli.to import server_at, study_to
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
-from crosswind.study.edits import FurtherTables
+from crosswind.study.edits import Edit, FurtherTables, assigned, precision_of
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
 from crosswind.study.own_question import with_own_question
@@ -125,13 +125,12 @@ class StudyOptions:
         return "real" if self.needs_machine else None if named is None else str(named)
 
     def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
-        if self.further:
-            study = study.edited(self.further)
-        # Before the overrides, one of which may say how often a cell is run at most for its precision.
-        study = study.with_precision(self.precision) if self.precision is not None else study
-        values = {**settings, **self.overrides}
         flags = {key: options()[key] for key in settings} | self.flags
-        return study.with_overrides(values, flags=flags) if values else study
+        edits: list[Edit] = [self.further] if self.further else []
+        edits += [precision_of(self.precision)] if self.precision is not None else []
+        values = {**settings, **self.overrides}
+        edits += [assigned(values, flags)] if values else []
+        return study.edited(*edits) if edits else study
 
 
 def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> Study:

@@ -217,7 +217,9 @@ def presentation(study: Study) -> dict[str, Any]:
         if declared is None or not {"asks", "cells"} <= plain.keys():
             return plain
         is_declared = any(other.table == finding.table for other in declared.findings[kind])
-        missing = missing_levels(finding, cells, declared_cells) if is_declared else []
+        # What is absent leaves a question without an answer, and decides no status.
+        kept = tuple(study.every_cell()) if kind == "threshold" else cells
+        missing = missing_levels(finding, kept, declared_cells) if is_declared else []
         return {**plain, "missing": missing, "is_quick": study.is_quick}
 
     return {

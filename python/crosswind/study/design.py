@@ -21,7 +21,7 @@ from crosswind.study.census import Exclusion, census_of, repetitions_of
 from crosswind.study.circumstances import Circumstance, blocked_transports, peers_missing_here, refuse_all_blocked
 from crosswind.study.declared import Declared, Reading, declarations, is_of_processors, remaining, unmeasured
 from crosswind.study.document import read_document
-from crosswind.study.edits import Appended, Assigned, Edit, Quick, Replaced, edited, few_repetitions_text
+from crosswind.study.edits import Appended, Assigned, Edit, Quick, assigned, edited, few_repetitions_text, precision_of
 from crosswind.study.errors import DesignError, Origin, read_toml
 from crosswind.study.format import DesignDocument, set_keys
 from crosswind.study.keys import in_order
@@ -116,16 +116,11 @@ class Study:
         Args:   flags: for keys that were set by an option of their own, that option.
         Raises: StudyError, naming `--set` or the option.
         """
-        flags = flags or {}
-        labels = {
-            key: f"{flags[key]} {text_of(value)}" if key in flags else f"--set {key}={text_of(value)}"
-            for key, value in overrides.items()
-        }
-        return self.edited(Assigned(overrides, labels))
+        return self.edited(assigned(overrides, flags or {}))
 
     def with_precision(self, target: str) -> "Study":
         """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming that."""
-        return self.edited(Replaced(("precision",), [{"target": target}], f"--precision {target}"))
+        return self.edited(precision_of(target))
 
     def with_thresholds(self, texts: Sequence[str]) -> "Study":
         """This study with further thresholds, as by `--fail-if`. Raises: StudyError, naming that."""

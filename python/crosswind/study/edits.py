@@ -16,6 +16,7 @@ from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.declared import Declared
 from crosswind.study.format import BudgetTable, StudyTable
 from crosswind.study.keys import FLOW, HOP, VALUE_TYPES, direction_keys, flow_settings, kinds_of_flow, owner_of
+from crosswind.study.levels import text_of
 from crosswind.study.own_networks import expanded, hop_names_of
 from crosswind.study.toml_text import Location
 from crosswind.text.units import UnitError, shown
@@ -103,6 +104,22 @@ class Assigned(Edit):
                 _clear_directions(table, location)
                 places[location] = label
         return places
+
+
+def assigned(overrides: Mapping[str, object], flags: Mapping[str, str]) -> Assigned:
+    """Keys set anew as by `--set`. Args: flags: of keys that have an option of their own, that option."""
+    return Assigned(
+        overrides,
+        {
+            key: f"{flags[key]} {text_of(value)}" if key in flags else f"--set {key}={text_of(value)}"
+            for key, value in overrides.items()
+        },
+    )
+
+
+def precision_of(target: str) -> Replaced:
+    """One precision for all cells, as by `--precision`."""
+    return Replaced(("precision",), [{"target": target}], f"--precision {target}")
 
 
 QUICK_REPETITIONS = 2
