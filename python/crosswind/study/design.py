@@ -268,14 +268,13 @@ class Study:
         levels: dict[str, tuple[str, ...]] = {"part": self.running} if len(self.running) > 1 else {}
         merged: dict[str, dict[str, None]] = {}
         for part in self.parts:
-            for key, texts in part.factors.items():
+            for key, texts in part.factors.items() if part.name in self.running else ():
                 merged.setdefault(key, {}).update(dict.fromkeys(texts))
         levels |= {key: tuple(merged[key]) for key in in_order(merged)}
         if not self.exclusions and not self.absent:
             return levels
         left = {(key, text) for cell in self.cells() for key, text in cell.levels.items()}
-        kept = {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
-        return {key: texts for key, texts in kept.items() if texts or not self.absent}
+        return {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
 
     def every_cell(self) -> Iterator[Cell]:
         """Every cell, in the order of its index, those too that are absent."""
