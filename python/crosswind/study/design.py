@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import did_you_mean
+from crosswind.errors import StudyError, did_you_mean
 from crosswind.peers.registry import PEERS
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, Where, cells_of, limits_of, where_of
@@ -235,13 +235,12 @@ class Study:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What of the study is not run here, and why, in sentences."""
-        causes = set(map(id, self.absent.values()))
-        said = dict.fromkeys(each.said for each in self.circumstances if id(each) in causes and each.said)
-        idle = [part.name for part in self.parts if part.name not in self.running]
-        silent = {cell.part for cell in self.every_cell() if cell.absent and not self.absent[cell.index].said}
-        named = [name for name in idle if name not in silent]
+        causes = [each for each in self.circumstances if each in self.absent.values() and each.said]
+        idle = {cell.part for cell in self.every_cell() if self.absent.get(cell.index) in causes} - {*self.running}
+        named = [part.name for part in self.parts if part.name in idle]
         verb = "part {} is" if len(named) == 1 else "parts {} are"
-        return (*said, *([f"So the {verb.format(' and '.join(named))} not run."] if named else []))
+        notes = [f"So the {verb.format(' and '.join(named))} not run."] if named else []
+        return (*dict.fromkeys(each.said for each in causes), *notes)
 
     @property
     def note_on_unmeasured(self) -> str:
@@ -380,15 +379,12 @@ def _absent(
     parts: tuple[Part, ...], excluded: Sequence[Where], circumstances: Sequence[Circumstance]
 ) -> dict[int, Circumstance]:
     """What leaves cells absent, by their index."""
-    absent: dict[int, Circumstance] = {}
-    if not circumstances:
-        return absent
-    count = 0
-    for count, cell in enumerate(cells_of(parts, excluded), start=1):  # noqa: B007 -- counted for what follows
-        concerned = next((each for each in circumstances if each.concerns(cell)), None)
-        if concerned is not None:
-            absent[cell.index] = concerned
-    return absent if len(absent) < count else {}
+    concerned = {
+        cell.index: next((each for each in circumstances if each.concerns(cell)), None)
+        for cell in (cells_of(parts, excluded) if circumstances else ())
+    }
+    absent = {index: circumstance for index, circumstance in concerned.items() if circumstance is not None}
+    return absent if len(absent) < len(concerned) else {}
 
 
 def _chosen_parts(table: DesignDocument, parts: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -418,6 +414,8 @@ def _with_networks_read(document: Mapping[str, Any], origin: Origin, folder: Pat
         return with_networks_read(document, folder)
     except DesignError as problem:
         raise origin.error(document, problem.location, problem.message, problem.hint) from None
+    except RecursionError:
+        raise StudyError(f"{origin.file}: values are nested too deeply") from None
 
 
 def _findings(table: DesignDocument, parts: tuple[Part, ...], origin: Origin) -> list[Declared]:

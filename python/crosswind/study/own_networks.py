@@ -4,10 +4,9 @@ What a study keeps is what the file says, `{ name, what, path, source }` in plac
 and repeated without the file.
 """
 
-import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -85,46 +84,22 @@ def with_networks_read(document: Mapping[str, Any], folder: Path) -> Mapping[str
 
     Args: folder: what the paths of files are relative to. Raises: DesignError.
     """
-    for location, raw in list(_networks_of(document)):
-        if any(map(names_file, raw if isinstance(raw, list) else [raw])):
-            try:
-                document = _replaced(document, location, expanded(raw, folder))
-            except UnitError as error:
-                raise DesignError(location, error.message, error.hint) from None
-    return document
+    naming = [name for name in ("path", "part", "quick") if name in document]
+    return {**document, **{name: _read_in(document[name], (name,), folder) for name in naming}}
 
 
-def _networks_of(document: Mapping[str, Any]) -> Iterator[tuple[Location, object]]:
-    """Where a document names networks, and what stands there."""
-    owners: list[tuple[Location, Any]] = [(("path",), document.get("path"))]
-    for number, part in enumerate(_listed(document.get("part"))):
-        owners.append((("part", number, "path"), part.get("path") if isinstance(part, Mapping) else None))
-    for location, path in owners:
-        hops = path.get("hop") if isinstance(path, Mapping) else None
-        tables = [(location, path), *(((*location, "hop", at), hop) for at, hop in enumerate(_listed(hops)))]
-        yield from (
-            ((*of, "network"), table["network"])
-            for of, table in tables
-            if isinstance(table, Mapping) and "network" in table
-        )
-    quick = document.get("quick")
-    for key, raw in quick.items() if isinstance(quick, Mapping) else ():
-        if str(key).endswith("path.network") or (str(key).endswith(".network") and "path.hop." in str(key)):
-            yield ("quick", key), raw
-
-
-def _listed(raw: object) -> list[Any]:
-    return raw if isinstance(raw, list) else []
-
-
-def _replaced(value: Any, location: Location, by: object) -> Any:
-    """A copy of tables and lists in which something else stands at a location."""
-    if not location:
-        return by
-    first, *rest = location
-    changed = copy.copy(value)
-    changed[first] = _replaced(value[first], tuple(rest), by)
-    return changed
+def _read_in(value: object, at: Location, folder: Path) -> object:
+    """The same of what stands at a place."""
+    if str(at[-1]).rpartition(".")[2] == "network":
+        try:
+            return expanded(value, folder)
+        except UnitError as error:
+            raise DesignError(at, error.message, error.hint) from None
+    if isinstance(value, Mapping):
+        return {key: _read_in(inner, (*at, key), folder) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_read_in(inner, (*at, number), folder) for number, inner in enumerate(value)]
+    return value
 
 
 def hop_names_of(raw: object) -> tuple[str, ...]:
@@ -132,8 +107,8 @@ def hop_names_of(raw: object) -> tuple[str, ...]:
     if isinstance(raw, str):
         return NETWORKS[raw].hop_names if raw in NETWORKS else ()
     path = raw.get("path") if isinstance(raw, Mapping) else None
-    hops = _listed(path.get("hop")) if isinstance(path, Mapping) else []
-    return tuple(str(hop.get("name")) for hop in hops if isinstance(hop, Mapping))
+    hops = path.get("hop") if isinstance(path, Mapping) else None
+    return tuple(str(hop.get("name")) for hop in (hops if isinstance(hops, list) else ()) if isinstance(hop, Mapping))
 
 
 def own_network(table: Mapping[str, Any]) -> OwnNetwork:
