@@ -17,6 +17,14 @@ _KEY = "host.clock"
 NOTE = "The quick variant runs in virtual time; --clock real runs it on the machine's clock."
 
 
+def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
+    """A study, or its quick variant, as this machine runs it. Args, Returns, Raises: as of `first_look`."""
+    if quick:
+        return first_look(study, clock=clock)
+    here = study.on_this_machine()
+    return here, here.left_out
+
+
 def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
     """The quick variant of a study as this machine runs it.
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosswind.api.first_look import first_look
+from crosswind.api.first_look import as_run_here
 from crosswind.catalog.path_effect import PathEffect
 from crosswind.catalog.precision import StoppingRule
 from crosswind.cell.binary import find_binary
@@ -62,10 +62,7 @@ def run(
         directory is taken; EngineError or DiskError when no cell can run. What was finished is kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
-    if quick:
-        design, _ = first_look(design, clock="real" if to is not None or profile else None)
-    else:
-        design = design.on_this_machine()
+    design, _ = as_run_here(design, quick=quick, clock="real" if to is not None or profile else None)
     if to is not None:
         design, _ = over_network(design, to)
     options = RunOptions(

@@ -6,7 +6,7 @@ from rich.console import Console
 from crosswind.api.first_look import first_look
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.cli.study_options import as_run_here
+from crosswind.cli.study_options import said_as_run_here
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
 from crosswind.execution.planning import plan_costs, runs_of
@@ -30,7 +30,7 @@ def command(study: str, quick: bool, toml: bool) -> None:
     if toml:
         click.echo(wanted.to_toml(), nl=False)
         return
-    chosen = as_run_here(loaded, quick=quick)
+    chosen = said_as_run_here(loaded, quick=quick)
     console = plain_console()
     console.print(chosen.title, style="bold")
     if chosen.description:

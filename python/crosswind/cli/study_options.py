@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import click
 
-from crosswind.api.first_look import first_look
+from crosswind.api.first_look import as_run_here
 from crosswind.api.ladder import over_ladder
 from crosswind.cli.settings import chosen, options, parse_set, picked
 from crosswind.cli.to import server_at, study_to
@@ -116,7 +116,7 @@ class StudyOptions:
         study = load_study(name, kinds=WORKLOAD_KINDS)
         if self.quick and study.quick_without_table is not None:
             click.echo(f"quick: {study.quick_without_table}", err=True)
-        return self._overridden(as_run_here(study, quick=self.quick, clock=self._clock), self.settings)
+        return self._overridden(said_as_run_here(study, quick=self.quick, clock=self._clock), self.settings)
 
     @property
     def _clock(self) -> str | None:
@@ -133,13 +133,9 @@ class StudyOptions:
         return study.edited(*edits) if edits else study
 
 
-def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> Study:
-    """A study as this machine runs it; what is left out is said on standard error.
-
-    Args: quick: its short variant. clock: that the user chose; None where nobody did.
-    """
-    here = study.on_this_machine()
-    here, notes = first_look(study, clock=clock) if quick else (here, here.left_out)
+def said_as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> Study:
+    """A study as this machine runs it; what differs is said on standard error. Args: as of `as_run_here`."""
+    here, notes = as_run_here(study, quick=quick, clock=clock)
     for sentence in notes:
         click.echo(f"note: {sentence}", err=True)
     return here

@@ -216,10 +216,10 @@ class Study:
         """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
         by_place = {"report.models": self.models}
         for kind, declared in self.findings.items():
-            for number, each in enumerate(declared, start=1):
+            for each in declared:
                 names: tuple[str, ...] = getattr(each, "models", ())
                 key = "models" if "models" in type(each.table).model_fields else "model"
-                by_place |= {f"{kind}[{number}].{key}": names} if names else {}
+                by_place |= {f"{kind}[{int(each.place[1]) + 1}].{key}": names} if names else {}
         return by_place
 
     @property
@@ -236,7 +236,8 @@ class Study:
     def left_out(self) -> tuple[str, ...]:
         """What of the study is not run here, and why, in sentences."""
         causes = [each for each in self.circumstances if each in self.absent.values() and each.said]
-        idle = {cell.part for cell in self.every_cell() if self.absent.get(cell.index) in causes} - {*self.running}
+        cells = self.every_cell() if causes else ()
+        idle = {cell.part for cell in cells if self.absent.get(cell.index) in causes} - {*self.running}
         named = [part.name for part in self.parts if part.name in idle]
         verb = "part {} is" if len(named) == 1 else "parts {} are"
         notes = [f"So the {verb.format(' and '.join(named))} not run."] if named else []

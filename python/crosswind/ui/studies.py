@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosswind.api.first_look import first_look
+from crosswind.api.first_look import as_run_here
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import check_study, foreseen_sentences
 from crosswind.cli.planned import PlannedRuns, as_dict
@@ -96,8 +96,7 @@ def _words(levels: object) -> str:
 def checked(text: str, *, quick: bool) -> dict[str, Any]:
     """What `crosswind plan` says of a study, as data with a few sentences. Raises: CrosswindError, as it does."""
     study = Study.from_toml(text, name="study", file=FILE)
-    here = study.on_this_machine()
-    study, notes = first_look(study) if quick else (here, here.left_out)
+    study, notes = as_run_here(study, quick=quick)
     refuse_unknown_models(study)
     plan = Plan.of(study)
     cells = check_study(study, binary=find_binary())
