@@ -4,6 +4,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +157,8 @@ class Net:
     ) -> "Study":
         """Raises: CrosswindError."""
         from crosswind.api.programs import study_of
-        from crosswind.study.design import Study
+        from crosswind.study.design import expand
+        from crosswind.study.edits import Replaced
 
         repetitions, seed = settings.pop("repetitions", 1), settings.pop("seed", None)
         for name, value in settings.items():
@@ -171,7 +173,7 @@ class Net:
         study, _ = study_of(programs, given, flags=flags, further=further, repetitions=repetitions, seed=seed)
         # In a title, words in braces are keys of the study; in the name of a test they are anything.
         title = self._test.translate(str.maketrans("{}", "()"))
-        return Study.from_document({**study.document, "title": title}, name="test", origin=study.origin)
+        return expand(replace(study.source, name="test"), [*study.edits, Replaced(("title",), title)])
 
     def _require_machine(self, clock: str, kernel: object) -> None:
         """Raises: EngineError where nothing can run here, unless that skips the test."""

@@ -12,6 +12,7 @@ from crosswind.catalog import catalog
 from crosswind.catalog.metrics import METRICS
 from crosswind.errors import StudyError, did_you_mean
 from crosswind.study.design import Study
+from crosswind.study.edits import Replaced
 from crosswind.study.errors import Origin
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.keys import VALUE_TYPES
@@ -104,8 +105,7 @@ def starter(given: Mapping[str, str], *, file: str = _USUAL_FILE) -> tuple[Study
     if factor:
         if len(compared) < 2:
             raise StudyError(f"--compare {compare}: one level compares nothing", hint="name two or more")
-        document = {**study.document, "question": [question_about(metric, factor, compared)]}
-        study = Study.from_document(document, name=study.name, origin=study.origin)
+        study = study.edited(Replaced(("question",), [question_about(metric, factor, compared)]))
     return study, _commented(study.document, networks, file)
 
 
