@@ -63,7 +63,11 @@ class Appended(Edit):
     def applied(self, document: dict[str, Any]) -> dict[Location, str]:
         """See `Edit`."""
         entries = _table_at(document, self.place[:-1]).setdefault(self.place[-1], [])
-        labels: dict[Location, str] = {(*self.place, len(entries) + at): label for at, label in enumerate(self.labels)}
+        labels: dict[Location, str] = {}
+        for at, (entry, label) in enumerate(zip(self.entries, self.labels, strict=False)):
+            # An option that gives a table one key says that key.
+            key = tuple(entry) if isinstance(entry, Mapping) and len(entry) == 1 else ()
+            labels[(*self.place, len(entries) + at, *key)] = label
         entries.extend(copied(list(self.entries)))
         return labels
 

@@ -69,11 +69,15 @@ client or server."""
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a key: `text` as it was written, `value` as it is meant, `raw` as TOML has it."""
+    """One value of a key: `text` as it was written, `value` as it is meant, `raw` as TOML has it.
+
+    source: the key that names the network which sets it; empty for what a study sets.
+    """
 
     text: str
     value: Value
     raw: object = field(compare=False, repr=False)
+    source: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from crosswind.catalog.path_effect import DIRECTIONS
 from crosswind.study.keys import HOP, direction_keys
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import DirectionTexts, Network, merged_directions
-from crosswind.study.resolve import Resolved, hops_of_network, network_keys, network_named, resolve, sources_of
+from crosswind.study.resolve import (
+    Resolved,
+    change_of_network,
+    hops_of_network,
+    network_keys,
+    network_named,
+    resolve,
+    sources_of,
+)
 
 
 @dataclass(frozen=True)
@@ -110,8 +118,8 @@ def _applied(network: Network, chosen: Mapping[str, Level], source: str) -> tupl
         for hop, directions in hops_of_network(network, source).items()
         for key, text in _texts(groups, hop, source, directions).items()
     ]
-    for change in network.changes:
-        group = f"{source}.{change.name}"
+    for number, change in enumerate(network.changes):
+        group = change_of_network(source, number)
         if group in groups:
             of_change = {
                 **{key: level.text for key, level in change.when.items()},

@@ -260,6 +260,9 @@ def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key],
         return
     other = next(key for key in keys.values() if key.name == condition.key)
     sources = [source for group in groups for source in sources_of(group, other.study, part.settings)]
+    # A network may set it.
+    hops = [owner for owner, _, direction in (group.rpartition(".") for group in groups) if direction in DIRECTIONS]
+    sources += [f"{owner}.network" for owner in dict.fromkeys(["path", *hops]) if hops]
     levels = [level for source in sources for level in part.settings.get(source, Values()).levels]
     if condition.values is None:
         idle = not levels

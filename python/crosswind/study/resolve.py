@@ -7,7 +7,7 @@ can be together, crosswind-cell says.
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from crosswind.catalog import Key, catalog
@@ -31,11 +31,12 @@ class Resolved:
 def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     """Every key that one combination of levels sets, by the group it stands in: `path.forward`, `host`, ..."""
     known = catalog()
+    hops, settings = hops_of(settings), with_networks(settings)
     workload = known.workloads[str(settings["workload.kind"].value)]
     changes = [f"{CHANGE}.{name}" for name in names_of(CHANGE, settings)]
     groups: dict[str, tuple[Key, ...]] = {
         "path": known.path.keys,
-        **{f"{hop}.{direction}": known.direction_keys for hop in hops_of(settings) for direction in DIRECTIONS},
+        **{f"{hop}.{direction}": known.direction_keys for hop in hops for direction in DIRECTIONS},
         **dict.fromkeys(changes, known.changes.keys),
         "host": known.host.keys,
         "workload": workload.keys,
@@ -48,16 +49,53 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     resolved = {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
     # What a change sets has an effect beside what the hop has, whatever that is.
     of_changes = {f"{change}.{direction}" for change in changes for direction in DIRECTIONS}
-    resolved |= {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
-    for change in _changes_of_networks(settings):
-        resolved |= change.groups
-    return resolved
+    return resolved | {group: tuple(_all_given(group, known.direction_keys, settings)) for group in of_changes}
+
+
+def with_networks(settings: Mapping[str, Level]) -> dict[str, Level]:
+    """Settings with what their networks stand for beside their names, but for keys that the study sets itself.
+
+    These count at all times, so that a change of a network of which nothing is left is none.
+    """
+    expanded = dict(settings)
+    for source, network in networks_of(settings):
+        owner = source.removesuffix(".network")
+        hop_name = owner.removeprefix(f"{HOP}.") if owner != "path" else ""
+        for hop, directions in hops_of_network(network, source).items():
+            expanded |= _added(hop, hop, directions, source, settings)
+        for number, change in enumerate(network.changes):
+            group = change_of_network(source, number)
+            added = _added(group, f"{HOP}.{change.hop}" if change.hop else owner, change.directions, source, settings)
+            if added or "trace" in change.when:
+                name = " ".join(filter(None, [hop_name, network.name, change.name]))
+                of_hop = {"hop": Level(hop_name, hop_name, hop_name)} if hop_name else {}
+                when = {"name": Level(name, name, name), **change.when, **of_hop}
+                expanded |= {f"{group}.{key}": replace(level, source=source) for key, level in when.items()} | added
+    return expanded
+
+
+def change_of_network(source: str, number: int) -> str:
+    """What the keys of a network's change begin with. Args: source: the key that names the network."""
+    return f"{CHANGE}.{source.replace('.', '~')}~{number}"
+
+
+def _added(
+    group: str, hop: str, directions: Mapping[str, DirectionTexts], source: str, settings: Mapping[str, Level]
+) -> dict[str, Level]:
+    """What a network sets of a hop, for good or in a change, where the study does not."""
+    return {
+        f"{group}.{direction}.{name}": replace(level, source=source)
+        for direction, levels in directions.items()
+        for name, level in levels.items()
+        if not any(key in settings for key in sources_of(f"{hop}.{direction}", name, settings))
+    }
 
 
 def changes_of(settings: Mapping[str, Level]) -> dict[str, str]:
     """The changes of the path in a cell: the name of each by its group, the study's own first, then the networks'."""
-    change_names = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, settings)}
-    return change_names | {change.group: change.name for change in _changes_of_networks(settings)}
+    expanded = with_networks(settings)
+    groups = {f"{CHANGE}.{name}": name for name in names_of(CHANGE, expanded)}
+    return {key: expanded[f"{key}.name"].text if f"{key}.name" in expanded else name for key, name in groups.items()}
 
 
 def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
@@ -65,8 +103,9 @@ def network_behind(group: str, settings: Mapping[str, Level]) -> str | None:
 
     Args: group: the change's, or that of one of its directions.
     """
-    changes = _changes_of_networks(settings)
-    return next((change.source for change in changes if group in change.groups), None)
+    owner = group.rpartition(".")[0] if group.endswith(DIRECTIONS) else group
+    named = with_networks(settings).get(f"{owner}.name")
+    return None if named is None else named.source
 
 
 def networks_of(settings: Mapping[str, Level]) -> Iterator[tuple[str, Network]]:
@@ -95,51 +134,6 @@ def network_named(value: Value) -> Network:
     return network_of_files(value) if isinstance(value, NetworkFiles) else NETWORKS[str(value)]
 
 
-@dataclass(frozen=True)
-class _ChangeOfNetwork:
-    """A change that a hop has from its network.
-
-    Attributes: source: the key of the study that names it. groups: what it sets, by group; `group`: the first of them.
-    """
-
-    name: str
-    source: str
-    group: str
-    groups: Mapping[str, tuple[Resolved, ...]]
-
-
-def _changes_of_networks(settings: Mapping[str, Level]) -> Iterator[_ChangeOfNetwork]:
-    """What networks change at some times, without keys that the study sets itself: these count at all times."""
-    known = catalog()
-    when_keys = {key.study: key for key in known.changes.keys}
-    for source, network in networks_of(settings):
-        owner = source.removesuffix(".network")
-        hop_name = owner.removeprefix(f"{HOP}.") if owner != "path" else ""
-        for change in network.changes:
-            group = f"{source}.{change.name}"
-            hop = f"{HOP}.{change.hop}" if change.hop else owner
-            of_hop = (Resolved(when_keys["hop"], hop_name, source),) if hop_name else ()
-            groups = {
-                group: (*(Resolved(when_keys[key], level.value, source) for key, level in change.when.items()), *of_hop)
-            }
-            for direction in DIRECTIONS:
-                direction_levels = change.directions[direction]
-                groups[f"{group}.{direction}"] = tuple(
-                    Resolved(key, direction_levels[key.study].value, source)
-                    for key in known.direction_keys
-                    if key.study in direction_levels and not _is_set(f"{hop}.{direction}", key.study, settings)
-                )
-            sets_something = "trace" in change.when or any(groups[f"{group}.{direction}"] for direction in DIRECTIONS)
-            if sets_something:
-                name = " ".join(filter(None, [hop_name, network.name, change.name]))
-                yield _ChangeOfNetwork(name, source, group, groups)
-
-
-def _is_set(group: str, name: str, settings: Mapping[str, Level]) -> bool:
-    """Whether a study sets a key of a direction itself, beside a network."""
-    return any(source in settings for source in sources_of(group, name, settings) if not source.endswith(".network"))
-
-
 def hops_of(settings: Mapping[str, Level | Values]) -> tuple[str, ...]:
     """What the keys of each hop begin with: `path.hop.wifi`; `path`, where there is one hop, which has no name.
 
@@ -162,28 +156,24 @@ def sources_of(group: str, name: str, settings: Mapping[str, Level | Values]) ->
 
     Of a hop that is of the path's network, keys of the path too, which mean the only hop that sets them there.
     """
-    sources = _own_sources(group, name)
-    if "path.network" not in settings or not sources[-1].endswith(".network"):
-        return sources
     owner, _, direction = group.rpartition(".")
     hop = owner.removeprefix(f"{HOP}.")
-    networks = [network for network in networks_of_path(settings) if hop in network.hop_names]
-    if not networks:
+    sources = _own_sources(group, name)
+    if "path.network" not in settings or hop == owner or direction not in DIRECTIONS:
         return sources
-    is_meant = any(network.hop_that_sets(name) == hop for network in networks)
-    return (*sources, *((f"path.{direction}.{name}", f"path.{name}") if is_meant else ()), "path.network")
+    is_meant = any(
+        hop in network.hop_names and network.hop_that_sets(name) == hop for network in networks_of_path(settings)
+    )
+    return (*sources, f"path.{direction}.{name}", f"path.{name}") if is_meant else sources
 
 
 @cache
 def _own_sources(group: str, name: str) -> tuple[str, ...]:
-    """Those that any study has, of a hop its network last. A study of ten thousand cells asks a million times."""
+    """Those that any study has. A study of ten thousand cells asks a million times."""
     owner, _, direction = group.rpartition(".")
-    if owner.startswith(f"{FLOW}."):
-        return (f"{owner}.{name}",)
-    if direction not in DIRECTIONS:
-        return (f"{group}.{name}",)
-    both = (f"{group}.{name}", f"{owner}.{name}")
-    return both if owner.startswith(f"{CHANGE}.") else (*both, f"{owner}.network")
+    if owner.startswith(f"{FLOW}.") or direction not in DIRECTIONS:
+        return (f"{owner}.{name}" if owner.startswith(f"{FLOW}.") else f"{group}.{name}",)
+    return (f"{group}.{name}", f"{owner}.{name}")
 
 
 def _in_effect(group: str, keys: Sequence[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
@@ -201,21 +191,12 @@ def _value_of(name: str, given: Mapping[str, Resolved], keys: Sequence[Key]) -> 
 
 
 def _all_given(group: str, keys: Iterable[Key], settings: Mapping[str, Level]) -> Iterator[Resolved]:
-    # Of two hundred keys, a study sets ten by their names; a network may set any.
+    # Of two hundred keys, a study sets ten.
     names = {name.rpartition(".")[2] for name in settings}
-    named = keys if "network" in names else [key for key in keys if key.study.rpartition(".")[2] in names]
+    named = (key for key in keys if key.study.rpartition(".")[2] in names)
     return (given for key in named if (given := _given(group, key, settings)) is not None)
 
 
 def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | None:
-    owner, _, direction = group.rpartition(".")
-    for source in sources_of(group, key.study, settings):
-        level = settings.get(source)
-        if level is None:
-            continue
-        if not source.endswith(".network"):
-            return Resolved(key, level.value, source)
-        given = hops_of_network(network_named(level.value), source)[owner][direction].get(key.study)
-        if given is not None:
-            return Resolved(key, given.value, source)
-    return None
+    source = next((source for source in sources_of(group, key.study, settings) if source in settings), None)
+    return None if source is None else Resolved(key, settings[source].value, settings[source].source or source)
