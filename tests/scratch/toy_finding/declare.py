@@ -8,6 +8,7 @@ from crosswind.findings.declared import measured_metric
 from crosswind.study.cells import Cell
 from crosswind.study.declared import Declaration, Reading
 from crosswind.study.tables import TomlTable
+from crosswind.study.toml_text import Location
 
 
 class ToyTable(TomlTable):
@@ -20,6 +21,7 @@ class ToyTable(TomlTable):
 class Toy:
     """A toy as it was declared."""
 
+    place: Location
     table: ToyTable
 
     @property
@@ -37,7 +39,7 @@ def toys_of(reading: Reading) -> list[Toy]:
     found = reading.of(ToyTable, "toy")
     for place, table in found:
         measured_metric(table.metric, place)
-    return [Toy(table) for _, table in found]
+    return [Toy(place, table) for place, table in found]
 
 
 DECLARATION = Declaration("toy", ToyTable, ("toy", "toys"), toys_of)
