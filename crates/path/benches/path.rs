@@ -1,4 +1,4 @@
-//! What the path costs: `cargo bench -p crosswind-path`. It prints figures and makes no judgement.
+//! The path's cost: `cargo bench -p crosswind-path`. It prints figures and makes no judgement.
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
@@ -33,13 +33,13 @@ fn main() {
         .clone()
     };
     for discipline in ["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2", "cake"] {
-        // 1500 bytes take 120 ns at this rate: half of what the link carries, and what fills its queue.
+        // 1500 bytes take 120 ns at this rate: half a load, and a little more than a load, so the queue fills.
         measure(&format!("MTU, loss, link with {discipline}, delay; half a load"), &link(discipline), 240);
         measure(&format!("MTU, loss, link with {discipline}, delay; a load of 102 %"), &link(discipline), 117);
     }
 }
 
-/// Packets a second, one every `gap_ns` of virtual time; eight flows, of which every other takes marks.
+/// Packets per second, one every `gap_ns` in virtual time; eight flows, half of them ECN-capable.
 fn measure(name: &str, settings: &Map<String, Value>, gap_ns: u64) {
     let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     if only.is_some_and(|only| !name.starts_with(&only)) {
@@ -61,7 +61,7 @@ fn measure(name: &str, settings: &Map<String, Value>, gap_ns: u64) {
     println!("{name}: {:.1} million packets/s, {each:.0} ns each", 1e3 / each);
 }
 
-/// Of this thread, in which others that use the processor do not count.
+/// This thread's processor time: other load on the machine does not count.
 fn processor_time_ns() -> u64 {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     times.split(' ').next().unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! What of a path changes over time: when, of which hop, and to which settings.
+//! A path's changes over time: start, hop and settings.
 
 use crate::direction::Side;
 use crate::registry::DirectionConfig;
@@ -14,25 +14,25 @@ use crosswind_units::{Duration, Instant};
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use serde_json::{Map, Value};
 
-/// Other settings of a hop, and when they hold.
+/// New settings for a hop, temporary or lasting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
-    /// When they hold, and of which hop.
+    /// Times and hop.
     #[serde(flatten)]
     pub keys: ChangeKeys,
-    /// What is different from client to server.
+    /// New settings from client to server.
     pub forward: Map<String, Value>,
-    /// What is different from server to client.
+    /// New settings from server to client.
     pub reverse: Map<String, Value>,
-    /// The rows of its trace.
+    /// Trace rows.
     #[serde(skip)]
     pub rows: Vec<Row>,
 }
 
-/// The longest time of a change: 1 day.
+/// The longest time in a change: 1 day.
 pub const MAX_TIME_NS: u64 = 86_400_000_000_000;
 
-/// The shortest time after which a change comes again: 1 ms.
+/// The shortest interval between repetitions: 1 ms.
 const MIN_INTERVAL_NS: u64 = 1_000_000;
 
 /// A change of the path over time: while it holds, keys of a hop have other values.
@@ -93,17 +93,15 @@ pub enum Directions {
 }
 
 impl Change {
-    /// What is different in one direction.
+    /// The new settings in one direction.
     pub fn side(&self, side: Side) -> &Map<String, Value> {
         side.pick(&self.forward, &self.reverse)
     }
 
-    /// Whether it is of the hop of that name.
     pub(crate) fn is_of(&self, hop: &str) -> bool {
         self.keys.hop.as_ref().is_none_or(|name| name == hop)
     }
 
-    /// Whether its trace is of `side`.
     pub(crate) fn has_trace(&self, side: Side) -> bool {
         let of_side = match self.keys.of {
             Directions::Both => true,
@@ -113,20 +111,20 @@ impl Change {
         of_side && !self.rows.is_empty()
     }
 
-    /// The keys that the change sets in one direction, at any time.
+    /// All keys set in one direction, at any time.
     pub(crate) fn names(&self, side: Side) -> impl Iterator<Item = &String> {
         let of_trace = self.rows.first().filter(|_| self.has_trace(side)).map(|row| row.values.keys());
         self.side(side).keys().chain(of_trace.into_iter().flatten())
     }
 
-    /// What it sets in one direction while a row of its trace holds.
+    /// The new settings in one direction during a row of its trace.
     pub(crate) fn with_row(&self, side: Side, row: &Row) -> Map<String, Value> {
         let mut values = self.side(side).clone();
         values.extend(row.values.clone());
         values
     }
 
-    /// What it sets in one direction, row by row, and when; `word` decides how much later than `start` it begins.
+    /// The new settings in one direction, row by row with times; `word` decides the delay after `start`.
     pub(crate) fn course(&self, side: Side, word: u64) -> (Course, Vec<Map<String, Value>>) {
         let period = self.period(word);
         if !self.has_trace(side) {
@@ -165,7 +163,7 @@ impl Change {
     }
 }
 
-/// The rows of a change's trace.
+/// A change's trace as rows.
 pub fn rows_of(keys: &ChangeKeys, text: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<Row>, SettingError> {
     let Some(file) = &keys.trace else { return Ok(Vec::new()) };
     let hint = "a trace has lines of a time in seconds and a value for each column";
@@ -195,7 +193,7 @@ pub fn overlap(a: &ChangeKeys, b: &ChangeKeys) -> bool {
     }
 }
 
-/// Whether what holds from `start` on for `lasting`, every `every`, does so at some time of `once` and the `length` after it.
+/// Whether the periods from `start`, `lasting` long and `every` so often, overlap `once` and the `length` after it.
 const fn meets(start: u64, lasting: u64, every: u64, once: u64, length: u64) -> bool {
     let number = once.saturating_sub(start) / every;
     let (first, second) = (start + number * every, start + (number + 1) * every);

@@ -1,12 +1,12 @@
-//! Corruption: one bit of a packet is flipped, of which no link and no queue takes notice. The receiving host drops the packet, where a
-//! checksum shows it. Of the IP version the bits stay, without which no host would take the packet at all.
+//! Corruption: one bit of a packet is flipped, unnoticed by links and queues. The receiving host drops the packet if a
+//! checksum shows it. The IP version stays intact: without it no host would take the packet at all.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Effect, Element, ElementSettings, Outcome, Schedule, filter};
 use alloc::boxed::Box;
 use crosswind_units::{Probability, Seed};
 
-/// What the version of IP takes, at the start of a packet.
+/// The IP version's bits, at the start of a packet.
 const VERSION_BITS: u64 = 4;
 
 /// Corruption of packets.
@@ -33,7 +33,7 @@ impl ElementSettings for CorruptSettings {
     }
 }
 
-/// Flips one bit of some packets at random.
+/// Flips one bit in random packets.
 pub fn corruption(settings: Schedule<CorruptSettings>, seed: Seed) -> Box<dyn Element> {
     let places = seed.child("bit");
     let mut chances = settings.map(|settings| settings.corrupt.chance());

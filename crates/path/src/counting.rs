@@ -1,4 +1,4 @@
-//! What counts as a packet's size.
+//! How a packet's size is counted.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crosswind_units::Bytes;
@@ -60,20 +60,20 @@ const SHORTEST_ETHERNET_PAYLOAD: u64 = 46;
 
 const MAX_OVERHEAD: u64 = 256;
 
-/// A packet that needs no padding.
+/// A packet without padding.
 const LARGE: Bytes = Bytes(1500);
 
 impl Counting {
     /// The IP packet alone.
     pub const IP: Self = Self::in_frame(Frame::Ip);
-    /// The Ethernet frame with all that surrounds it.
+    /// The Ethernet frame with preamble and gap.
     pub const ETHERNET: Self = Self::in_frame(Frame::Ethernet);
 
     const fn in_frame(frame: Frame) -> Self {
         Self { frame, added: None, smallest: None, cells: None }
     }
 
-    /// Bytes that an IP packet of `size` occupies.
+    /// Bytes occupied by an IP packet of `size`.
     pub fn occupied(self, size: Bytes) -> Bytes {
         let frame = match self.frame {
             Frame::Ip => size,
@@ -87,7 +87,7 @@ impl Counting {
         })
     }
 
-    /// Bytes that are added to a packet of 1500 bytes.
+    /// Bytes added to a packet of 1500 bytes.
     pub fn overhead(self) -> Bytes {
         Bytes(self.occupied(LARGE).0 - LARGE.0)
     }

@@ -1,6 +1,7 @@
-//! A link whose capacity is a trace of deliveries, in the format of mahimahi (Netravali and others, "Mahimahi: accurate
-//! record-and-replay for HTTP", USENIX ATC 2015, section 4): each number is a time in ms at which the link can deliver 1500 bytes.
-//! Packets share an opportunity until its bytes are used, a packet may take several, and what is left of one when nothing waits is lost.
+//! A link with a trace of deliveries, in the format of mahimahi (Netravali and others, "Mahimahi: accurate
+//! record-and-replay for HTTP", USENIX ATC 2015, section 4): each number is a time in ms at which the link can deliver
+//! 1500 bytes. Packets share an opportunity until its bytes are used, a packet may take several, and an unused
+//! remainder is lost when nothing waits.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
@@ -15,13 +16,13 @@ use crosswind_units::{BitRate, Duration, Instant, Seed};
 
 use alloc::collections::VecDeque;
 
-/// What waited for deliveries was as much as may wait.
+/// The queue for deliveries was full.
 pub const DELIVERY_QUEUE: Cause = Cause::new("delivery_queue");
 
-/// Bytes of one delivery.
+/// Bytes per delivery.
 const DELIVERED: u64 = 1500;
 
-/// Numbers of a trace: an hour of 1 Gbit/s has 300 million, which no cellular trace has.
+/// Numbers in a trace: an hour at 1 Gbit/s has 300 million, more than any cellular trace.
 const MOST_DELIVERIES: usize = 10_000_000;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -49,7 +50,6 @@ pub struct DeliverySettings {
 }
 
 impl DeliverySettings {
-    /// What the trace delivers in the mean.
     fn mean_rate(&self) -> Option<BitRate> {
         let trace = self.trace.as_ref()?;
         let bits = trace.len() as u128 * u128::from(DELIVERED) * 8 * 1000;
@@ -119,7 +119,7 @@ impl ElementSettings for DeliverySettings {
     }
 }
 
-/// A queue, and the times at which something of it is delivered.
+/// A queue, and its delivery times.
 pub struct Deliveries {
     /// In ms.
     trace: Vec<u64>,
@@ -128,15 +128,15 @@ pub struct Deliveries {
     settings: Schedule<DeliverySettings>,
     waiting: VecDeque<Box<Packet>>,
     waiting_bytes: u64,
-    /// What of the first packet is still to be delivered.
+    /// The first packet's undelivered bytes.
     left: u64,
-    /// The next delivery that is not used yet, counted over all turns of the trace.
+    /// The next unused delivery, counted over all turns of the trace.
     next: u64,
     out: VecDeque<Leaving>,
 }
 
 impl Deliveries {
-    /// A link with nothing in it, whose trace `complete` has checked; none without a trace.
+    /// An empty link with a trace checked by `complete`; none without a trace.
     pub fn new(settings: Schedule<DeliverySettings>) -> Option<Self> {
         let first = settings.phases().next()?;
         let (trace, once, mean_rate) = (first.trace.clone()?, first.once, first.mean_rate());
@@ -144,7 +144,7 @@ impl Deliveries {
         Some(Self { trace, once, mean_rate, settings, waiting, waiting_bytes: 0, left: 0, next: 0, out })
     }
 
-    /// When a delivery is; none after the end of a trace that is replayed once.
+    /// When a delivery is; none after the end of a trace without repetition.
     fn time(&self, delivery: u64) -> Option<Instant> {
         let count = self.trace.len() as u64;
         let (turn, number) = (delivery / count, (delivery % count) as usize);
@@ -159,7 +159,7 @@ impl Deliveries {
     fn after(&self, now: Instant) -> u64 {
         let (count, length) = (self.trace.len() as u64, self.trace[self.trace.len() - 1]);
         let ms = now.as_nanos() / NS_PER_MS;
-        // The end of a turn is the beginning of the next one, so that both have to be passed.
+        // A turn's end is the next one's beginning, so both have to be passed.
         let turn = ms / length;
         let passed = self.trace.partition_point(|time| *time <= ms - turn * length) as u64;
         turn * count + passed

@@ -1,4 +1,4 @@
-//! What settings derive: serde's where stages are handed over, schemars' where there is text, else nothing.
+//! Derives for settings: serde's if stages are handed over, schemars' if there is text, else nothing.
 
 #[cfg(not(feature = "settings"))]
 pub use crosswind_inert::JsonSchema;

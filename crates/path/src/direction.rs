@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use crosswind_units::{Duration, Instant, Seed};
 
-/// The direction in which a packet goes.
+/// A packet's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// Client to server.
@@ -26,7 +26,7 @@ impl Side {
         self.pick(Self::Reverse, Self::Forward)
     }
 
-    /// What belongs to this direction, of what belongs to either.
+    /// The one for this direction.
     #[must_use]
     pub fn pick<T>(self, forward: T, reverse: T) -> T {
         match self {
@@ -41,41 +41,39 @@ impl Side {
     }
 }
 
-/// The network from one host to the other. A packet arrives at an element at the nominal time at which it left the one
-/// before.
+/// The network from one host to the other. A packet arrives at an element at its nominal departure from the previous
+/// one.
 ///
-/// Elements count time from the origin of the direction, the first packet in it unless the path has another.
+/// Elements count time from the direction's origin: the first packet in it, unless the path sets another.
 pub struct Direction {
     stages: Vec<Stage>,
-    /// The stages of access links: each is for the packets of one pair of hosts.
+    /// The stages of access links, each for one pair of hosts.
     access: Range<usize>,
-    /// The least of the stages' `due`.
+    /// The minimum over the stages' `due`.
     due: Instant,
     out: VecDeque<Out>,
-    /// Boxes for packets.
-    #[allow(clippy::vec_box)] // it is the boxes that are used again
+    #[allow(clippy::vec_box)] // the boxes are reused
     spare: Vec<Box<Packet>>,
     next_index: u64,
     /// Whether a stage sends background traffic. Paths without any need not count it.
     has_background: bool,
-    /// Packets of background traffic that have left the stages.
+    /// Background packets out of the stages.
     background_left: u64,
     /// When packets were last moved.
     pumped: Instant,
     origin: Option<Instant>,
 }
 
-/// An element, and which hop it is part of.
 struct Stage {
     hop: u8,
-    /// The pair of hosts whose packets alone pass it; 0: all.
+    /// The one pair of hosts served; 0: all.
     pair: u8,
     /// When it next has something to hand out; `NEVER` where it has nothing.
     due: Instant,
     element: Box<dyn Element>,
 }
 
-/// A packet that has left the stages, or the notice of a copy.
+/// A packet out of the stages, or the notice of a copy.
 struct Out {
     packet: Box<Packet>,
     how: How,
@@ -93,17 +91,17 @@ const IDLE: Duration = Duration::from_millis(10);
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl Direction {
-    /// A chain of elements, from first to last. An empty chain is a wire of no length.
+    /// A chain of elements, from first to last. An empty chain is a wire without length.
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
         Self::of_stages(elements.into_iter().map(|element| Stage { hop: 0, pair: 0, due: NEVER, element }).collect())
     }
 
-    /// The elements that `config` asks for, in the order of the registry. Each draws from a stream of its own of `seed`.
+    /// The elements for `config`, in the order of the registry. Each draws from its own stream of `seed`.
     pub fn from_config(config: &DirectionConfig, seed: Seed) -> Self {
         Self::new(config.elements(seed))
     }
 
-    /// The elements of `stages`, in their order.
+    /// The elements for `stages`, in order.
     pub fn of_compiled(stages: Vec<CompiledStage>) -> Self {
         let made = |CompiledStage { hop, pair, element, seed }: CompiledStage| {
             Some(Stage { hop, pair, due: NEVER, element: element.make(seed)? })
@@ -140,7 +138,7 @@ impl Direction {
         self.origin.get_or_insert(origin);
     }
 
-    /// Takes a packet that enters at `now`; returns its index in this direction.
+    /// Takes a packet entering at `now`; returns its index in this direction.
     pub fn handle_packet(&mut self, now: Instant, arrival: Arrival) -> u64 {
         self.begin(now);
         let now = self.own(now);
@@ -153,7 +151,7 @@ impl Direction {
         index
     }
 
-    /// Hands out the packets that have left the network by `now`, one at each call.
+    /// The next packet to leave the network by `now`, if any.
     pub fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
         let origin = self.origin?;
         if self.out.is_empty() {
@@ -161,7 +159,7 @@ impl Direction {
         }
         let Out { packet, how } = self.out.pop_front()?;
         let left = packet.shifted(origin);
-        // Sources of background traffic make boxes of their own, and would never use these.
+        // Background sources allocate their own boxes, and would never use these.
         if !left.is_background {
             self.spare.push(packet);
         }
@@ -183,7 +181,7 @@ impl Direction {
         (next < NEVER).then(|| origin + (next - Instant::ZERO))
     }
 
-    /// Packets of hosts inside.
+    /// Host packets inside.
     pub fn queued(&self) -> usize {
         let is_of_host = |out: &&Out| !out.packet.is_background && !matches!(out.how, How::Duplicated);
         let all = self.stages.iter().map(|stage| stage.element.queued()).sum::<usize>();
@@ -191,7 +189,7 @@ impl Direction {
         self.out.iter().filter(is_of_host).count() + all - of_background
     }
 
-    /// Packets of background traffic that have been sent so far.
+    /// Background packets sent so far.
     pub fn background(&self) -> u64 {
         if !self.has_background {
             return 0;
@@ -208,13 +206,13 @@ impl Direction {
         self.due = self.stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
     }
 
-    /// `now` on the clock of the elements.
+    /// `now` on the elements' clock.
     fn own(&self, now: Instant) -> Instant {
         Instant::ZERO + now.saturating_since(self.origin.unwrap_or(now))
     }
 
-    /// Moves packets down the chain, out of the stages that have some by `now`. A single pass is enough, because packets only go forwards.
-    /// Packets of several access links are merged in the order of time.
+    /// Moves packets down the chain, out of the stages due by `now`. A single pass is enough: packets only go forwards.
+    /// Packets from several access links are merged by time.
     fn pump(&mut self, now: Instant) {
         self.pumped = now;
         if self.due > now {
@@ -236,7 +234,7 @@ impl Direction {
         self.due = self.stages.iter().map(|stage| stage.due).min().unwrap_or(NEVER);
     }
 
-    /// Moves the packets out of one stage that leave it by `now`.
+    /// Moves the packets due by `now` out of one stage.
     fn pump_stage(&mut self, number: usize, now: Instant) {
         while let Some(leaving) = self.stages[number].element.poll_packet(now) {
             let packet = leaving.packet();
@@ -247,7 +245,7 @@ impl Direction {
             );
             match leaving {
                 Leaving::Forwarded(mut packet) => {
-                    // Packets of its own begin in the element.
+                    // Background packets begin in the element.
                     packet.hop = self.stages[number].hop;
                     self.pass(number + 1, packet);
                 }
@@ -306,26 +304,26 @@ impl Direction {
     }
 }
 
-/// The network between client and server. Its time begins with the first packet that enters it.
+/// The network between client and server. Its time begins with its first packet.
 pub struct Path {
     forward: Direction,
     reverse: Direction,
 }
 
 impl Path {
-    /// A path of two directions.
+    /// A path from two directions.
     pub const fn new(forward: Direction, reverse: Direction) -> Self {
         Self { forward, reverse }
     }
 
-    /// Takes a packet that enters at `now` on its way in the direction of `side`; returns its index in this direction.
+    /// Takes a packet entering at `now` in direction `side`; returns its index in this direction.
     pub fn handle_packet(&mut self, side: Side, now: Instant, arrival: Arrival) -> u64 {
         self.forward.begin(now);
         self.reverse.begin(now);
         self.side_mut(side).handle_packet(now, arrival)
     }
 
-    /// Hands out the packets of one direction that have left the network by `now`, one at each call.
+    /// The next packet to leave the network in one direction by `now`, if any.
     pub fn poll_packet(&mut self, side: Side, now: Instant) -> Option<Departure> {
         self.side_mut(side).poll_packet(now)
     }
@@ -335,12 +333,12 @@ impl Path {
         self.forward.next_wakeup().into_iter().chain(self.reverse.next_wakeup()).min()
     }
 
-    /// Packets of hosts inside: forward, reverse.
+    /// Host packets inside: forward, reverse.
     pub fn queued(&self) -> [u64; 2] {
         [&self.forward, &self.reverse].map(|direction| direction.queued() as u64)
     }
 
-    /// Packets of background traffic that have been sent so far: forward, reverse.
+    /// Background packets sent so far: forward, reverse.
     pub fn background(&self) -> [u64; 2] {
         [&self.forward, &self.reverse].map(Direction::background)
     }

@@ -1,5 +1,5 @@
-//! Duplication: a copy follows a packet at once, and from there on is a packet of its own. It has the index of its original; its own
-//! words decide what becomes of it.
+//! Duplication: a copy follows a packet at once, and from there on is a packet of its own. It has its original's index;
+//! its own words decide its fate.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Element, ElementSettings, Outcome, Schedule, filter};

@@ -1,4 +1,4 @@
-//! What a path does to traffic as a whole, whichever elements it is made of.
+//! A path's overall effect on traffic, whatever its elements.
 
 use crate::derive::{JsonSchema, Serialize};
 use crate::queue::QueueLimit;

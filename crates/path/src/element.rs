@@ -1,15 +1,15 @@
-//! One packet-processing stage, and what passes through it.
+//! One packet-processing stage, and its packets.
 
 use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
-/// The two bits of the IP header about congestion (RFC 3168).
+/// The IP header's congestion bits (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
     /// The sender does not take marks: 00.
     #[default]
     NotCapable,
-    /// The sender takes marks in the way of L4S (RFC 9331): 01.
+    /// The sender takes L4S marks (RFC 9331): 01.
     Ect1,
     /// The sender takes marks: 10.
     Ect0,
@@ -18,7 +18,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Of the two lowest bits of `bits`: of IPv4's type of service, or IPv6's traffic class.
+    /// From the two lowest bits: IPv4's type of service, or IPv6's traffic class.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b01 => Self::Ect1,
@@ -29,72 +29,72 @@ impl Ecn {
     }
 }
 
-/// What a packet says of itself when it enters the path.
+/// A packet's own description when it enters the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Size on the IP layer.
     pub size: Bytes,
-    /// A hash of its protocol and ports: packets of one flow have the same.
+    /// A hash over protocol and ports, equal for all packets of a flow.
     pub flow: u32,
-    /// Tells the address that sent it from others.
+    /// Identifies the source address.
     pub source: u32,
-    /// Tells the address that it goes to from others.
+    /// Identifies the destination address.
     pub destination: u32,
-    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    /// Differentiated services codepoint (RFC 2474), 6 bits.
     pub dscp: u8,
     /// Whether it may be marked.
     pub ecn: Ecn,
     /// The owner's token for the bytes.
     pub buffer: u32,
-    /// The pair of hosts between which it goes; 0: the first.
+    /// Its pair of hosts; 0: the first.
     pub pair: u8,
 }
 
 /// A packet on its way. Copied freely: the bytes stay with whoever owns `buffer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Position in its direction, from 0: the key of every random decision about it.
+    /// Position in its direction, from 0: the key for all its random decisions.
     pub index: u64,
     /// Size on the IP layer.
     pub size: Bytes,
     /// When it entered the path.
     pub entered: Instant,
-    /// When it left the stage it was last in. This is the nominal time, not the time at which the stage was polled,
-    /// so that late polling of one stage delays no other.
+    /// Departure from the latest stage: nominal, not the time of the poll, so late polling in one stage delays no
+    /// other.
     pub at: Instant,
     /// The owner's token for the bytes.
     pub buffer: u32,
-    /// A hash of its protocol and ports: packets of one flow have the same.
+    /// A hash over protocol and ports, equal for all packets of a flow.
     pub flow: u32,
-    /// Tells the address that sent it from others.
+    /// Identifies the source address.
     pub source: u32,
-    /// Tells the address that it goes to from others.
+    /// Identifies the destination address.
     pub destination: u32,
-    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    /// Differentiated services codepoint (RFC 2474), 6 bits.
     pub dscp: u8,
-    /// The bits about congestion, with the mark of an element that marked it.
+    /// The congestion bits, marks by elements included.
     pub ecn: Ecn,
-    /// The hop that has marked it, if one has.
+    /// The hop that marked it, if any.
     pub marked_in: Option<u8>,
-    /// 0 of a packet that entered the path; of a copy that an element made of it, another number for each copy.
+    /// 0 for an original; each copy has its own number.
     pub copy: u16,
-    /// The bit that is flipped when it leaves, counted from its first one.
+    /// The bit to flip when it leaves, counted from the first.
     pub flipped_bit: Option<u32>,
-    /// Which hop it is in or was last in, counted from the client's.
+    /// Its present or latest hop, counted from the client's.
     pub hop: u8,
-    /// The pair of hosts between which it goes; 0: the first.
+    /// Its pair of hosts; 0: the first.
     pub pair: u8,
-    /// Where it was dropped for its size: the largest size that its sender is told by ICMP.
+    /// If dropped for its size: the MTU in the ICMP message to its sender.
     pub told_mtu: Option<u32>,
-    /// Whether it left by a light delivery, so that it passes a link with a trace on which nothing waits.
+    /// Whether a light delivery carried it past a link with a trace and an empty queue.
     pub is_light: bool,
-    /// Whether it is of background traffic, which no host has sent or gets. Its index is its position there.
+    /// Whether it is background traffic, without a host at either end. Its index is its position there.
     pub is_background: bool,
-    /// What the time from `entered` to `at` was spent on.
+    /// The time from `entered` to `at`, by cause.
     pub spent: TimeSpent,
 }
 
-/// What a packet's time in the path was spent on. Each element adds its own part; together the parts are `at - entered`.
+/// A packet's time in the path, by cause. Each element adds its own part; together the parts are `at - entered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeSpent {
     /// In flight: the same for every packet.
@@ -114,11 +114,11 @@ impl TimeSpent {
     }
 }
 
-/// Above the number of any copy.
+/// Above any copy's number.
 const BACKGROUND: u64 = 1 << 16;
 
 impl Packet {
-    /// A packet that enters the path at `now`.
+    /// A packet entering the path at `now`.
     pub fn entering(index: u64, now: Instant, arrival: Arrival) -> Self {
         let Arrival { size, flow, source, destination, dscp, ecn, buffer, pair } = arrival;
         let spent = TimeSpent::default();
@@ -145,14 +145,14 @@ impl Packet {
         }
     }
 
-    /// A copy of it that is made in the hop where it is.
+    /// Its copy made in the present hop.
     #[must_use]
     pub(crate) const fn copied(self) -> Self {
-        // A hop makes one copy of a packet at most, so that no two copies have one number.
+        // A hop makes at most one copy of a packet, so copies' numbers differ.
         Self { copy: self.copy | 1 << self.hop, ..self }
     }
 
-    /// The word of `seed` that decides about it: that of its index; of a copy or a packet of background traffic, one of its own.
+    /// Its word from `seed`: the one at its index; a copy or a background packet has its own.
     pub const fn word(&self, seed: Seed) -> u64 {
         let word = seed.word(self.index);
         if self.is_background {
@@ -161,7 +161,7 @@ impl Packet {
         if self.copy == 0 { word } else { Seed(word).word(self.copy as u64) }
     }
 
-    /// The packet on a clock that shows `origin` where this one shows zero.
+    /// The packet on a clock showing `origin` at this one's zero.
     #[must_use]
     pub(crate) fn shifted(&self, origin: Instant) -> Self {
         let shifted = |time: Instant| origin + (time - Instant::ZERO);
@@ -186,7 +186,7 @@ impl Packet {
         self.at = end;
     }
 
-    /// Holds it back until `end`, unless that is over.
+    /// Holds it back until `end`, unless past.
     pub fn hold_until(&mut self, end: Instant) {
         self.hold(end.saturating_since(self.at));
     }
@@ -198,7 +198,7 @@ impl Packet {
     }
 }
 
-/// Why a packet was dropped. Each element that drops packets names its own causes.
+/// Why a packet was dropped. Each element names its own causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cause(&'static str);
 
@@ -219,7 +219,7 @@ impl Cause {
 pub enum Departure {
     /// On to the next stage, at `packet.at`.
     Forwarded(Packet),
-    /// Of a direction: this copy was made. It leaves by itself, after this, and shares the buffer.
+    /// From a direction: this copy was made. It leaves by itself, later, and shares the buffer.
     Duplicated(Packet),
     /// Out of the network, at `packet.at`.
     Dropped(Packet, Cause),
@@ -234,7 +234,7 @@ impl Departure {
     }
 }
 
-/// How a packet leaves a stage in which it has been. It is boxed on its way, so that a stage moves a pointer in the place of a packet.
+/// A packet's departure from a stage where it stayed. Boxed, so a stage moves a pointer instead of a packet.
 #[derive(Debug)]
 pub enum Leaving {
     /// On to the next stage, at `packet.at`.
@@ -252,12 +252,12 @@ impl Leaving {
     }
 }
 
-/// What a stage does with a packet that arrives.
+/// A stage's decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It goes on at once.
     Passes,
-    /// It goes on at once, and a copy of it right behind.
+    /// It goes on at once, and a copy right behind it.
     Duplicates,
     /// It leaves the network at once.
     Drops(Cause),
@@ -267,20 +267,20 @@ pub enum Outcome {
 
 /// One packet-processing stage (the word is Click's).
 ///
-/// Calls come in the order of time. A packet that arrives is judged: it goes on at once, or it stays. A packet that stays is given to
-/// `handle_packet` and comes out of `poll_packet` exactly once. It says in `spent` what the stage did with its time. A stage in which no
-/// packet stays has `judge_packet` alone, one in which every packet stays has the other three.
+/// Calls come in order of time. An arriving packet is judged: it goes on at once, or it stays. A staying packet is
+/// given to `handle_packet` and comes out of `poll_packet` exactly once, with the stage's time in `spent`. A stage
+/// without staying packets has `judge_packet` alone; one where every packet stays has the other three.
 pub trait Element: Send {
-    /// Judges a packet that arrives at `packet.at`, and changes it where it goes on at once.
+    /// Judges a packet arriving at `packet.at`, and changes it if it goes on at once.
     fn judge_packet(&mut self, _packet: &mut Packet) -> Outcome {
         Outcome::Stays
     }
 
-    /// Takes a packet that stays, as `judge_packet` said last.
+    /// Takes a packet just judged to stay.
     #[allow(clippy::boxed_local)] // whoever takes packets keeps the box
     fn handle_packet(&mut self, _packet: Box<Packet>) {}
 
-    /// Hands out what has left this stage by `now`, one packet a call, in the order of leaving.
+    /// The next packet to leave this stage by `now`, in the order of leaving.
     fn poll_packet(&mut self, _now: Instant) -> Option<Leaving> {
         None
     }
@@ -295,15 +295,15 @@ pub trait Element: Send {
         0
     }
 
-    /// Packets of background traffic that it has sent so far; none where it never sends any.
+    /// Background packets sent so far; none if it never sends any.
     fn background(&self) -> Option<u64> {
         None
     }
 
-    /// Sends no packet of its own any more.
+    /// Sends no more background packets.
     fn end_background(&mut self) {}
 
-    /// Whether packets of background traffic go through it, and not only up to it.
+    /// Whether background packets go through it, and not only up to it.
     fn carries_background(&self) -> bool {
         true
     }

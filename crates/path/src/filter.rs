@@ -1,9 +1,9 @@
-//! An element that takes no time: each packet goes on at once, or is dropped or duplicated.
+//! An element without delay: each packet goes on at once, or is dropped or duplicated.
 
 use crate::{Element, Outcome, Packet};
 use alloc::boxed::Box;
 
-/// An element that does with each packet what `judge` says, which keeps none.
+/// An element around `judge`, which lets no packet stay.
 pub fn filter(judge: impl FnMut(&mut Packet) -> Outcome + Send + 'static) -> Box<dyn Element> {
     Box::new(Filter(judge))
 }

@@ -1,6 +1,6 @@
-//! The settings of many kinds of element as one: in a cell those of a direction stand side by side in one JSON object.
+//! The settings of many kinds of element as one: a cell has a direction's side by side in one JSON object.
 
-/// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
+/// Makes [`DirectionConfig`] from a list of `name: Settings`. An element's name is also its random stream's.
 macro_rules! elements {
     ($($name:ident: $settings:ty),* $(,)?) => {
         /// One direction of a hop: the settings of every kind of element.
@@ -16,7 +16,7 @@ macro_rules! elements {
 
         /// One kind of element with its settings over time.
         #[derive(Clone, Debug, crate::derive::Serialize, crate::derive::Deserialize)]
-        #[allow(non_camel_case_types)] // the names of the elements
+        #[allow(non_camel_case_types)] // the elements' names
         pub enum CompiledElement {
             $(
                 #[doc = concat!("The element `", stringify!($name), "`.")]
@@ -25,7 +25,7 @@ macro_rules! elements {
         }
 
         impl CompiledElement {
-            /// The element, if its settings ever ask for anything. `seed` is that of its hop: it draws from a stream of its own.
+            /// The element, if its settings ever have an effect. It draws from its own stream of its hop's `seed`.
             pub fn make(self, seed: crosswind_units::Seed) -> Option<alloc::boxed::Box<dyn crate::Element>> {
                 use crate::ElementSettings;
                 match self {
@@ -35,12 +35,12 @@ macro_rules! elements {
         }
 
         impl DirectionConfig {
-            /// The settings of every kind of element, by its name.
+            /// Every kind of element's settings, by its name.
             pub(crate) fn each(&self) -> alloc::vec::Vec<(&'static str, &dyn crate::ElementSettings)> {
                 alloc::vec![$((stringify!($name), &self.$name)),*]
             }
 
-            /// Every kind of element in the order in which a packet meets them, with settings that never change.
+            /// Every kind of element in packet order, with constant settings.
             pub fn compiled(&self) -> alloc::vec::Vec<CompiledElement> {
                 alloc::vec![$(CompiledElement::$name(crate::Schedule::constant(self.$name.clone()))),*]
             }
@@ -48,7 +48,7 @@ macro_rules! elements {
 
         #[cfg(feature = "settings")]
         impl DirectionConfig {
-            /// Every kind of element with its help and its keys, in the order in which a packet meets them.
+            /// Every kind of element with its help and its keys, in packet order.
             pub fn describe() -> alloc::vec::Vec<crate::group::ElementGroup> {
                 alloc::vec![$(crate::group::ElementGroup {
                     name: stringify!($name),
@@ -56,17 +56,17 @@ macro_rules! elements {
                 }),*]
             }
 
-            /// Reads the settings of every kind of element; each takes its own keys from `object`.
+            /// Reads every kind of element's settings; each takes its own keys from `object`.
             pub(crate) fn read_each(
                 object: &serde_json::Map<alloc::string::String, serde_json::Value>,
             ) -> Result<Self, crosswind_settings::SettingError> {
                 Ok(Self { $($name: crate::group::read_settings(object)?),* })
             }
 
-            /// The same as [`compiled`](Self::compiled), with what `changes` make of the settings in time.
+            /// The same as [`compiled`](Self::compiled), with `changes` over time.
             ///
             /// # Errors
-            /// Changes that make settings which exclude each other.
+            /// Changes that lead to mutually exclusive settings.
             pub(crate) fn compiled_with(
                 &self,
                 changes: &crate::group::Changes,
@@ -94,7 +94,7 @@ mod json {
     use serde::de::DeserializeOwned;
     use serde_json::{Map, Value};
 
-    /// One kind of element, as the catalogue lists it.
+    /// One kind of element, as in the catalogue.
     #[derive(Clone, Debug, PartialEq, Serialize)]
     pub struct ElementGroup {
         /// Its name.
@@ -104,10 +104,10 @@ mod json {
         pub group: &'static Group,
     }
 
-    /// Other values of some keys of a direction row by row, and when they hold.
+    /// Other values for a direction's keys, row by row with times.
     pub(crate) type Changes = [(Course, Vec<Map<String, Value>>)];
 
-    /// The settings of one kind of element among the keys of all.
+    /// One kind of element's settings among the keys of all.
     pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, SettingError>
     where
         T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
@@ -123,10 +123,10 @@ mod json {
         own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// What `changes` make of `settings` in time.
+    /// `settings` with `changes` over time.
     ///
     /// # Errors
-    /// Changes that make settings which exclude each other.
+    /// Changes that lead to mutually exclusive settings.
     pub(crate) fn schedule<T>(settings: &T, changes: &Changes) -> Result<Schedule<T>, SettingError>
     where
         T: ElementSettings + JsonSchema + Clone + Serialize + DeserializeOwned + 'static,

@@ -1,19 +1,19 @@
 //! The emulated network, sans-IO: no clock, no socket, no thread.
 //!
-//! A [`Path`] is two [`Direction`]s, each a chain of [`Element`]s, hop by hop. A packet goes in by `handle_packet`, and comes out of
-//! `poll_packet` exactly once: forwarded, or dropped with its cause. Time and chance are arguments: every random decision
-//! is a function of a seed and the packet's index in its direction.
+//! A [`Path`] is two [`Direction`]s, each a chain of [`Element`]s, hop by hop. A packet goes in by `handle_packet`, and
+//! comes out of `poll_packet` exactly once: forwarded, or dropped with its cause. Time and chance are arguments: every
+//! random decision is a function of a seed and the packet's index in its direction.
 //!
-//! The bytes of a packet are its owner's business: the path carries a token, [`Packet::buffer`], and a size.
+//! A packet's bytes are its owner's business: the path carries a token, [`Packet::buffer`], and a size.
 //!
 //! Each kind of element has a file of its own, with its settings ([`ElementSettings`]) and its behaviour, and a line in
 //! `registry.rs`.
 //!
-//! With the feature `settings`, which is on by default, paths are read from JSON ([`PathConfig`]). Without it the crate has no text and needs
-//! no standard library: a direction is made of [`CompiledStage`]s, which `PathConfig` makes of itself.
+//! With the feature `settings`, on by default, paths are read from JSON ([`PathConfig`]). Without it the crate has no
+//! text and needs no standard library: a direction is made from [`CompiledStage`]s, the compiled form of `PathConfig`.
 
 #![no_std]
-// Limits that only the description of a key has.
+// Limits used only by a key's description.
 #![cfg_attr(not(feature = "settings"), allow(dead_code, unused_imports))]
 
 extern crate alloc;

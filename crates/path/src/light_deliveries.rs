@@ -1,9 +1,9 @@
-//! What a cellular link delivers to a burst of packets after a pause, when its base station has scheduled nothing for it yet: the
-//! light deliveries of `CellReplay` (Sentosa and others, "`CellReplay`: Towards accurate record-and-replay for cellular networks", NSDI
-//! 2025). The first packet after a pause begins a burst; each time is an opportunity of 1500 bytes, counted from its arrival. A packet
-//! that does not fit into what is left of one takes the next. Packets beyond the last opportunity are on the link whose deliveries were
-//! recorded while it was busy (`delivery_trace`), and so are those that find packets waiting there. A burst is over when its packets
-//! have left; one that used up its opportunities, after a pause of as long as they last.
+//! A cellular link's deliveries to a burst of packets after a pause, before its base station has scheduled anything:
+//! the light deliveries of `CellReplay` (Sentosa and others, "`CellReplay`: Towards accurate record-and-replay for
+//! cellular networks", NSDI 2025). The first packet after a pause begins a burst; each time is an opportunity for 1500
+//! bytes, counted from its arrival. A packet too large for the remainder of one takes the next. Packets beyond the last
+//! opportunity use the busy link's trace (`delivery_trace`), and so do packets that find others waiting there. A burst
+//! ends when its packets have left; one without opportunities left, after a pause as long as they last.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Effect, Element, ElementSettings, Leaving, Packet, Schedule};
@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Instant, Seed};
 
-/// Bytes of one delivery.
+/// Bytes per delivery.
 const DELIVERED: u64 = 1500;
 
-/// The longest time of a delivery after the first packet: 10 minutes.
+/// The longest time from the first packet to a delivery: 10 minutes.
 const MAX_TIME_MS: u64 = 600_000;
 
 /// Deliveries to a burst of packets, before those of a busy link count.
@@ -56,7 +56,7 @@ impl ElementSettings for LightDeliverySettings {
     }
 }
 
-/// A burst of packets: when it began, and which opportunity is used, with what is left of it.
+/// A burst: its beginning, the present opportunity and its remainder.
 #[derive(Clone, Debug, Default)]
 struct Burst {
     start: Instant,
@@ -66,7 +66,7 @@ struct Burst {
 }
 
 impl Burst {
-    /// When a packet of `size` leaves that arrives at `now`; none where the opportunities are used up.
+    /// The departure of a packet of `size` arriving at `now`; none without opportunities left.
     fn take(&mut self, now: Instant, size: u64) -> Option<Instant> {
         while self.time(self.next).is_some_and(|time| time < now) {
             self.skip();
@@ -74,7 +74,7 @@ impl Burst {
         if self.left < size.min(DELIVERED) {
             self.skip();
         }
-        // A packet that is larger takes several.
+        // A larger packet takes several.
         for _ in 0..size.saturating_sub(1) / DELIVERED {
             self.skip();
         }
@@ -93,7 +93,7 @@ impl Burst {
     }
 }
 
-/// Packets of the burst that wait for their opportunities.
+/// The burst's packets awaiting their opportunities.
 pub struct LightDeliveries {
     settings: Schedule<LightDeliverySettings>,
     burst: Burst,

@@ -1,4 +1,4 @@
-//! The largest packet that the path's narrowest link takes.
+//! The path's MTU.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Cause, Effect, Element, ElementSettings, Outcome, Schedule, filter};
@@ -8,9 +8,9 @@ use crosswind_units::Seed;
 /// A packet was larger than the link's MTU.
 pub const MTU: Cause = Cause::new("mtu");
 
-/// RFC 791: what every host has to take.
+/// RFC 791: every host's minimum.
 const MIN_MTU: u32 = 576;
-/// What the length field of an IP packet holds.
+/// The limit of an IP packet's length field.
 const MAX_MTU: u32 = 65_535;
 
 /// The path's MTU: larger packets are dropped, and ICMP tells their sender.
@@ -43,7 +43,7 @@ impl ElementSettings for MtuSettings {
     }
 }
 
-/// Drops packets that are larger than what the link takes.
+/// Drops packets larger than the MTU.
 pub fn largest_packet(mut settings: Schedule<MtuSettings>) -> Box<dyn Element> {
     filter(move |packet| {
         let settings = settings.at(packet.at);

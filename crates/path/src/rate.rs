@@ -1,9 +1,9 @@
-//! The rate of a link, which may stand still.
+//! A link's rate, which may be a stall.
 
 use crate::derive::{Deserialize, Serialize};
 use crosswind_units::BitRate;
 
-/// The rate of a link.
+/// A link's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "u64", into = "u64")]
 pub enum LinkRate {
@@ -14,7 +14,7 @@ pub enum LinkRate {
 }
 
 impl LinkRate {
-    /// The rate at which it transmits, if it does.
+    /// The transmission rate, unless stalled.
     pub const fn moving(self) -> Option<BitRate> {
         match self {
             Self::Stopped => None,

@@ -1,4 +1,4 @@
-//! Every kind of element there is: one line each, in the order in which a packet meets them.
+//! Every kind of element: one line each, in packet order.
 
 use crate::group::elements;
 

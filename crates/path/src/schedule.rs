@@ -1,4 +1,4 @@
-//! Settings that change over time.
+//! Settings over time.
 
 use crate::derive::{Deserialize, Serialize};
 use alloc::collections::BTreeMap;
@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use crosswind_units::{Duration, Instant};
 
-/// When a change holds, counted from the first packet that enters the path.
+/// When a change holds, counted from the path's first packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
     /// From when on.
@@ -19,7 +19,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// Since when it holds at `now`, if it does, and when that changes next.
+    /// The start of its present period, if any, and the next change.
     fn state(&self, now: Instant) -> (Option<Instant>, Option<Instant>) {
         if now < self.start {
             return (None, Some(self.start));
@@ -35,20 +35,19 @@ impl Period {
     }
 }
 
-/// A change, and the rows of what it sets, one after the other while it holds.
+/// A change's period, and its rows, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
     /// When it holds.
     pub period: Period,
-    /// When each row but the first begins, counted from the beginning of the first, in their order. Before the first row the change
-    /// sets what the first does.
+    /// When each row but the first begins, counted from the first, in order. Earlier the first row's settings hold.
     pub rows: Vec<Duration>,
     /// After how long the rows begin again; none where the last holds until the end.
     pub length: Option<Duration>,
 }
 
 impl Course {
-    /// Which row holds at `now`, if any, and when that changes next.
+    /// The present row, if any, and the next change.
     pub(crate) fn state(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
         let (Some(since), end) = self.period.state(now) else { return (None, self.period.state(now).1) };
         let passed = (now - since).as_nanos();
@@ -65,7 +64,7 @@ impl Course {
 pub struct Schedule<T> {
     courses: Vec<Course>,
     phases: Vec<T>,
-    /// Which of the phases it is by the rows that hold.
+    /// Phases by their present rows.
     #[cfg_attr(feature = "serde", serde(with = "pairs"))]
     known: BTreeMap<Vec<Option<usize>>, usize>,
     current: usize,
@@ -73,15 +72,15 @@ pub struct Schedule<T> {
 }
 
 impl<T> Schedule<T> {
-    /// Settings that never change.
+    /// Constant settings.
     pub fn constant(settings: T) -> Self {
         Self { courses: Vec::new(), phases: vec![settings], known: BTreeMap::new(), current: 0, until: None }
     }
 
-    /// Settings that `courses` change; `settings` says what they are while these rows hold, none of those that hold nothing.
+    /// Settings changed by `courses`; `settings` makes those for the present rows, none for an inactive course.
     ///
     /// # Errors
-    /// The first that `settings` has.
+    /// The first error from `settings`.
     pub fn new<E>(courses: Vec<Course>, mut settings: impl FnMut(&[Option<usize>]) -> Result<T, E>) -> Result<Self, E> {
         let (mut phases, mut known) = (Vec::new(), BTreeMap::new());
         let mut next = Some(Instant::ZERO);
@@ -100,12 +99,12 @@ impl<T> Schedule<T> {
         Ok(schedule)
     }
 
-    /// The settings at `now`, which is not before the last time that was asked for.
+    /// The settings at `now`, at or after the latest query.
     pub fn at(&mut self, now: Instant) -> &T {
         self.at_mut(now)
     }
 
-    /// The same, for settings that carry something along.
+    /// The same, for settings with state.
     pub fn at_mut(&mut self, now: Instant) -> &mut T {
         if self.until.is_some_and(|until| until <= now) {
             self.enter(now);
@@ -113,13 +112,13 @@ impl<T> Schedule<T> {
         &mut self.phases[self.current]
     }
 
-    /// What `of` makes of the settings, at the same times.
+    /// `of` applied to the settings, at the same times.
     pub fn map<U>(self, of: impl FnMut(T) -> U) -> Schedule<U> {
         let Self { courses, phases, known, current, until } = self;
         Schedule { courses, phases: phases.into_iter().map(of).collect(), known, current, until }
     }
 
-    /// When the settings change next, after the last time that was asked for.
+    /// The next change after the latest query.
     pub const fn next_change(&self) -> Option<Instant> {
         self.until
     }
@@ -129,7 +128,7 @@ impl<T> Schedule<T> {
         self.phases.iter().any(is)
     }
 
-    /// All settings that there ever are; first those at the beginning.
+    /// All settings that ever hold, the initial ones first.
     pub fn phases(&self) -> impl Iterator<Item = &T> {
         self.phases.iter()
     }
@@ -143,7 +142,7 @@ impl<T> Schedule<T> {
     }
 }
 
-/// A map whose keys are no texts, as a list of pairs.
+/// A map without text keys, as a list of pairs.
 #[cfg(feature = "serde")]
 mod pairs {
     use super::{BTreeMap, Vec};
@@ -160,11 +159,10 @@ mod pairs {
     }
 }
 
-/// Changes that are looked at beforehand. Periods with different intervals meet in another way ever again; what they have not met in
-/// by then leaves the settings as they are.
+/// Changes computed beforehand. Periods with different intervals meet in ever new ways; later ones change nothing new.
 const MOST_CHANGES: usize = 10_000;
 
-/// Which rows hold at `now`, and when that changes.
+/// The present rows at `now`, and the next change.
 fn phase(courses: &[Course], now: Instant) -> (Vec<Option<usize>>, Option<Instant>) {
     let states: Vec<_> = courses.iter().map(|course| course.state(now)).collect();
     (states.iter().map(|(row, _)| *row).collect(), states.iter().filter_map(|(_, change)| *change).min())

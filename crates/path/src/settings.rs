@@ -1,21 +1,20 @@
-//! What every kind of element says about itself.
+//! The interface of every kind of element.
 
 use crate::{Cause, Effect, Element, Schedule};
 use alloc::boxed::Box;
 use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Seed};
 
-/// The settings of one kind of element: how it is made from them, and what can be known of it beforehand.
+/// One kind of element's settings: how to make it, and its properties known beforehand.
 ///
-/// They are a struct that can be read from JSON and described (`crosswind_settings`). Left at their defaults, they make no
-/// element.
+/// A struct, read from JSON and described (`crosswind_settings`). At its defaults it makes no element.
 pub trait ElementSettings {
-    /// The element, whose random decisions come from `seed`; none where the settings never ask for anything.
+    /// The element, with random decisions from `seed`; none if the settings never have an effect.
     fn element(settings: Schedule<Self>, seed: Seed) -> Option<Box<dyn Element>>
     where
         Self: Sized;
 
-    /// Keys that cannot change over time.
+    /// Constant keys.
     fn fixed_keys() -> &'static [&'static str]
     where
         Self: Sized,
@@ -23,17 +22,17 @@ pub trait ElementSettings {
         &[]
     }
 
-    /// The causes for which the element drops packets.
+    /// The element's drop causes.
     fn drop_causes(&self) -> &'static [Cause] {
         &[]
     }
 
-    /// The longest that the element holds a packet by itself: without the time on the wire, or behind other packets.
+    /// The element's longest own delay: without time on the wire, or behind other packets.
     fn longest_delay(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What the element does to traffic: all that models, designs and forecasts see of it.
+    /// The element's effect on traffic: all that models, designs and forecasts see.
     fn effect(&self) -> Effect {
         Effect::default()
     }
@@ -41,12 +40,12 @@ pub trait ElementSettings {
     /// Whether the element does something else with another seed.
     fn is_random(&self) -> bool;
 
-    /// Refuses settings that may hold for a time only.
+    /// Refuses settings allowed only temporarily.
     fn check_lasting(&self) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// Fills in what one setting leaves to another, and refuses settings that exclude each other.
+    /// Fills in settings derived from others, and refuses mutually exclusive ones.
     fn complete(&mut self) -> Result<(), SettingError> {
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! A direction on virtual time, for tests and simulations: a script of sends, and what became of each packet, exactly.
+//! A direction on virtual time, for tests and simulations: a script of sends, and each packet's exact fate.
 
 use crate::{Arrival, Cause, Departure, Direction, Packet};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use crosswind_units::{Bytes, Instant};
 
-/// What became of a packet.
+/// A packet's fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Delivered at this time.
@@ -14,7 +14,7 @@ pub enum Fate {
     Dropped(Instant, Cause),
 }
 
-/// A direction, and the packets that are still to be sent into it.
+/// A direction, and the packets still to be sent.
 pub struct World {
     direction: Direction,
     unsent: BTreeMap<(Instant, u64), Arrival>,
@@ -30,18 +30,18 @@ impl World {
         Self { direction, unsent: BTreeMap::new(), sent: 0, duplicated: 0, background: Vec::new(), now: Instant::ZERO }
     }
 
-    /// Lets a packet of `size` bytes enter at `time`. Packets of the same time enter in the order of the calls.
+    /// Lets a packet of `size` bytes enter at `time`. Packets at the same time enter in call order.
     ///
     /// # Panics
-    /// When `time` is before what has already happened.
+    /// When `time` is in the past.
     pub fn send_at(&mut self, time: Instant, size: u64) {
         self.arrive_at(time, Arrival { size: Bytes(size), ..Arrival::default() });
     }
 
-    /// Lets a packet enter at `time` that says more of itself than its size.
+    /// Lets a described packet enter at `time`.
     ///
     /// # Panics
-    /// When `time` is before what has already happened.
+    /// When `time` is in the past.
     pub fn arrive_at(&mut self, time: Instant, arrival: Arrival) {
         assert!(time >= self.now, "the script goes back in time");
         self.unsent.insert((time, self.sent), arrival);
@@ -104,7 +104,7 @@ impl World {
         self.duplicated
     }
 
-    /// The packets of background traffic that have left so far, in the order of leaving.
+    /// Background packets so far, in the order of leaving.
     pub fn background(&self) -> &[(Packet, Fate)] {
         &self.background
     }

@@ -1,4 +1,4 @@
-//! Access links: each is for the packets of its pair of hosts, and all meet on the path.
+//! Access links: each serves its pair of hosts, and all meet on the path.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_path::{Arrival, Departure, Hop, Path, PathConfig, Side};
@@ -9,7 +9,7 @@ fn ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// A link of a packet of 1250 bytes a millisecond, and access links of 5 and 3 ms.
+/// A link with one packet of 1250 bytes a millisecond, and access links of 5 and 3 ms.
 fn path() -> Path {
     let hop = |keys: &Value| {
         let both = json!({"forward": keys, "reverse": keys});
@@ -21,7 +21,7 @@ fn path() -> Path {
     Path::from_config(&config, Seed(1))
 }
 
-/// When packets leave that enter at these milliseconds, by pair, if the path is looked at every `step` milliseconds.
+/// When packets entering at these milliseconds leave, by pair, with the path polled every `step` milliseconds.
 fn departures(side: Side, entries: &[(u64, u8)], step: u64) -> Vec<(u8, u64, u8)> {
     let (mut path, mut left) = (path(), Vec::new());
     let mut entries = entries.iter().peekable();
@@ -44,7 +44,7 @@ fn departures(side: Side, entries: &[(u64, u8)], step: u64) -> Vec<(u8, u64, u8)
 #[test]
 fn packets_of_all_pairs_meet_in_the_order_of_time_however_late_they_are_polled() {
     let entries = [(0, 1), (1, 2), (2, 2), (3, 1), (4, 0), (5, 0)];
-    // Packets reach the link at 5, 4, 5, 8, 4 and 5 ms. At equal times one without an access link is last, and pair 1 before pair 2.
+    // Packets reach the link at 5, 4, 5, 8, 4 and 5 ms. At equal times pair 1 comes before 2, and no access link last.
     let expected = [(2, 5, 0), (0, 6, 0), (1, 7, 0), (2, 8, 0), (0, 9, 0), (1, 10, 0)];
     for step in [1, 7, 39] {
         assert_eq!(departures(Side::Forward, &entries, step), expected);

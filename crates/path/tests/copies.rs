@@ -24,7 +24,8 @@ fn ms(n: u64) -> Instant {
 fn a_copy_follows_its_original_over_the_link_and_takes_a_place_in_the_queue() {
     let mut world =
         world(&json!({"duplicate": 1, "rate_bps": 10_000_000, "queue": {"packets": 2}, "delay_ns": 5_000_000}), 1);
-    // 1250 bytes take 1 ms. The first packet is on the wire, its copy and the second wait: the copy of the second does not fit.
+    // 1250 bytes take 1 ms. The first packet is on the wire, its copy and the second wait: the second's copy does not
+    // fit.
     world.send_at(ms(0), 1250);
     world.send_at(ms(0), 1250);
     let fates: Vec<_> =
@@ -70,7 +71,7 @@ fn every_hop_makes_copies_and_no_two_have_one_number() {
 
 #[test]
 fn a_copy_has_chances_of_its_own() {
-    // Of a packet and its copy, each is lost behind the hop that makes the copy: in a quarter of all cases both.
+    // Behind the copying hop packet and copy are lost independently: in a quarter of all cases both.
     let path = json!({"hops": [
         {"name": "a", "forward": {"duplicate": 1}},
         {"name": "b", "forward": {"loss": 0.5, "delay_ns": 1_000_000, "jitter_ns": 1_000_000, "reorder": true}},
@@ -111,7 +112,7 @@ fn packets_are_duplicated_and_corrupted_at_the_rates_that_were_asked_for() {
     assert!(near(world.duplicated() as f64, f64::from(n), 0.02));
     let flipped: Vec<u32> = packets.iter().filter_map(|packet| packet.flipped_bit).collect();
     assert!(near(flipped.len() as f64, packets.len() as f64, 0.03));
-    // Any of the 1000 bits alike, but for the 4 of the version.
+    // The 1000 bits are equally likely, except the version's 4.
     assert!(flipped.iter().all(|bit| (4..1000).contains(bit)));
     let low = flipped.iter().filter(|bit| **bit < 502).count() as f64;
     assert!(near(low, flipped.len() as f64, 0.5));

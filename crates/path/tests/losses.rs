@@ -1,4 +1,4 @@
-//! Loss: scripts with exact answers, and statistics of fixed seeds within four standard deviations of their theory.
+//! Loss: scripts with exact answers, and statistics of fixed seeds within four standard deviations from theory.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::loss::{LOSS, LossSettings};
@@ -10,7 +10,7 @@ fn settings(of: &Value) -> LossSettings {
     DirectionConfig::from_object(of.as_object().unwrap()).unwrap().loss
 }
 
-/// Which of so many packets are lost, one every `gap_ns`.
+/// Losses among `count` packets, one every `gap_ns`.
 fn lost(of: &Value, seed: u64, count: u64, gap_ns: u64) -> Vec<bool> {
     let mut element = LossSettings::element(Schedule::constant(settings(of)), Seed(seed)).unwrap();
     let arrival = Arrival { size: Bytes(1250), ..Arrival::default() };
@@ -26,7 +26,7 @@ fn indexes(of: &Value, count: u64) -> Vec<usize> {
     lost(of, 1, count, 1).iter().enumerate().filter(|(_, lost)| **lost).map(|(index, _)| index).collect()
 }
 
-/// Lengths of the runs of `which`, without the first and the last run.
+/// Lengths of `which` runs, without the first and the last run.
 fn runs(lost: &[bool], which: bool) -> Vec<f64> {
     let mut runs: Vec<(bool, f64)> = Vec::new();
     for is_lost in lost {
@@ -92,7 +92,7 @@ fn a_burst_of_chance_is_no_burst() {
     assert!((config.loss_after_loss.as_fraction() - 0.2).abs() < 1e-12);
 }
 
-/// netem's `gemodel p r 1-h 1-k`: in steady state (p (1-h) + r (1-k)) / (p + r) is lost (tc-netem(8) and the paper that it cites).
+/// netem's `gemodel p r 1-h 1-k`: steady-state loss (p (1-h) + r (1-k)) / (p + r) (tc-netem(8) and the paper it cites).
 #[test]
 fn four_parameters_lose_what_the_manual_of_netem_says() {
     for [p, r, in_bad, in_good] in [[0.01, 0.3, 0.8, 0.001], [0.4, 0.2, 0.5, 0.1], [0.9, 0.8, 1.0, 0.0]] {
@@ -106,11 +106,11 @@ fn four_parameters_lose_what_the_manual_of_netem_says() {
         let spread = (in_bad - in_good) * (in_bad - in_good) * bad * (1.0 - bad);
         let variance = loss * (1.0 - loss) + 2.0 * spread * correlation / (1.0 - correlation);
         assert_near(share(&drawn), loss, (variance / 1e6).sqrt());
-        // Of pairs: both lost with the probability loss^2 + spread x correlation.
+        // Among pairs: both lost with the probability loss^2 + spread x correlation.
         let again: Vec<bool> = drawn.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
         let after_loss = loss + spread * correlation / loss;
         assert!((effect.loss_after_loss.as_fraction() - after_loss).abs() < 1e-12);
-        // Pairs overlap: a share of correlated ones, whose correlation is not more than that of the states.
+        // Pairs overlap: a share of correlated ones, correlated no more than the states.
         let dependence = (1.0 + correlation.abs()) / (1.0 - correlation.abs());
         assert_near(
             share(&again),
@@ -153,7 +153,8 @@ fn four_states_lose_as_the_states_of_netem_do() {
     let drawn = lost(&of, 8, 1_000_000, 1);
     let effect = settings(&of).effect();
     let (loss, after_loss) = (effect.loss.as_fraction(), effect.loss_after_loss.as_fraction());
-    // The chain is reversible (its states form a tree), and its second eigenvalue is below 0.86: that bounds the deviation of a mean.
+    // The chain is reversible (its states form a tree), its second eigenvalue below 0.86: that bounds a mean's
+    // deviation.
     let dependence: f64 = (1.0 + 0.86) / (1.0 - 0.86);
     for of_two in [&walked, &drawn] {
         assert_near(share(of_two), loss, (loss * (1.0 - loss) / 1e6 * dependence).sqrt());
@@ -175,13 +176,13 @@ fn four_states_lose_as_the_states_of_netem_do() {
 
 #[test]
 fn bursts_in_time_do_not_depend_on_the_packets() {
-    // 5 ms of every 100 ms in the mean, whatever is sent.
+    // 5 ms in every 100 ms on average, whatever is sent.
     let of = json!({"loss": 0.05, "loss_bad_ns": 5_000_000});
     assert_eq!(of["loss"], settings(&of).effect().loss.as_fraction());
     let fine = lost(&of, 4, 4_000_000, 10_000);
     let coarse = lost(&of, 4, 4_000_000 / 37, 370_000);
     assert!(coarse.iter().enumerate().all(|(number, lost)| *lost == fine[number * 37]));
-    // 40 s: both times are exponential. A run is seen to 10 us, and what is shorter may be missed.
+    // 40 s: both times are exponential. Runs are seen to 10 us; shorter ones may be missed.
     for (which, mean_us) in [(true, 5_000.0), (false, 95_000.0)] {
         let lengths = runs(&fine, which);
         let n = lengths.len() as f64;
@@ -206,7 +207,7 @@ fn bursts_in_time_do_not_depend_on_the_packets() {
 #[test]
 fn a_loss_by_bit_errors_grows_with_the_size() {
     let of = json!({"bit_error_rate": 1e-5});
-    // 1 - (1 - 1e-5)^10000 by the binomial series, and of 12,000 bits for full packets.
+    // 1 - (1 - 1e-5)^10000 by the binomial series, and with 12,000 bits for full packets.
     let exact = -f64::exp_m1(10_000.0 * f64::ln_1p(-1e-5));
     assert!((exact - 0.095_163).abs() < 1e-6);
     assert_near(share(&lost(&of, 2, 1_000_000, 1)), exact, (exact * (1.0 - exact) / 1e6).sqrt());

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const DISCIPLINES: &[&str] = &["fifo", "head_drop", "red", "codel", "fq_codel", "pie", "dualpi2", "cake"];
 
-/// One kind of loss.
 fn losses() -> impl Strategy<Value = Value> {
     let share = || 0.01..=1.0_f64;
     prop_oneof![
@@ -30,7 +29,7 @@ fn losses() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What makes the delay of packets differ, and whether they may overtake.
+/// Sources of varying delay, and whether packets may overtake.
 fn jitters() -> impl Strategy<Value = (f64, Value)> {
     let distribution = prop_oneof![
         Just(json!({})),
@@ -62,7 +61,7 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
             if let Some((rate_bps, queue, discipline, burst)) = link {
                 add(&json!({"rate_bps": rate_bps, "queue": queue, "discipline": discipline}));
                 if matches!(discipline, "codel" | "fq_codel" | "pie" | "dualpi2" | "cake") {
-                    // Short enough that packets are dropped.
+                    // Short enough to cause drops.
                     add(&json!({"queue_target_ns": 100_000}));
                 }
                 if let Some((bytes, peak)) = burst {
@@ -77,14 +76,14 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
     )
 }
 
-/// A packet of one of three flows, each of which has other bits about congestion.
+/// A packet from one of three flows, each with other congestion bits.
 fn arrival(index: usize, size: u64) -> Arrival {
     let flow = index % 3;
     let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][flow];
     Arrival { size: Bytes(size), flow: flow as u32, ecn, buffer: flow as u32, ..Arrival::default() }
 }
 
-/// Paths of one to three hops whose keys change: for good, for a time, again and again, at random.
+/// Paths of one to three hops with changing keys: for good, for a time, again and again, at random.
 fn paths() -> impl Strategy<Value = PathConfig> {
     let changed = prop_oneof![
         (0.0..=1.0_f64).prop_map(|loss| json!({"loss": loss})),
@@ -185,7 +184,7 @@ proptest! {
             prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
             if let Fate::Delivered(at) = fate {
                 prop_assert!(last <= Some(at));
-                // A mark of one hop takes a packet into another queue of the next (dualpi2).
+                // One hop's mark takes a packet into another queue of the next (dualpi2).
                 let before = last_index.insert(packet.flow, packet.index);
                 prop_assert!(overtakes || packet.flow == 1 || before <= Some(packet.index));
                 last = Some(at);
@@ -272,7 +271,7 @@ proptest! {
         let mut early = Vec::new();
         for (index, &(at, size)) in sends.iter().enumerate() {
             let at = Instant::from_nanos(at);
-            // One is polled at every time at which it wants to be, and between; the other never before the end.
+            // One is polled at all its wakeups, and between; the other never before the end.
             while let Some(next) = exact.next_wakeup().filter(|next| *next <= at) {
                 early.extend(std::iter::from_fn(|| exact.poll_packet(next)));
             }

@@ -37,7 +37,7 @@ fn delay(ms: u64) -> Box<dyn Element> {
 fn transmission_and_flight_add_up() {
     let mut world = World::new(Direction::new(vec![link(10, Counting::IP, QueueLimit::Packets(10)), delay(20)]));
     world.send_at(ms(0), 1250);
-    assert_eq!(world.next_delivery(), Some(ms(21))); // 1 ms on the wire + 20 ms of flight
+    assert_eq!(world.next_delivery(), Some(ms(21))); // 1 ms on the wire + 20 ms in flight
     assert_eq!(world.next_delivery(), None);
 }
 
@@ -177,7 +177,7 @@ fn a_loss_does_not_depend_on_the_loss_before_it() {
     assert!((again - 0.2).abs() < 4.0 * (0.2 * 0.8 / n).sqrt());
 }
 
-/// What becomes of packets that enter at these times, in microseconds, with these sizes.
+/// Fates of packets entering at these times, in microseconds, with these sizes.
 fn fates(settings: &serde_json::Value, sends: &[(u64, u64)]) -> Vec<(u64, Fate)> {
     let config = DirectionConfig::from_object(settings.as_object().unwrap()).unwrap();
     let mut world = World::new(Direction::from_config(&config, Seed(1)));
@@ -189,7 +189,7 @@ fn fates(settings: &serde_json::Value, sends: &[(u64, u64)]) -> Vec<(u64, Fate)>
 
 #[test]
 fn a_queue_in_time_holds_what_the_link_sends_in_it() {
-    // 10 Mbit/s send 2500 bytes in 2 ms: two packets wait beside the one that is transmitted.
+    // 10 Mbit/s send 2500 bytes in 2 ms: two packets wait beside the one in transmission.
     let settings = json!({"rate_bps": 10_000_000, "queue": {"time_ns": 2_000_000}});
     let dropped = (3, Fate::Dropped(us(0), QUEUE_FULL));
     let passed = [(0, 1), (1, 2), (2, 3)].map(|(index, at)| (index, Fate::Delivered(ms(at))));
@@ -209,7 +209,7 @@ fn a_head_drop_queue_drops_what_has_waited_longest() {
             (3, Fate::Delivered(ms(3))),
         ]
     );
-    // In bytes, as many go as the arriving packet needs; one that is larger than the queue goes itself.
+    // In bytes, the arriving packet displaces as many as it needs; one larger than the queue goes itself.
     let settings = json!({"rate_bps": 10_000_000, "queue": {"bytes": 1000}, "discipline": "head_drop"});
     let dropped: Vec<u64> = fates(&settings, &[(0, 1250), (0, 400), (1, 400), (2, 800), (3, 1001)])
         .into_iter()
@@ -229,13 +229,13 @@ fn a_token_bucket_sends_its_burst_at_once_and_then_at_the_rate() {
         fates.into_iter().map(|(_, fate)| at(fate)).collect()
     };
     assert_eq!(at(fates(&settings, &[(0, 1000); 6])), [0, 0, 0, 1000, 2000, 3000]);
-    // After a pause there is what came in it, and never more than the burst.
+    // After a pause the bucket has the tokens from it, and never more than the burst.
     let pauses = [(0, 3000), (1500, 1000), (1500, 1000), (9000, 2000), (9000, 1000), (9000, 1000)];
     assert_eq!(at(fates(&settings, &pauses)), [0, 1500, 2000, 9000, 9000, 10_000]);
-    // At a peak rate of 80 Mbit/s a packet takes 100 us, in which tokens for a tenth of another come.
+    // At a peak rate of 80 Mbit/s a packet takes 100 us, and earns tokens for a tenth of another.
     let peak = json!({"rate_bps": 8_000_000, "burst_bytes": 3000, "peak_rate_bps": 80_000_000});
     assert_eq!(at(fates(&peak, &[(0, 1000); 6])), [100, 200, 300, 1100, 2100, 3100]);
-    // A packet that is larger than the burst goes when the bucket is full, and the next waits for what it owes.
+    // A packet larger than the burst goes when the bucket is full, and the next waits for its debt.
     let small = json!({"rate_bps": 8_000_000, "burst_bytes": 500});
     assert_eq!(at(fates(&small, &[(0, 1000), (0, 1000)])), [0, 1000]);
 }

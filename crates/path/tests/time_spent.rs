@@ -1,4 +1,4 @@
-//! What a packet's time was spent on, exactly, on virtual time.
+//! A packet's time by cause, exactly, on virtual time.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::World;
@@ -14,7 +14,7 @@ fn config(settings: &serde_json::Value) -> DirectionConfig {
     DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
 }
 
-/// Propagation, serialisation, queueing and jitter of every packet that leaves, in microseconds.
+/// Propagation, serialisation, queueing and jitter of every leaving packet, in microseconds.
 fn spent_us(world: &mut World) -> Vec<[u64; 4]> {
     let all = |TimeSpent { propagation, serialisation, queueing, jitter }: TimeSpent| {
         [propagation, serialisation, queueing, jitter].map(|time| time.as_nanos() / 1000)

@@ -1,4 +1,4 @@
-//! Traces: tables of values over time, and what a path makes of them.
+//! Traces: tables of values over time, and their effect on a path.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
@@ -18,7 +18,7 @@ fn with_trace(keys: &Value, trace: &str) -> Result<PathConfig, String> {
     read(&json!({"forward": {"queue": null}, "changes": [change]}), trace)
 }
 
-/// When packets of 1250 bytes arrive that are sent at these ms.
+/// Arrival times of packets of 1250 bytes sent at these ms.
 fn arrivals(config: &PathConfig, sent_ms: &[u64]) -> Vec<u64> {
     let mut world = World::new(config.direction(Side::Forward, Seed(1)));
     for at in sent_ms {
@@ -70,7 +70,7 @@ fn columns_are_keys_of_the_path_in_the_units_of_tables() {
 #[test]
 fn a_link_that_carries_nothing_for_a_while_goes_on_where_it_was() {
     let config = with_trace(&json!({}), "0 10\n0.0005 0\n0.1 10\n").unwrap();
-    // Half of the packet, then 99.5 ms in which nothing leaves, then the other half; the second packet waits for all of that.
+    // Half the packet, then 99.5 ms without progress, then the other half; the second packet waits for all that.
     assert_eq!(arrivals(&config, &[0, 50]), [100_500, 101_500]);
 }
 
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// When packets of these sizes leave that are sent at these ms, in ms.
+/// Departures of packets with these send times and sizes, in ms.
 fn left(config: &PathConfig, sent: &[(u64, u64)]) -> Vec<u64> {
     let mut world = World::new(config.direction(Side::Forward, Seed(1)));
     for (at, size) in sent {
@@ -175,13 +175,13 @@ fn left(config: &PathConfig, sent: &[(u64, u64)]) -> Vec<u64> {
 fn light_deliveries_are_those_of_a_burst_after_a_pause() {
     let light = json!({"light_deliveries": [0, 4, 4, 9]});
     let config = deliveries(&light).unwrap();
-    // Two small ones share an opportunity; the fourth takes the second of 4 ms, the fifth that of 9 ms; the sixth has none left.
+    // Two small ones share an opportunity; the fourth takes the second of 4 ms, the fifth that of 9 ms; the sixth none.
     let burst = [(100, 700), (100, 800), (100, 1500), (101, 1500), (102, 1500), (103, 1500)];
     assert_eq!(left(&config, &burst), [100, 100, 104, 104, 109, 109]);
     // The last one left at 104 ms: at 104 ms its burst goes on, after that another begins.
     let next = [(100, 1500), (100, 1500), (104, 1500), (105, 1500)];
     assert_eq!(left(&config, &next), [100, 104, 104, 105]);
-    // A packet that is larger takes several opportunities.
+    // A larger packet takes several opportunities.
     assert_eq!(left(&config, &[(0, 3000), (0, 40)]), [4, 4]);
     assert!(config.effect(Side::Forward).changes && !config.is_random());
 }
@@ -190,7 +190,7 @@ fn light_deliveries_are_those_of_a_burst_after_a_pause() {
 fn what_a_burst_cannot_send_lightly_waits_for_the_busy_link() {
     let both = json!({"light_deliveries": [0, 4], "delivery_trace": [20]});
     let config = deliveries(&both).unwrap();
-    // The third and the fourth wait for 20 and 40 ms; what comes after a pause finds the link busy until then, and then does not.
+    // The third and the fourth wait for 20 and 40 ms; packets after a pause find the link busy until then, then idle.
     let sent = [(0, 1500), (0, 1500), (0, 1500), (1, 1500), (30, 1500), (70, 1500)];
     assert_eq!(left(&config, &sent), [0, 4, 20, 40, 60, 70]);
 }
@@ -199,7 +199,8 @@ fn what_a_burst_cannot_send_lightly_waits_for_the_busy_link() {
 fn a_table_of_cellreplay_has_a_delay_and_a_burst_at_each_time() {
     let config = with_trace(&json!({}), "0 20 0 5\n\n1000 30 0 7\n2000 25 0\n").unwrap();
     let sent = [(0, 1500), (0, 1500), (1000, 1500), (1000, 1500), (2000, 1500), (2000, 1500), (3500, 1500)];
-    // The last line holds for 1 s, and then the table begins again. The second packet of 2 s finds no opportunity, and no busy link.
+    // The last line holds for 1 s, then the table begins again. The second packet at 2 s finds no opportunity or busy
+    // link.
     assert_eq!(left(&config, &sent), [20, 25, 1030, 1037, 2025, 2025, 3520]);
     let busy =
         read(&json!({"forward": {"delivery_trace": [50]}, "changes": [{"trace": "a"}]}), "0 20 0 5\n10000 20 0\n")
@@ -268,8 +269,8 @@ fn deliveries_are_those_of_mahimahi() {
     let arrived: Vec<(u64, u64)> = std::iter::from_fn(|| world.next_fate())
         .map(|(packet, _)| (packet.index, packet.at.as_nanos() / 1_000_000))
         .collect();
-    // The small ones share the second opportunity; the large one takes that of 7 and that of 10 ms. The packet of 16 ms takes that
-    // of 17 ms; the one of 20 ms comes too late for that of 20 ms.
+    // The small ones share the second opportunity; the large one takes those at 7 and 10 ms. The packet at 16 ms takes
+    // that at 17 ms; the one at 20 ms comes too late for that at 20 ms.
     assert_eq!(arrived, [(0, 5), (1, 5), (2, 5), (3, 10), (4, 17), (5, 25)]);
     // 4 times 1500 bytes in 10 ms.
     assert_eq!(config.effect(Side::Forward).rate.unwrap().as_bps(), 4_800_000);
@@ -286,7 +287,7 @@ fn a_queue_before_deliveries_drops_what_does_not_fit() {
     let fates = world.run();
     assert_eq!(fates[2], (0, Fate::Delivered(Instant::from_nanos(10_000_000))));
     assert_eq!(fates.iter().filter(|(_, fate)| matches!(fate, Fate::Dropped(..))).count(), 2);
-    // After the end of a trace that is replayed once, the second stays.
+    // After the end of a trace without repetition, the second stays.
     assert_eq!((fates.len(), world.queued()), (3, 1));
 }
 

@@ -1,4 +1,4 @@
-//! A delay at random: the word of a packet, or of one before it, is its place in the distribution.
+//! Random delay: a packet's word, or an earlier packet's, is its quantile in the distribution.
 
 use super::shape::Shape;
 use crate::Packet;
@@ -7,21 +7,21 @@ use crosswind_units::{Chance, Duration, Probability, Seed};
 
 /// A delay with jitter.
 pub struct Jitter {
-    /// What every packet takes at least.
+    /// The minimum for every packet.
     least: Duration,
-    /// What 1 of the shape stands for.
+    /// The jitter per unit of the shape.
     scale: Duration,
     shape: Arc<Shape>,
     correlation: Chance,
     words: Seed,
-    /// Decides who has the jitter of the packet before.
+    /// Decides which packets repeat the previous jitter.
     repeats: Seed,
-    /// The last packet that was asked for, and its word.
+    /// The latest queried packet, and its word.
     last: Option<(u64, u64)>,
 }
 
 impl Jitter {
-    /// Args: `delay` the mean, `jitter` what 1 of the shape stands for.
+    /// Args: `delay` the mean, `jitter` per unit of the shape.
     pub fn new(delay: Duration, jitter: Duration, shape: Arc<Shape>, correlation: Probability, seed: Seed) -> Self {
         let below = (-shape.least() * jitter.as_nanos() as f64) as u64;
         let least = Duration::from_nanos(delay.as_nanos().saturating_sub(below));
@@ -41,7 +41,7 @@ impl Jitter {
         self.least + self.above_least(u64::MAX)
     }
 
-    /// Delays the packet: what every packet takes is propagation, the rest jitter.
+    /// Delays the packet: the minimum is propagation, the rest jitter.
     pub fn delay(&mut self, packet: &mut Packet) {
         let word = self.word(packet);
         packet.propagate(self.least);

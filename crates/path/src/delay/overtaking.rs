@@ -1,29 +1,29 @@
-//! Packets that take no time and so overtake others, as netem's `reorder` with its `gap`: behind one that overtook, the next `gap - 1` do
-//! not; then each does with the probability, until one has.
+//! Undelayed packets, which overtake others, as netem's `reorder` with its `gap`: after one, the next `gap - 1` are
+//! delayed; then each overtakes with the probability, until one has.
 //!
-//! How many have not overtaken is counted anew every few thousand packets, so that it is known of any packet without all before it.
+//! The count restarts every few thousand packets, so a packet's fate needs only a bounded look back.
 
 use crate::Packet;
 use crosswind_units::{Probability, Seed};
 
 const COUNTED: u64 = 4096;
 
-/// Which packets overtake.
+/// Chooses the overtaking packets.
 pub struct Overtaking {
     share: Probability,
     gap: u64,
     seed: Seed,
-    /// The last packet that was asked for, and how many before it have not overtaken.
+    /// The latest queried packet, and the delayed packets directly before it.
     last: Option<(u64, u64)>,
 }
 
 impl Overtaking {
-    /// Args: `share` the probability of those that can, `gap` 1 where all can.
+    /// Args: `share` the probability of an eligible packet, `gap` 1 if all are eligible.
     pub const fn new(share: Probability, gap: u64, seed: Seed) -> Self {
         Self { share, gap, seed, last: None }
     }
 
-    /// The share of all packets that overtakes, in the mean.
+    /// The mean share of overtaking packets.
     pub fn share(&self) -> f64 {
         1.0 / ((self.gap - 1) as f64 + 1.0 / self.share.as_fraction())
     }
@@ -38,7 +38,7 @@ impl Overtaking {
         if self.gap == 1 {
             return 0;
         }
-        // A multiple of the gap, so that with a share of 1 every packet of its number overtakes.
+        // A multiple of the gap: with a share of 1 exactly every `gap`-th packet overtakes.
         let first = index - index % (COUNTED.div_ceil(self.gap) * self.gap);
         let (mut at, mut count) = self.last.filter(|(known, _)| (first..=index).contains(known)).unwrap_or((first, 0));
         while at < index {

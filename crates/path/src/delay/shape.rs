@@ -1,7 +1,7 @@
-//! The shape of a distribution, as a list of quantiles: the mean is 0, and the standard deviation 1 (uniform: the ends are -1 and 1).
+//! A distribution's shape as a list of quantiles: mean 0, standard deviation 1 (uniform: ends -1 and 1).
 //!
-//! Between two quantiles all values are alike. So a distribution of measured values is of the same kind as those with a formula, a value
-//! takes one multiplication, and there is a largest one, after which a path has run empty.
+//! Interpolation between quantiles is linear. So measured values and formulas have one form, a value takes one
+//! multiplication, and a largest value exists, after which a path has run empty.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use alloc::collections::BTreeMap;
@@ -10,9 +10,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::f64::consts::{PI, SQRT_2};
 
-/// Quantiles of a distribution that has a formula.
+/// Quantiles for a distribution with a formula.
 const INTERVALS: usize = 2048;
-/// What of it is cut off on either side; what is beyond the first and the last quantile goes to these.
+/// The share cut off on either side; values beyond the first and the last quantile go to these.
 const CUT: f64 = 1.0 / 8192.0;
 /// The normal distribution is cut at so many standard deviations.
 const NORMAL_CUT: f64 = 4.0;
@@ -34,7 +34,7 @@ pub enum Distribution {
     Exponential,
 }
 
-/// What a shape is of. Two that are equal have one shape.
+/// A shape's key. Equal settings share one shape.
 #[derive(Clone, Copy)]
 pub enum ShapeSettings<'a> {
     Values(&'a [f64]),
@@ -75,7 +75,7 @@ impl ShapeSettings<'_> {
     }
 }
 
-// The smallest values of two tables: a test holds them to these.
+// The smallest values of two tables, checked by a test.
 const LEAST_PARETO: f64 = -0.616_629_401_981_321_1;
 const LEAST_LOGNORMAL: f64 = -0.763_660_485_720_083_4;
 
@@ -84,7 +84,6 @@ const LEAST_LOGNORMAL: f64 = -0.763_660_485_720_083_4;
 pub struct Shapes(BTreeMap<(Option<Distribution>, Vec<u64>), Arc<Shape>>);
 
 impl Shapes {
-    /// The shape of these settings.
     pub fn get(&mut self, of: ShapeSettings<'_>) -> Arc<Shape> {
         Arc::clone(self.0.entry(of.key()).or_insert_with(|| Arc::new(of.shape())))
     }
@@ -97,7 +96,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Args: `below` how many standard deviations there are below the mean, at which the normal distribution is cut.
+    /// Args: `below` the lower cut of the normal distribution, in standard deviations below the mean.
     fn of(distribution: Distribution, below: f64) -> Self {
         let ends = |i: usize| (i as f64 / INTERVALS as f64).clamp(CUT, 1.0 - CUT);
         let table = |quantile: &dyn Fn(f64) -> f64| (0..=INTERVALS).map(ends).map(quantile).collect();
@@ -106,7 +105,7 @@ impl Shape {
             Distribution::Normal => Self { quantiles: cut_normal(below) },
             Distribution::Pareto => Self::standardised(table(&|u| libm::pow(1.0 - u, -1.0 / 3.0))),
             Distribution::Lognormal => Self::standardised(table(&|u| libm::exp(normal_quantile(u)))),
-            // What is cut off makes its deviation smaller than its mean, by 0.4 %: a jitter as long as the delay stays possible.
+            // The cut makes the deviation 0.4 % smaller than the mean: a jitter as long as the delay stays possible.
             Distribution::Exponential => {
                 let Self { quantiles } = Self::standardised(table(&|u| -libm::log1p(-u)));
                 let least = -quantiles[0];
@@ -122,7 +121,7 @@ impl Shape {
         range > 0.0 && range.is_finite()
     }
 
-    /// That of values that differ.
+    /// For values that differ.
     fn of_values(values: &[f64]) -> Self {
         let mut quantiles = values.to_vec();
         quantiles.sort_by(f64::total_cmp);
@@ -150,7 +149,7 @@ impl Shape {
         self.quantiles[0]
     }
 
-    /// The value of a uniform random word.
+    /// The value for a uniform random word.
     pub fn at(&self, word: u64) -> f64 {
         let place = u128::from(word) * (self.quantiles.len() as u128 - 1);
         let (number, within) = ((place >> 64) as usize, place as u64 as f64 / 18_446_744_073_709_551_616.0);
@@ -172,7 +171,7 @@ fn cut_normal(deviations: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The share of the standard normal distribution below `x`, for |x| up to 6: its series at 0, whose terms all have one sign.
+/// The standard normal distribution function, for |x| up to 6: its series at 0, with terms of one sign.
 fn normal_share(x: f64) -> f64 {
     let (mut term, mut sum, mut n) = (x, x, 1.0);
     while term.abs() > 1e-18 * sum.abs() {
@@ -187,7 +186,7 @@ fn density(x: f64) -> f64 {
     libm::exp(-x * x / 2.0) / (libm::sqrt(PI) * SQRT_2)
 }
 
-/// Where the share `u` of the standard normal distribution is below, by Newton's method from 0, from where it converges on one side.
+/// The standard normal quantile of `u`, by Newton's method from 0, from where it converges on one side.
 fn normal_quantile(u: f64) -> f64 {
     let mut x = 0.0;
     for _ in 0..100 {
@@ -234,7 +233,7 @@ mod tests {
             let mean = values.iter().sum::<f64>() / n;
             let deviation = (values.iter().map(|value| value * value).sum::<f64>() / n).sqrt();
             assert!(mean.abs() < 1e-4, "{distribution:?} {mean}");
-            // A normal distribution that is cut at 4 has 0.9995 of its deviation, an exponential one that is cut at 1/8192 0.996.
+            // A normal distribution cut at 4 has 0.9995 of its deviation, an exponential one cut at 1/8192 0.996.
             let smaller = if distribution == Distribution::Exponential { 5e-3 } else { 1e-3 };
             assert!((1.0 - smaller..1.0 + 1e-4).contains(&deviation), "{distribution:?} {deviation}");
             assert!(distribution == Distribution::Normal || shape.least() >= -1.0);

@@ -1,15 +1,16 @@
-//! A Markov chain that takes a step at each packet.
+//! A Markov chain with a step per packet.
 //!
-//! A step's word says for every state which one follows. So the state at an index depends on the words alone: looking back from there,
-//! at some step all states lead to the same one, and what was before does not matter. No jump, forwards or back, costs more than that.
+//! A step's word chooses a successor for every state. So the state at an index depends on the words alone: looking back
+//! from there, at some step all states lead to the same one, and anything earlier does not matter. No jump, forwards or
+//! back, costs more than that.
 
 use alloc::vec::Vec;
 use crosswind_units::{Probability, Seed};
 
-/// The most states of a chain.
+/// The most states in a chain.
 const STATES: usize = 4;
 
-/// The probabilities of a chain.
+/// A chain's probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Markov {
     /// Of each state: the words below the first number lead to state 0, those below the second to state 1, and so on.
@@ -21,19 +22,19 @@ pub struct Markov {
 }
 
 impl Markov {
-    /// Args: `rows[i][j]` the probability that j follows i, `steady` how often each state is, `loss` what is lost in it.
+    /// Args: `rows[i][j]` the probability that j follows i, `steady` each state's share, `loss` each state's loss.
     pub fn new(rows: &[&[f64]], steady: &[f64], loss: &[f64]) -> Self {
         let next = rows.iter().map(|row| thresholds(row)).collect();
         let rows = rows.iter().map(|row| row.to_vec()).collect();
         Self { next, rows, steady: steady.to_vec(), loss: loss.to_vec() }
     }
 
-    /// The probabilities of each state's successors, and what is lost in each state.
+    /// Each state's transition probabilities, and its loss.
     pub fn probabilities(&self) -> (&[Vec<f64>], &[f64]) {
         (&self.rows, &self.loss)
     }
 
-    /// The share of packets that is lost, and that share of those behind a lost one.
+    /// The share of lost packets, and that share right behind a lost one.
     pub fn shares(&self) -> [f64; 2] {
         let lost = |of: &[f64]| -> f64 { of.iter().zip(&self.loss).map(|(share, loss)| share * loss).sum() };
         let loss = lost(&self.steady);
@@ -50,7 +51,7 @@ impl Markov {
 fn thresholds(row: &[f64]) -> [u128; STATES] {
     let mut sum = 0.0;
     let mut thresholds = [1 << 64; STATES];
-    // The last state takes what rounding leaves over.
+    // The last state takes the rounding error.
     for (threshold, share) in thresholds.iter_mut().zip(&row[..row.len() - 1]) {
         sum += share;
         *threshold = (sum * 18_446_744_073_709_551_616.0) as u128;
@@ -70,7 +71,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain that was not asked for any state.
+    /// A chain before its first query.
     pub const fn new(markov: Markov) -> Self {
         Self { markov, last: None }
     }
@@ -80,7 +81,7 @@ impl Chain {
         &self.markov
     }
 
-    /// The probability that the packet of this index is lost.
+    /// The loss probability of the packet with this index.
     pub fn loss(&mut self, seed: Seed, index: u64) -> Probability {
         let state = self.state(seed, index);
         self.last = Some((index, state));
@@ -89,7 +90,7 @@ impl Chain {
 
     fn state(&self, seed: Seed, index: u64) -> usize {
         let states = self.markov.rows.len();
-        // For each state at `back`: the state at `index` that it leads to.
+        // For each state at `back`: the state it leads to at `index`.
         let mut leads_to: [usize; STATES] = core::array::from_fn(|state| state);
         let mut back = index;
         loop {

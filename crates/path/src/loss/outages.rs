@@ -1,7 +1,7 @@
-//! A good and a bad state that alternate in time, each for an exponentially distributed time.
+//! A good and a bad state, alternating in time, each exponentially distributed.
 //!
-//! The same process is one of events at random times, each of which sets the state to the good or the bad one whatever it was before.
-//! Time is cut into windows, whose events a word decides; so the state at any time is found in its window or in one shortly before.
+//! Equivalently, events at random times each set the state to good or bad whatever it was. Time is cut into windows,
+//! with events chosen by a word; so the state at any time is found in its window or in one shortly before.
 
 use crosswind_units::{Duration, Instant, Probability, Seed};
 
@@ -12,16 +12,16 @@ const MOST_EVENTS: u64 = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outages {
     window_ns: u64,
-    /// Mean number of events in a window.
+    /// Mean number of events per window.
     events: f64,
     /// How often the state is the bad one.
     bad: Probability,
-    /// What is lost in the good and in the bad state.
+    /// Loss in the good and in the bad state.
     loss: [Probability; 2],
 }
 
 impl Outages {
-    /// Args: mean times in the good and in the bad state, and what is lost in each.
+    /// Args: mean times in the good and in the bad state, and the loss in each.
     pub fn new(good_ns: f64, bad_ns: f64, loss: [Probability; 2]) -> Self {
         let between_events = good_ns * bad_ns / (good_ns + bad_ns);
         let window_ns = between_events.max(1.0) as u64;
@@ -29,12 +29,12 @@ impl Outages {
         Self { window_ns, events: window_ns as f64 / between_events, bad, loss }
     }
 
-    /// The probability that a packet of this time is lost.
+    /// The loss probability at this time.
     pub fn loss(&self, seed: Seed, at: Instant) -> Probability {
         self.loss[usize::from(self.is_bad(seed, at.as_nanos()))]
     }
 
-    /// The share of packets that is lost, and that share of those right behind a lost one.
+    /// The share of lost packets, and that share right behind a lost one.
     pub fn shares(&self) -> [f64; 2] {
         let [good, bad] = self.loss.map(Probability::as_fraction);
         let share = self.bad.as_fraction();
@@ -43,7 +43,7 @@ impl Outages {
         [loss, if loss > 0.0 { twice / loss } else { 0.0 }]
     }
 
-    /// After how long the state tells an e-th of what it told.
+    /// Autocorrelation time: the state's correlation falls to 1/e.
     pub fn memory(&self) -> Duration {
         Duration::from_nanos((self.window_ns as f64 / self.events) as u64)
     }

@@ -1,4 +1,4 @@
-//! Packets that wait, and how many may.
+//! Waiting packets, and their limit.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::rate::LinkRate;
@@ -9,13 +9,13 @@ use alloc::format;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Instant};
 
-/// Packets or bytes of a queue: more never wait on one machine.
+/// A queue's limit in packets or bytes: more never wait on one machine.
 pub const MAX_QUEUE: u64 = 1_000_000_000;
 
 /// The longest limit in time, and the longest parameter: 100 s.
 pub const MAX_TIME_NS: u64 = 100_000_000_000;
 
-/// Packets in the order in which they arrived.
+/// Packets in order of arrival.
 #[derive(Default)]
 pub struct Backlog {
     counting: Counting,
@@ -24,12 +24,12 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// An empty one; `counting` says what a packet's size is.
+    /// An empty one; `counting` defines a packet's size.
     pub const fn new(counting: Counting) -> Self {
         Self { counting, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// What a packet occupies in bytes.
+    /// Bytes occupied by a packet.
     pub fn size(&self, packet: &Packet) -> u64 {
         self.counting.occupied(packet.size).0
     }
@@ -63,7 +63,7 @@ impl Backlog {
     }
 }
 
-/// The limit of a queue at one rate.
+/// A queue's limit at one rate.
 #[derive(Clone, Copy)]
 pub struct Limit {
     packets: u64,
@@ -71,7 +71,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// That of `queue` before a link of `rate`; a limit in time is what is sent in it at the rate.
+    /// The limit for `queue` before a link of `rate`; a limit in time becomes the bytes sent in it at the rate.
     pub fn new(queue: Option<QueueLimit>, rate: Option<LinkRate>) -> Self {
         if let (Some(QueueLimit::Time(_)), Some(LinkRate::Stopped)) = (queue, rate) {
             return Self { packets: u64::MAX, bytes: 0 };
@@ -79,7 +79,7 @@ impl Limit {
         Self::at_rate(queue, rate.and_then(LinkRate::moving))
     }
 
-    /// The same where a link that stands still has no rate.
+    /// The same; a stalled link has no rate.
     pub fn at_rate(queue: Option<QueueLimit>, rate: Option<BitRate>) -> Self {
         match queue.unwrap_or_default().at_rate(rate) {
             QueueLimit::Packets(packets) => Self { packets, bytes: u64::MAX },
@@ -93,7 +93,7 @@ impl Limit {
         (packets as u64) < self.packets && bytes.saturating_add(size) <= self.bytes
     }
 
-    /// The same for disciplines through which a packet also goes that finds the link idle: an empty queue takes any.
+    /// The same for disciplines where packets also pass through while the link is idle: an empty queue takes any.
     pub const fn takes_or_is_empty(self, packets: usize, bytes: u64, size: u64) -> bool {
         packets == 0 || self.takes(packets, bytes, size)
     }
@@ -136,7 +136,6 @@ impl QueueLimit {
         }
     }
 
-    /// Whether it can be one.
     pub(crate) fn check(self, key: &str) -> Result<(), SettingError> {
         match self {
             Self::Packets(0) | Self::Bytes(0) | Self::Time(0) => Err(SettingError::new(

@@ -1,5 +1,6 @@
-//! Controlled delay, `CoDel` (RFC 8289): packets are dropped at the head once all that left within an interval had waited for longer than
-//! a target, ever more often until one has not. Packets whose senders take marks are marked instead, as Linux does it.
+//! Controlled delay, `CoDel` (RFC 8289): once all packets leaving within an interval have waited longer than a target,
+//! packets are dropped at the head, ever more often until one has not. ECN-capable packets are marked instead, as in
+//! Linux.
 
 use super::backlog::{Backlog, Limit};
 use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, mark};
@@ -8,7 +9,7 @@ use crate::Packet;
 use alloc::boxed::Box;
 use crosswind_units::{Bytes, Duration, Instant, Seed};
 
-/// The largest packet of Ethernet: where no more waits, nothing is dropped.
+/// Ethernet's largest packet: with no more bytes waiting, nothing is dropped.
 const MTU: Bytes = Bytes(1500);
 
 /// After so many intervals without a drop, the next begin as the first ones did.
@@ -70,7 +71,7 @@ impl Managed for Codel {
     }
 }
 
-/// The parameters of `CoDel`.
+/// `CoDel`'s parameters.
 pub(super) struct Rules {
     target: Duration,
     interval: Duration,
@@ -89,14 +90,14 @@ impl Rules {
         }
     }
 
-    /// The time from a drop to the next, when `count` packets have been dropped: the interval over the square root of the count.
+    /// The time from a drop to the next after `count` drops: the interval over the square root of the count.
     fn spacing(&self, count: u64) -> Duration {
         let interval = u128::from(self.interval.as_nanos());
         Duration::from_nanos((interval * interval / u128::from(count.max(1))).isqrt() as u64)
     }
 }
 
-/// What `CoDel` remembers of a queue. The names are those of the RFC.
+/// A queue's `CoDel` state, with the RFC's names.
 #[derive(Default)]
 pub(super) struct Control {
     first_above: Option<Instant>,
@@ -154,7 +155,7 @@ impl Control {
         packet
     }
 
-    /// Counts packets that were dropped because the queue was full.
+    /// Counts drops at the full queue.
     pub(super) const fn add_drops(&mut self, packets: u64) {
         self.count += packets;
     }

@@ -1,4 +1,4 @@
-//! What every discipline of a queue is.
+//! The traits of queue disciplines.
 
 use super::backlog::{Limit, QueueLimit};
 use super::shared::{Controller, Signals};
@@ -14,16 +14,16 @@ pub const QUEUE_FULL: Cause = Cause::new("queue");
 /// The queue's discipline dropped a packet before the queue was full, to slow its sender down.
 pub const AQM: Cause = Cause::new("aqm");
 
-/// Decides which packets wait, which of them goes next, and which are dropped or marked. Calls come in the order of nominal time, in
-/// which nothing happens to the queue between two of them.
+/// Decides which packets wait, go next, or are dropped or marked. Calls come in order of nominal time; nothing happens
+/// to the queue between two calls.
 pub trait Queue: Send {
-    /// Takes a packet that arrives while the link is busy, and may drop it or others.
+    /// Takes a packet arriving at a busy link; may drop it or others.
     fn enqueue(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>);
 
     /// The packet to transmit next. Others may be dropped.
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Box<Packet>>;
 
-    /// Takes a packet that arrives while the link is idle and nothing waits: what is to be transmitted at once.
+    /// Takes a packet arriving at an idle link with an empty queue, and returns the one to transmit at once.
     fn pass(&mut self, moment: &mut Moment<'_>, packet: Box<Packet>) -> Option<Box<Packet>> {
         self.enqueue(moment, packet);
         self.dequeue(moment)
@@ -41,19 +41,19 @@ pub struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    /// What is dropped at `now` is appended to `out`.
+    /// Drops at `now` are appended to `out`.
     pub const fn new(now: Instant, out: &'a mut VecDeque<Leaving>) -> Self {
         Self { now, out }
     }
 
-    /// Drops a packet that waits, or that arrives now.
+    /// Drops a waiting or arriving packet.
     pub fn drop(&mut self, mut packet: Box<Packet>, cause: Cause) {
         packet.queue_until(self.now);
         self.out.push_back(Leaving::Dropped(packet, cause));
     }
 }
 
-/// What a queue has to know of the link that it feeds, and of the keys that disciplines share.
+/// The link's properties a queue needs, and the keys shared by disciplines.
 pub struct LinkFacts<'a> {
     pub rate: Option<LinkRate>,
     pub limit: Limit,
@@ -62,9 +62,9 @@ pub struct LinkFacts<'a> {
     pub controller: &'a Controller,
 }
 
-/// A discipline: how its queue is made and changed, and what its settings are.
+/// A discipline: its settings, and how its queue is made and changed.
 pub trait Managed: Queue + Sized + 'static {
-    /// The keys that it has alone.
+    /// Its own keys.
     type Own;
 
     /// Whether it drops or marks packets before the queue is full.
@@ -73,29 +73,29 @@ pub trait Managed: Queue + Sized + 'static {
     /// Whether it draws random numbers.
     const IS_RANDOM: bool = true;
 
-    /// Which of the shared keys it has, with their defaults; `interval` is the one that was given.
+    /// Its shared keys with their defaults; `interval` as given.
     fn signals(_interval: Option<Duration>) -> Signals {
         Signals::default()
     }
 
-    /// The same of a controller's.
+    /// The same for a controller's.
     fn controller() -> Controller {
         Controller::default()
     }
 
-    /// The limit that it has in Linux.
+    /// Linux's limit.
     fn limit(_rate: Option<BitRate>, _interval: Duration) -> QueueLimit {
         QueueLimit::default()
     }
 
-    /// An empty queue; `seed` decides about all that is random.
+    /// An empty queue; `seed` decides everything random.
     fn new(link: &LinkFacts<'_>, own: &Self::Own, seed: Seed) -> Self;
 
-    /// Sets other settings from `now` on. What waits beyond a limit stays.
+    /// Changes the settings from `now` on. Packets beyond a new limit stay.
     fn change(&mut self, now: Instant, link: &LinkFacts<'_>, own: &Self::Own);
 }
 
-/// Marks a packet whose sender takes marks, where `marking` is on; false where it has to be dropped instead.
+/// Marks an ECN-capable packet if `marking` is on; false if it has to be dropped instead.
 pub fn mark(packet: &mut Packet, marking: bool) -> bool {
     let marks = marking && packet.ecn != Ecn::NotCapable;
     if marks && packet.ecn != Ecn::Marked {
@@ -105,7 +105,7 @@ pub fn mark(packet: &mut Packet, marking: bool) -> bool {
     marks
 }
 
-/// A number from 0 to less than 1 of a random word.
+/// A number from 0 to less than 1 for a random word.
 pub fn fraction(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,7 +1,7 @@
-//! Dual queue with a coupled PI controller, `DualPI2` (RFC 9332): packets of senders that react to every mark (L4S: ECT(1) or CE) have a
-//! queue of their own, which is served first and marked from a short delay on. Its marks are coupled to the drops of the other queue,
-//! so that both kinds of senders get the same rate. Where the RFC leaves a choice this is as in Linux: the queues share the link by
-//! weights, the controller follows the longer delay, and the packet that leaves is dropped or marked.
+//! Dual queue with a coupled PI controller, `DualPI2` (RFC 9332): packets from senders reacting to every mark (L4S:
+//! ECT(1) or CE) have a queue of their own, served first and marked above a short delay. Its marks are coupled to the
+//! other queue's drops, so both kinds of senders get the same rate. Choices the RFC leaves open are Linux's: the queues
+//! share the link by weights, the controller follows the longer delay, and drops and marks happen at departure.
 
 use super::backlog::{Backlog, Limit, MAX_TIME_NS, QueueLimit};
 use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
@@ -15,7 +15,7 @@ use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 
 const MTU: Bytes = Bytes(1500);
 
-/// Share of the link in percent that the classic queue gets while packets wait in both.
+/// The classic queue's percentage of the link while packets wait in both.
 const CLASSIC_WEIGHT: i64 = 10;
 const L4S_WEIGHT: i64 = 100 - CLASSIC_WEIGHT;
 
@@ -40,7 +40,7 @@ pub struct DualPi2Settings {
 }
 
 impl DualPi2Settings {
-    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    /// Fills in defaults if the discipline `is` chosen, else refuses its keys.
     pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
         fill(&mut self.coupling, is.then_some(2.0), "dualpi2_coupling", "dualpi2")?;
         fill(&mut self.step, is.then_some(Duration::from_millis(1)), "dualpi2_step_ns", "dualpi2")
@@ -55,14 +55,14 @@ pub struct DualPi2 {
     rules: Rules,
     draws: Draws,
     updates: Updates,
-    /// The controller's probability: its square is that of classic packets.
+    /// The controller's probability: classic packets have its square.
     probability: f64,
     old_delay: Duration,
-    /// Whose turn it is: the classic queue's where it is more than 0.
+    /// The classic queue's turn if above 0.
     credit: i64,
 }
 
-/// Where the random words of a packet come from: two for the square of the probability, one for the coupled mark.
+/// The sources of a packet's random words: two for the square of the probability, one for the coupled mark.
 struct Draws {
     squared: [Seed; 2],
     coupled: Seed,
@@ -94,7 +94,7 @@ impl Rules {
 }
 
 impl DualPi2 {
-    /// Does what was to be done up to `now`.
+    /// Runs the updates due by `now`.
     fn catch_up(&mut self, now: Instant) {
         while let Some(at) = self.updates.due(now, self.rules.update, self.is_at_rest()) {
             self.update(at);

@@ -1,5 +1,5 @@
-//! First in, first out, with a limit. Where there is no room, the arriving packet is dropped (tail drop), or those that have waited
-//! longest (head drop), so that their sender learns of it sooner.
+//! First in, first out, with a limit. A full queue drops the arriving packet (tail drop), or the longest-waiting
+//! packets (head drop), so their sender learns of it sooner.
 
 use super::backlog::{Backlog, Limit};
 use super::discipline::{LinkFacts, Managed, Moment, QUEUE_FULL, Queue};

@@ -1,5 +1,5 @@
-//! Flow queue `CoDel` (RFC 8290): each flow waits in a queue of its own with `CoDel`, the queues take turns by bytes, and flows that have
-//! just begun go first. When too much waits, the queue with the most bytes loses packets at its head.
+//! Flow queue `CoDel` (RFC 8290): each flow has its own queue with `CoDel`, the queues take turns by bytes, and new
+//! flows go first. Over the limit, the queue with the most bytes loses packets at its head.
 
 use super::backlog::{Backlog, Limit, QueueLimit};
 use super::codel::{Control, Rules, SIGNALS};
@@ -13,10 +13,9 @@ use alloc::vec::Vec;
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Instant, Seed};
 
-/// The most queues.
 const MAX_FLOWS: u32 = 65_536;
 
-/// Packets that are dropped at most when too much waits, as in Linux, where half of a queue goes at once.
+/// Maximum drops at once over the limit, as in Linux, where half a queue goes.
 const DROP_BATCH: usize = 64;
 
 /// The keys of `FQ-CoDel`.
@@ -40,14 +39,14 @@ pub struct FqCodelSettings {
 }
 
 impl FqCodelSettings {
-    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    /// Fills in defaults if the discipline `is` chosen, else refuses its keys.
     pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
         fill(&mut self.flows, is.then_some(1024), "queue_flows", "fq_codel")?;
         fill(&mut self.quantum, is.then_some(Bytes(1514)), "queue_quantum_bytes", "fq_codel")
     }
 }
 
-/// Queues with `CoDel` that take turns.
+/// Queues with `CoDel`, in turns.
 pub struct FqCodel {
     flows: Vec<Flow>,
     new: VecDeque<usize>,
@@ -64,7 +63,7 @@ pub struct FqCodel {
 struct Flow {
     backlog: Backlog,
     control: Control,
-    /// Bytes that it may still send in its turn.
+    /// Bytes left in its turn.
     deficit: i64,
     listed: bool,
 }
@@ -75,9 +74,9 @@ impl FqCodel {
         ((word * self.flows.len() as u128) >> 64) as usize
     }
 
-    /// Makes room: half of what waits in the queue with the most bytes is dropped.
+    /// Makes room: drops half the packets in the queue with the most bytes.
     fn drop_from_fattest(&mut self, moment: &mut Moment<'_>) {
-        // Of several, the first.
+        // Among equals, the first.
         let fattest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = fattest else { return };
         let before = flow.backlog.bytes();
@@ -143,7 +142,7 @@ impl Queue for FqCodel {
                 }
                 return Some(packet);
             }
-            // A new flow that runs empty goes through the old ones once, so that it starves nobody by beginning anew.
+            // A new flow running empty goes through the old ones once, so restarting starves nobody.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(number);
             } else {

@@ -1,4 +1,4 @@
-//! Queues before a link, one discipline a file, with its keys. Here stand those that there are.
+//! Queues before a link, one discipline a file, with its keys. The list of disciplines is here.
 
 mod backlog;
 mod cake;
@@ -55,7 +55,7 @@ pub enum Discipline {
     Cake,
 }
 
-/// What `$does` makes of the type `$queue` of a discipline.
+/// Applies `$does` to a discipline's type `$queue`.
 macro_rules! of_queue {
     ($discipline:expr, $queue:ident => $does:expr) => {
         match $discipline {
@@ -117,7 +117,6 @@ impl AsRef<()> for QueueSettings {
     }
 }
 
-/// Where each discipline finds the keys that it has alone.
 macro_rules! own_settings {
     ($($field:ident: $settings:ty),*) => {
         $(impl AsRef<$settings> for QueueSettings {
@@ -130,16 +129,16 @@ macro_rules! own_settings {
 own_settings!(fq_codel: FqCodelSettings, pie: PieSettings, dualpi2: DualPi2Settings, cake: CakeSettings, red: RedSettings);
 
 impl QueueSettings {
-    /// Keys that are the same at all times.
+    /// Constant keys.
     pub(crate) const FIXED: &'static [&'static str] = &["discipline", "queue_flows", "cake_tins", "cake_isolation"];
 
-    /// The limit that the discipline has in Linux.
+    /// The discipline's limit in Linux.
     pub(crate) fn default_limit(&self, rate: Option<BitRate>) -> QueueLimit {
         let interval = self.signals.interval.unwrap_or_default();
         of_queue!(self.discipline, Queue => Queue::limit(rate, interval))
     }
 
-    /// Fills in the parameters of the discipline, and refuses those that it does not have.
+    /// Fills in the discipline's parameters, and refuses others.
     pub(crate) fn complete(&mut self) -> Result<(), SettingError> {
         let is = |discipline| self.discipline == discipline;
         let signals = of_queue!(self.discipline, Queue => Queue::signals(self.signals.interval));
@@ -154,15 +153,15 @@ impl QueueSettings {
         self.red.complete(is(Discipline::Red))
     }
 
-    /// The queue that they ask for at first.
+    /// The initial queue.
     pub(crate) fn queue(&self, link: &LinkFacts<'_>, seed: Seed) -> Box<dyn AnyQueue> {
         of_queue!(self.discipline, Queue => Box::new(Queue::new(link, self.as_ref(), seed)))
     }
 }
 
-/// A queue whose discipline finds its keys among those of all.
+/// A queue that finds its keys among those of all disciplines.
 pub(crate) trait AnyQueue: Queue {
-    /// Sets other settings from `now` on. What waits beyond a limit stays.
+    /// Changes the settings from `now` on. Packets beyond a new limit stay.
     fn change_all(&mut self, now: Instant, link: &LinkFacts<'_>, settings: &QueueSettings);
 }
 

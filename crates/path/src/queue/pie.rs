@@ -1,5 +1,5 @@
-//! Proportional integral controller enhanced, PIE (RFC 8033): arriving packets are dropped with a probability that follows how long
-//! packets have waited, and whether that grows. The delay is that of the last packet that left, as in Linux.
+//! Proportional integral controller enhanced, PIE (RFC 8033): arriving packets are dropped with a probability that
+//! follows the delay and its growth. The delay is the latest departure's, as in Linux.
 
 use super::backlog::{Backlog, Limit, MAX_TIME_NS};
 use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
@@ -32,7 +32,7 @@ pub struct PieSettings {
 }
 
 impl PieSettings {
-    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    /// Fills in defaults if the discipline `is` chosen, else refuses its keys.
     pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
         fill(&mut self.burst_allowance, is.then_some(Duration::from_millis(150)), "pie_burst_ns", "pie")
     }
@@ -48,7 +48,7 @@ pub struct Pie {
     probability: f64,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
-    /// What the last packet that left had waited.
+    /// The latest departure's wait.
     delay: Duration,
     old_delay: Duration,
     /// For how long a burst is still let through.
@@ -81,7 +81,7 @@ impl Rules {
 }
 
 impl Pie {
-    /// Does what was to be done up to `now`.
+    /// Runs the updates due by `now`.
     fn catch_up(&mut self, now: Instant) {
         while self.updates.due(now, self.rules.update, self.is_at_rest()).is_some() {
             self.update();

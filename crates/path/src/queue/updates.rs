@@ -2,7 +2,7 @@
 
 use crosswind_units::{Duration, Instant};
 
-/// The updates of a controller.
+/// A controller's updates.
 pub struct Updates {
     next: Instant,
 }
@@ -13,7 +13,7 @@ impl Updates {
         Self { next: Instant::ZERO + every }
     }
 
-    /// The time of the next update that is due by `now`. Those of a controller at rest are skipped: nothing changes until a packet waits.
+    /// The time of the next update due by `now`. A controller at rest skips them: nothing changes until a packet waits.
     pub fn due(&mut self, now: Instant, every: Duration, is_at_rest: bool) -> Option<Instant> {
         let due = Some(self.next).filter(|next| *next <= now)?;
         let updates = if is_at_rest { (now - due).as_nanos() / every.as_nanos() + 1 } else { 1 };

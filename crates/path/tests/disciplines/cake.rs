@@ -1,14 +1,14 @@
-//! CAKE: no specification has pseudocode of it. What the paper says ("Piece of CAKE", LANMAN 2018) is held here by arithmetic; the numbers of
-//! drops and marks are held to Linux's `sch_cake` in `tests/virtual/test_queues.py`.
+//! CAKE: no specification has its pseudocode. The paper's statements ("Piece of CAKE", LANMAN 2018) are checked by
+//! arithmetic; the numbers of drops and marks against Linux's `sch_cake` in `tests/virtual/test_queues.py`.
 
 use super::*;
 
 const PACKET: u64 = 1000;
 
-/// Packets of one flow: source and destination address, port, codepoint, and every how many nanoseconds one comes.
+/// One flow's packets: source and destination address, port, codepoint, and interval in ns.
 type Sender = (u32, u32, u32, u8, u64);
 
-/// What 8 Mbit/s delivers of each sender in the time from `from` to `to`.
+/// Each sender's deliveries at 8 Mbit/s from `from` to `to`.
 fn shares(settings: &Value, senders: &[Sender], from: u64, to: u64) -> Vec<usize> {
     let mut settings = settings.clone();
     (settings["rate_bps"], settings["discipline"]) = (RATE_BPS.into(), "cake".into());
@@ -41,7 +41,7 @@ fn shares(settings: &Value, senders: &[Sender], from: u64, to: u64) -> Vec<usize
     delivered
 }
 
-/// Alone what the link takes.
+/// Interval that alone fills the link.
 const FULL: u64 = PACKET * BYTE_NS;
 
 #[test]
@@ -72,7 +72,7 @@ fn hosts_get_equal_shares_however_many_flows_they_have() {
         let settings = json!({"cake_isolation": isolation, "cake_tins": "besteffort"});
         shares(&settings, &senders, 1000 * MS, 2500 * MS)
     };
-    // 1500 packets leave. A share is exact to what a flow may send in its turn.
+    // 1500 packets leave. A share is exact to one turn.
     let near = |counts: &[usize], expected: [usize; 4]| {
         assert!(counts.iter().zip(expected).all(|(count, expected)| count.abs_diff(expected) <= 3), "{counts:?}");
     };
@@ -81,10 +81,10 @@ fn hosts_get_equal_shares_however_many_flows_they_have() {
     near(&share("dual_srchost", [1, 1]), by_host);
     near(&share("dual_dsthost", [1, 1]), by_flow);
     near(&share("dual_dsthost", [1, 2]), by_host);
-    // The host that has more flows decides: here the one to which all go.
+    // The host with more flows decides: here the common destination.
     near(&share("triple_isolate", [1, 1]), by_flow);
     near(&share("triple_isolate", [1, 2]), by_host);
-    // In a queue of their own, packets of one host get what they make up of it.
+    // In one common queue, a host's packets get their share of it.
     for isolation in ["srchost", "hosts"] {
         let counts = share(isolation, [1, 1]);
         assert!(counts[0].abs_diff(750) <= 3, "{counts:?}");
@@ -97,29 +97,29 @@ fn a_tin_goes_first_up_to_its_rate_and_best_effort_gets_what_is_left() {
         let senders = senders.iter().zip(1..).map(|((dscp, every), flow)| (1, 1, flow, *dscp, *every));
         shares(&json!({"cake_tins": tins}), &senders.collect::<Vec<_>>(), 1000 * MS, 2600 * MS)
     };
-    // Voice (EF) at a fifth of the link, of which it may have a quarter, loses nothing.
+    // Voice (EF) at a fifth of the link, with a right to a quarter, loses nothing.
     let calm = of("diffserv3", &[(0, FULL), (46, 5 * FULL)]);
     assert_eq!(calm[1], 320);
     let near = |counts: &[usize], expected: &[usize]| {
         assert!(counts.iter().zip(expected).all(|(count, expected)| count.abs_diff(*expected) <= 3), "{counts:?}");
     };
-    // Of 1600 packets bulk (CS1) gets a sixteenth, voice a quarter, video (AF41) a half, and best effort what is left.
+    // Of 1600 packets bulk (CS1) gets a sixteenth, voice a quarter, video (AF41) a half, and best effort the rest.
     near(&of("diffserv3", &[(0, FULL), (8, FULL), (46, FULL)]), &[1100, 100, 400]);
     near(&of("diffserv4", &[(0, FULL), (8, FULL), (34, FULL), (46, FULL)]), &[300, 100, 800, 400]);
-    // Of eight tins the last has the rate times (7/8)^7, the one before 8/7 of that.
+    // Among eight tins the last has the rate times (7/8)^7, the one before 8/7 of that.
     near(&of("diffserv8", &[(0, FULL), (46, FULL), (48, FULL)]), &[254, 718, 628]);
-    // What nobody asks for goes to those who ask.
+    // Unused shares go to the others.
     near(&of("diffserv3", &[(8, FULL / 2)]), &[1600]);
 }
 
 #[test]
 fn a_thousand_flows_have_queues_of_their_own_more_often_than_by_a_plain_hash() {
-    // 128 flows of which each has one packet: in sets of eight, one shares a queue only where nine come together.
-    // A second packet of each arrives behind all others.
+    // 128 flows with one packet each: in sets of eight, two share a queue only if nine flows meet. Each second packet
+    // arrives behind all others.
     let packet = |index: u64| Pkt { index, size: PACKET, flow: index as u32 % 128, ecn: Ecn::NotCapable, enqueued: 0 };
     let packets: Vec<_> = (0..256).map(|index| (index / 128, packet(index))).collect();
     let ends = emulate(&json!({"discipline": "cake", "cake_tins": "besteffort"}), 1, &packets);
-    // At 8 Mbit/s a turn is of 300 bytes: the first packets of all flows go before the second ones of any, if none shares a queue.
+    // At 8 Mbit/s a turn has 300 bytes: all first packets go before any second one, if no flows share a queue.
     let last_first = (0..128).map(|index| ends[&index].0).max().unwrap();
     let first_second = (128..256).map(|index| ends[&index].0).min().unwrap();
     assert!(last_first < first_second, "{last_first} {first_second}");
@@ -128,7 +128,7 @@ fn a_thousand_flows_have_queues_of_their_own_more_often_than_by_a_plain_hash() {
 
 #[test]
 fn what_fills_the_memory_is_dropped_of_the_longest_queue_and_then_at_random() {
-    // Nobody reacts: three times what the link takes, in a memory of 20 packets, of which no packet waits for longer than 20 ms.
+    // Nobody reacts: three times the link's rate, in a memory for 20 packets, and no wait is longer than 20 ms.
     let packets: Vec<_> = (0..3000)
         .map(|index| (index * FULL / 3, Pkt { index, size: PACKET, flow: 1, ecn: Ecn::NotCapable, enqueued: 0 }))
         .collect();

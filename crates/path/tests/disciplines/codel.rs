@@ -1,4 +1,4 @@
-//! RFC 8289, section 5: the pseudocode of `dodequeue`, `control_law` and `dequeue`, with marks where it drops.
+//! RFC 8289, section 5: the pseudocode of `dodequeue`, `control_law` and `dequeue`, with marks in place of drops.
 
 use super::*;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub fn control_law(t: u64, interval: u64, count: u64) -> u64 {
     t + low
 }
 
-/// What `dequeue` needs to know of a queue: takes the first packet out, and says how many bytes remain.
+/// A queue for `dequeue`: takes the first packet out, and returns the remaining bytes.
 pub fn dequeue(
     vars: &mut Vars,
     (target, interval, ecn): (u64, u64, bool),

@@ -1,5 +1,5 @@
-//! RFC 9332, appendix A: the pseudocode of enqueue, dequeue with overload protection, and the PI controller. Linux's choices stand where
-//! it leaves them open: weights of 10 and 90 by credit, the longer delay of the two queues, a step of 1 ms.
+//! RFC 9332, appendix A: the pseudocode of enqueue, dequeue with overload protection, and the PI controller. Choices
+//! left open are Linux's: weights of 10 and 90 by credit, the longer delay of the two queues, a step of 1 ms.
 
 use super::*;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! RFC 8290, section 4: enqueue with its drop from the fattest queue, and the deficit round robin of dequeue.
+//! RFC 8290, section 4: enqueue with its drop from the fattest queue, and dequeue's deficit round robin.
 
 use super::codel::{Vars, dequeue};
 use super::*;
@@ -35,7 +35,7 @@ impl Reference for Queues {
         if self.flows.iter().map(|flow| flow.packets.len()).sum::<usize>() > self.limit {
             let most = self.flows.iter().map(|flow| bytes(&flow.packets)).max().unwrap();
             let fattest = self.flows.iter_mut().find(|flow| bytes(&flow.packets) == most).unwrap();
-            // Up to 64 packets, until half of its bytes are gone.
+            // Up to 64 packets, until half its bytes are gone.
             let mut dropped = 0;
             for _ in 0..64 {
                 let pkt = fattest.packets.pop_front().unwrap();
@@ -118,7 +118,7 @@ proptest! {
         let settings = json!({
             "discipline": "fq_codel", "queue": {"packets": limit}, "queue_flows": flows, "queue_quantum_bytes": quantum,
         });
-        // A queue of less than one packet is none: the last one that waits is not dropped.
+        // A queue for less than one packet is none: the last waiting packet is not dropped.
         prop_assume!(limit > 1);
         let mut reference = reference(seed, flows as usize, limit as usize, quantum as i64);
         assert_same(&settings, seed, &arrivals(seed, &phases, &MIXED), &mut reference);

@@ -21,7 +21,6 @@ const RATE_BPS: u64 = 8_000_000;
 const BYTE_NS: u64 = 1000;
 const MS: u64 = 1_000_000;
 
-/// A packet of the references.
 #[derive(Clone, Copy, Debug)]
 struct Pkt {
     index: u64,
@@ -32,10 +31,10 @@ struct Pkt {
     enqueued: u64,
 }
 
-/// What became of a packet: when, whether it was delivered, and its bits about congestion.
+/// A packet's fate: time, delivery, and congestion bits.
 type End = (u64, bool, Ecn);
 
-/// Packets that a reference has dropped, with the time.
+/// A reference's drops, with times.
 type Drops = Vec<(Pkt, u64)>;
 
 /// A discipline as its specification has it.
@@ -44,7 +43,7 @@ trait Reference {
     fn dequeue(&mut self, now: u64, drops: &mut Drops) -> Option<Pkt>;
 }
 
-/// A link that sends what the reference gives it. At equal times a departure comes before an arrival.
+/// A link with a reference as its queue. At equal times a departure comes before an arrival.
 fn simulate(reference: &mut dyn Reference, arrivals: &[(u64, Pkt)]) -> BTreeMap<u64, End> {
     let mut ends = BTreeMap::new();
     let mut drops = Drops::new();
@@ -87,7 +86,6 @@ fn emulate(settings: &Value, seed: u64, arrivals: &[(u64, Pkt)]) -> BTreeMap<u64
         .collect()
 }
 
-/// The stream from which the link draws.
 fn link_seed(seed: u64) -> Seed {
     Seed(seed).child("link")
 }
@@ -97,12 +95,12 @@ fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / 2_f64.powi(53)
 }
 
-/// The phases of a load: packets, their share of the link in percent, and the bits about congestion that they have.
+/// A load's phases: packets, their percentage of the link, and their congestion bits.
 fn loads() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     (any::<u64>(), proptest::collection::vec((1_u64..500, 20_u64..600), 1..6))
 }
 
-/// Packets of 64 to 1500 bytes of a few flows; `kinds` are the bits that they have in turn, by flow.
+/// Packets of 64 to 1500 bytes from a few flows; `kinds` are their congestion bits, by flow in turn.
 fn arrivals(seed: u64, phases: &[(u64, u64)], kinds: &[Ecn]) -> Vec<(u64, Pkt)> {
     let words = Seed(seed).child("arrivals");
     let (mut now, mut index) = (0, 0);
@@ -122,7 +120,7 @@ fn arrivals(seed: u64, phases: &[(u64, u64)], kinds: &[Ecn]) -> Vec<(u64, Pkt)> 
     packets
 }
 
-/// Holds the path to a reference, and gives the numbers of packets that were dropped and marked.
+/// Compares the path with a reference, and returns the numbers of drops and marks.
 fn assert_same(settings: &Value, seed: u64, arrivals: &[(u64, Pkt)], reference: &mut dyn Reference) -> (usize, usize) {
     let (ours, theirs) = (emulate(settings, seed, arrivals), simulate(reference, arrivals));
     for ((index, ours), theirs) in ours.iter().zip(theirs.values()) {

@@ -1,6 +1,6 @@
-//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993): the gaps between drops or marks are those of
-//! section 7, method 2, whose count is of the packets since the last one, without the packet itself. Figure 2, of which are the mean queue
-//! and the thresholds, counts that too, so that a gap never has its full length.
+//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993): the gaps between drops or
+//! marks follow section 7, method 2, with a count of packets since the last one, exclusive. Figure 2, with the mean
+//! queue and the thresholds, counts inclusively, so a gap never has its full length.
 
 use super::*;
 use std::collections::VecDeque;

@@ -1,5 +1,6 @@
-//! COBALT, the queue management of CAKE: `CoDel`, whose count falls step by step after a queue was short, and BLUE, which drops packets
-//! at random of a flow that fills the memory all the same (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-A).
+//! COBALT, CAKE's queue management: `CoDel`, with a count that falls step by step after a queue was short, and BLUE,
+//! which drops random packets from a flow that still fills the memory (Høiland-Jørgensen, Täht and Morton, LANMAN 2018,
+//! section III-A).
 
 use crate::Packet;
 use crate::queue::discipline::{fraction, mark};
@@ -9,10 +10,10 @@ use crosswind_units::{Duration, Instant, Seed};
 const MORE: f64 = 1.0 / 256.0;
 const LESS: f64 = 1.0 / 4096.0;
 
-/// Packets that wait for less than so many times as long as the largest takes on the wire are never dropped.
+/// Packets with a wait below so many of the largest packet's transmission times are never dropped.
 const SPARED: u64 = 4;
 
-/// The parameters of one tin.
+/// One tin's parameters.
 #[derive(Clone, Copy, Default)]
 pub struct Rules {
     pub target: Duration,
@@ -22,7 +23,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// At a rate at which the largest packet takes `largest`: the target is at least one and a half times that.
+    /// `largest`: the largest packet's transmission time; the target is at least one and a half times that.
     pub fn new(target: Duration, interval: Duration, largest: Duration) -> Self {
         let lifted = target.max(Duration::from_nanos(largest.as_nanos() * 3 / 2));
         let more = Duration::from_nanos(lifted.as_nanos() - target.as_nanos());
@@ -37,14 +38,14 @@ impl Rules {
     }
 }
 
-/// What is remembered of one queue.
+/// One queue's state.
 #[derive(Default)]
 pub struct Cobalt {
     count: u64,
     dropping: bool,
     /// When the next signal is due; without a count, until when the queue counts as active.
     next: Instant,
-    /// Whether the count has ever changed. Before that, Linux has no root yet, and the first signal does not wait for the interval.
+    /// Whether the count has ever changed. Before, Linux has no root yet, and the first signal skips the interval.
     has_root: bool,
     probability: f64,
     changed: Instant,
@@ -60,7 +61,6 @@ impl Cobalt {
         self.next += self.spacing(rules);
     }
 
-    /// Whether the probability may change again.
     fn may_change(&mut self, rules: &Rules, now: Instant) -> bool {
         let may = now.saturating_since(self.changed) > rules.target;
         if may {
@@ -69,7 +69,7 @@ impl Cobalt {
         may
     }
 
-    /// Whether a packet that has waited since `packet.at` is to be dropped. It is marked instead where its sender takes marks.
+    /// Whether to drop a packet waiting since `packet.at`. With an ECN-capable sender it is marked instead.
     pub fn drops(&mut self, rules: &Rules, now: Instant, packet: &mut Packet, blue: Seed) -> bool {
         let waited = now.saturating_since(packet.at);
         let is_due = self.count > 0 && now >= self.next;
@@ -103,7 +103,7 @@ impl Cobalt {
         drops
     }
 
-    /// The memory was full, and a packet of this queue was dropped for it.
+    /// The memory was full, and this queue lost a packet for it.
     pub fn handle_full(&mut self, rules: &Rules, now: Instant) {
         if self.may_change(rules, now) {
             self.probability = (self.probability + MORE).min(1.0);
@@ -112,7 +112,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// It was the queue's turn, and it was empty. Whether there is still something to remember of it.
+    /// The queue had its turn and was empty. Returns whether its state still matters.
     pub fn handle_empty(&mut self, rules: &Rules, now: Instant) -> bool {
         if self.probability > 0.0 && self.may_change(rules, now) {
             self.probability = (self.probability - LESS).max(0.0);

@@ -1,5 +1,5 @@
-//! The queues of a tin: which of them a packet waits in, and which host's share it takes from. Both are found in sets of eight, so that
-//! two flows share a queue only where eight others of their set are active (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-B).
+//! A tin's queues: a packet's queue, and its hosts' shares. Both are found in sets of eight, so two flows share a queue
+//! only if eight others in their set are active (Høiland-Jørgensen, Täht and Morton, LANMAN 2018, section III-B).
 
 use super::cobalt::Cobalt;
 use crate::Packet;
@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use crosswind_units::Seed;
 
-/// Queues of a tin.
+/// Queues per tin.
 const QUEUES: usize = 1024;
 
-/// Queues of a set.
+/// Queues per set.
 const WAYS: usize = 8;
 
 /// Who gets an equal share of a tin.
@@ -39,7 +39,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// What packets of one queue have in common.
+    /// The common tag of a queue's packets.
     fn tag(self, packet: &Packet) -> u64 {
         let (source, destination) = (u64::from(packet.source), u64::from(packet.destination));
         match self {
@@ -52,14 +52,14 @@ impl Isolation {
         }
     }
 
-    /// Whether the queues of one source, and of one destination, share.
+    /// Whether queues with the same source, and with the same destination, share.
     const fn shares(self) -> [bool; 2] {
         let triple = matches!(self, Self::TripleIsolate);
         [triple || matches!(self, Self::DualSrchost), triple || matches!(self, Self::DualDsthost)]
     }
 }
 
-/// What a queue counts as.
+/// A queue's class.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Set {
     /// In no list.
@@ -67,7 +67,7 @@ pub enum Set {
     None,
     /// It has had no more than its turn since it began.
     Sparse,
-    /// The same, but it has run empty behind those that fill the link.
+    /// The same, but now empty, behind the bulk queues.
     SparseWaiting,
     /// It fills the link.
     Bulk,
@@ -86,16 +86,16 @@ impl Set {
 pub struct Flow {
     pub backlog: Backlog,
     pub aqm: Cobalt,
-    /// What it may still send in its turn, in 65,536ths of a byte.
+    /// Remaining credit in its turn, in 65,536ths of a byte.
     pub deficit: i64,
     pub set: Set,
-    /// Whose packets it has, or had last.
+    /// The tag of its present or latest packets.
     tag: Option<u64>,
     /// Where its hosts are counted: the source, and the destination.
     hosts: [usize; 2],
 }
 
-/// Hosts at one end: how many queues of each fill the link.
+/// Hosts at one end, each with its number of bulk queues.
 struct Hosts {
     tags: Vec<Option<u32>>,
     bulk: Vec<u64>,
@@ -107,7 +107,7 @@ impl Hosts {
         Self { tags: alloc::vec![None; QUEUES], bulk: alloc::vec![0; QUEUES], seed }
     }
 
-    /// The place of a host: its own, else one at which none fills the link, else one that it shares.
+    /// A host's place: its own, else one without bulk queues, else a shared one.
     fn place(&mut self, host: u32) -> usize {
         let (set, first) = set_of(self.seed.word(host.into()));
         let mut places = ways(&set, first);
@@ -129,14 +129,14 @@ pub struct Flows {
     active: usize,
 }
 
-/// The set to which a word leads, and the place in it.
+/// A word's set, and the place in it.
 fn set_of(word: u64) -> (Range<usize>, usize) {
     let place = ((u128::from(word) * QUEUES as u128) >> 64) as usize;
     let begin = place - place % WAYS;
     (begin..begin + WAYS, place)
 }
 
-/// The places of a set, from `first` on.
+/// A set's places, from `first` on.
 fn ways(set: &Range<usize>, first: usize) -> impl Iterator<Item = usize> + Clone {
     (first..set.end).chain(set.start..first)
 }
@@ -149,7 +149,7 @@ impl Flows {
         Self { queues: (0..QUEUES).map(|_| flow()).collect(), hosts, isolation, seed, active: 0 }
     }
 
-    /// The queue of a packet.
+    /// A packet's queue.
     pub fn place(&mut self, packet: &Packet) -> usize {
         let tag = self.isolation.tag(packet);
         let (set, first) = set_of(self.seed.word(tag));
@@ -159,7 +159,7 @@ impl Flows {
             return place;
         }
         let place = own.or_else(|| places.find(|place| self.queues[*place].set == Set::None)).unwrap_or(first);
-        // Where all eight are taken, this flow joins another one, and its hosts take the place of that one's.
+        // With all eight taken, this flow joins another one, and its hosts replace that one's.
         let is_bulk = self.queues[place].set == Set::Bulk;
         if is_bulk {
             self.count(place, |bulk| bulk - 1);
@@ -174,12 +174,12 @@ impl Flows {
         place
     }
 
-    /// Queues that are in the rotation, and not only remembered.
+    /// Queues in the rotation, not only remembered.
     pub const fn active(&self) -> usize {
         self.active
     }
 
-    /// Lets a queue begin with a turn of `quantum` bytes.
+    /// Starts a queue with a turn of `quantum` bytes.
     pub fn begin(&mut self, place: usize, quantum: u64) {
         self.set(place, Set::Sparse);
         self.queues[place].deficit = 0;
@@ -213,7 +213,7 @@ impl Flows {
         }
     }
 
-    /// Lets a queue send more: the `quantum` in bytes over the number of queues that fill the link, of its host that has more of them.
+    /// Adds a queue's credit: `quantum` bytes over the bulk queues of its host with more of them.
     fn credit(&mut self, place: usize, quantum: u64) {
         let flow = &mut self.queues[place];
         let bulk = self.hosts.iter().zip(flow.hosts).map(|(hosts, host)| hosts.bulk[host]);

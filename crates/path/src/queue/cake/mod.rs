@@ -1,6 +1,7 @@
-//! Common applications kept enhanced, CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018): packets are sorted into tins
-//! by their DSCP, each flow waits in a queue of its own, the queues of a tin take turns so that hosts get equal shares, and COBALT drops
-//! or marks packets of each. CAKE's shaper is the link. Where the paper leaves a choice this is as in Linux.
+//! Common applications kept enhanced, CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018): packets
+//! are sorted into tins by their DSCP, each flow has its own queue, the queues of a tin take turns so that hosts get
+//! equal shares, and COBALT drops or marks packets in each. CAKE's shaper is the link. Choices the paper leaves open
+//! are Linux's.
 
 mod cobalt;
 mod flows;
@@ -20,7 +21,7 @@ use crosswind_units::{BitRate, Duration, Instant, Seed};
 pub use flows::Isolation;
 use flows::{Flows, Set};
 
-/// An IP packet of 1500 bytes with Ethernet's header, as Linux sees the largest one.
+/// An IP packet of 1500 bytes with Ethernet's header: the largest in Linux's eyes.
 const LARGEST: u64 = 1514;
 
 /// Into which tins packets are sorted, by their DSCP. Those of no other tin are best effort.
@@ -39,8 +40,8 @@ pub enum Tins {
 }
 
 impl Tins {
-    /// The codepoints of each tin but best effort's (RFC 2474, 2597, 3246, 5865, 8622; 2 and 4 were types of service). Of tins that keep to
-    /// their rates the last goes first.
+    /// Each tin's codepoints, without best effort's (RFC 2474, 2597, 3246, 5865, 8622; 2 and 4 were types of service).
+    /// Among tins within their rates the last goes first.
     const fn codepoints(self) -> &'static [&'static [u8]] {
         // LE and CS1; CS2 to AF43 but CS4; CS4, CS5, VA, EF, CS6 and CS7.
         match self {
@@ -62,7 +63,6 @@ impl Tins {
         }
     }
 
-    /// The tin of each codepoint.
     fn by_codepoint(self) -> [u8; 64] {
         let tins = || (0..).zip(self.codepoints());
         let best_effort = tins().find(|(_, codepoints)| codepoints.is_empty()).map_or(0, |(tin, _)| tin);
@@ -73,7 +73,7 @@ impl Tins {
         table
     }
 
-    /// The rate of a tin where that of the link is `rate`.
+    /// A tin's rate for a link of `rate`.
     fn rate(self, rate: u64, tin: usize) -> u64 {
         match self {
             Self::Besteffort => rate,
@@ -105,14 +105,14 @@ pub struct CakeSettings {
 }
 
 impl CakeSettings {
-    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    /// Fills in defaults if the discipline `is` chosen, else refuses its keys.
     pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
         fill(&mut self.tins, is.then(Tins::default), "cake_tins", "cake")?;
         fill(&mut self.isolation, is.then(Isolation::default), "cake_isolation", "cake")
     }
 }
 
-/// Tins of queues.
+/// Tins with their queues.
 pub struct Cake {
     tins: Vec<Tin>,
     sorts: Tins,
@@ -121,7 +121,7 @@ pub struct Cake {
     blue: Seed,
 }
 
-/// Queues that share a rate.
+/// Queues sharing a rate.
 struct Tin {
     flows: Flows,
     rules: Rules,
@@ -132,7 +132,7 @@ struct Tin {
     next: Instant,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// Empty queues that are not forgotten yet.
+    /// Empty queues not forgotten yet.
     decaying: VecDeque<usize>,
     len: usize,
     bytes: u64,
@@ -154,7 +154,7 @@ impl Cake {
         self.tins.iter().map(|tin| tin.bytes).sum()
     }
 
-    /// The tin that goes next: the last one that keeps to its rate, else the one that does so first.
+    /// The next tin: the last one within its rate, else the first to become so.
     fn next_tin(&self, now: Instant) -> Option<usize> {
         let waiting = || self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let in_time = waiting().rfind(|(_, tin)| tin.next <= now);
@@ -212,7 +212,7 @@ impl Tin {
         Some(packet)
     }
 
-    /// The list whose first queue is looked at next. Each packet that leaves lets one that is decaying go before all others.
+    /// The list with the next queue. After each departure one decaying queue goes before all others.
     fn list(&mut self, looks_at_decaying: bool) -> &mut VecDeque<usize> {
         if looks_at_decaying && !self.decaying.is_empty() || self.new.is_empty() && self.old.is_empty() {
             &mut self.decaying
@@ -223,7 +223,7 @@ impl Tin {
         }
     }
 
-    /// A packet of the queue whose turn it is; none where that was empty, which is then out of the rotation.
+    /// A packet from the queue whose turn it is; none if empty, then it leaves the rotation.
     fn serve(&mut self, moment: &mut Moment<'_>, blue: Seed, looks_at_decaying: &mut bool) -> Option<Box<Packet>> {
         let place = loop {
             let place = self.list(core::mem::take(looks_at_decaying)).pop_front()?;
@@ -236,7 +236,7 @@ impl Tin {
         while let Some(mut packet) = self.pop(place) {
             let flow = &mut self.flows.queues[place];
             let drops = flow.aqm.drops(&self.rules, moment.now, &mut packet, blue);
-            // The last packet of a queue is never dropped.
+            // A queue's last packet is never dropped.
             if drops && flow.backlog.len() > 0 {
                 moment.drop(packet, AQM);
                 continue;
@@ -288,12 +288,12 @@ impl Managed for Cake {
 
     fn signals(interval: Option<Duration>) -> Signals {
         let interval = interval.unwrap_or(Duration::from_millis(100));
-        // Linux takes a twentieth of the round trip that it is told.
+        // Linux takes a twentieth of the round-trip time.
         let target = Duration::from_nanos((interval.as_nanos() / 20).max(1));
         Signals { marking: None, target: Some(target), interval: Some(interval) }
     }
 
-    /// The memory that Linux gives it: what is sent in four intervals, but at least 4 MiB, and at most 10,240 packets of the largest size.
+    /// Linux's memory limit: the bytes of four intervals, between 4 MiB and 10,240 packets of the largest size.
     fn limit(rate: Option<BitRate>, interval: Duration) -> QueueLimit {
         let bytes =
             rate.map_or(0, |rate| u128::from(rate.as_bps() / 8) * u128::from(interval.as_nanos()) * 4 / 1_000_000_000);
