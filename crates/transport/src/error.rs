@@ -1,4 +1,4 @@
-//! How an exchange can end. Every way is data of a measurement.
+//! Outcomes of an exchange. Each is measurement data.
 
 use crosswind_units::named;
 use schemars::JsonSchema;
@@ -31,22 +31,22 @@ pub enum Outcome {
 }
 }
 
-/// A call that did not do what it was asked.
+/// A failed call.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct TransportError {
-    /// What was tried.
+    /// The attempted action.
     pub what: &'static str,
     /// The cause in words.
     pub cause: String,
-    /// What it means for the exchange.
+    /// The exchange's outcome.
     pub outcome: Outcome,
 }
 
 impl TransportError {
     pub(crate) fn new(what: &'static str, cause: &io::Error) -> Self {
         let outcome = match cause.kind() {
-            // The kernel's own: it has ended the connection, of which nobody can expect anything any more.
+            // The kernel itself timed out: the connection is dead.
             io::ErrorKind::TimedOut if cause.raw_os_error().is_some() => Outcome::Reset,
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Outcome::Timeout,
             io::ErrorKind::ConnectionRefused => Outcome::Refused,
@@ -56,12 +56,12 @@ impl TransportError {
             io::ErrorKind::UnexpectedEof => Outcome::Closed,
             _ => Outcome::Error,
         };
-        // The kernel has several words for it, of which none says that something took too long.
+        // The kernel's various texts do not name a timeout.
         let cause = if outcome == Outcome::Timeout { "timed out".to_owned() } else { cause.to_string() };
         Self { what, cause, outcome }
     }
 
-    /// An error that is not the kernel's.
+    /// An error from outside the kernel.
     pub fn with(what: &'static str, outcome: Outcome, cause: impl Into<String>) -> Self {
         Self { what, cause: cause.into(), outcome }
     }
@@ -75,7 +75,7 @@ impl TransportError {
     }
 }
 
-/// For `map_err`: an error of the kernel.
+/// For `map_err`: a kernel error.
 pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> TransportError {
     move |cause| TransportError::new(what, &cause)
 }

@@ -1,9 +1,9 @@
-//! What a transport can do, as data: workloads are checked against it, and the catalogue publishes it.
+//! A transport's capabilities, as data: workloads are checked against them, and the catalogue publishes them.
 
 use crate::Driver;
 use serde::Serialize;
 
-/// What a transport runs over.
+/// The layer below a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
@@ -15,7 +15,7 @@ pub enum Carrier {
     Quic,
 }
 
-/// What streams a connection carries.
+/// A connection's streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Streams {
@@ -27,39 +27,39 @@ pub enum Streams {
     PerMessage,
 }
 
-/// What a transport can do.
+/// A transport's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // a table of features
 pub struct Features {
     /// How its calls are driven.
     #[serde(skip)]
     pub driver: Driver,
-    /// What it runs over.
+    /// The layer below.
     pub carrier: Carrier,
     /// Round trips from the first packet until a message may be sent, without resumption.
     pub setup_round_trips: u32,
     /// Messages can be lost, and their size has a limit.
     pub datagram: bool,
-    /// What streams a connection carries.
+    /// A connection's streams.
     pub streams: Streams,
     /// Encrypted, with a certificate.
     pub secure: bool,
-    /// A message can travel in the first flight of a resumed connection.
+    /// A message can travel in a resumed connection's first flight.
     pub early_data: bool,
-    /// A client asks for a path, and receives what is there.
+    /// A client requests a path, and receives its content.
     pub http: bool,
     /// Messages can be text.
     pub text: bool,
     /// Can begin with HTTP long polling.
     pub polling: bool,
-    /// Several exchanges can be in progress on one connection, in frames of the transport or of the application.
+    /// A connection carries several exchanges at once, in frames of the transport or the application.
     pub shares_connection: bool,
     /// The server can send on a new stream before the client has sent.
     pub server_speaks_first: bool,
 }
 
 impl Features {
-    /// A stream of bytes on threads: what other transports differ from.
+    /// A byte stream on threads: the base for other transports.
     pub const PLAIN: Self = Self {
         driver: Driver::Thread,
         carrier: Carrier::Tcp,
@@ -75,10 +75,11 @@ impl Features {
         server_speaks_first: true,
     };
 
-    /// Whether in virtual time the same messages travel otherwise with another seed.
+    /// Whether in virtual time another seed changes how the same messages travel.
     ///
-    /// Over QUIC they do: it skips packet numbers at random, which changes its acknowledgements, and its handshake has parameters of
-    /// a random size. What the others draw (ports, masks, session ids, and in virtual time signatures) always has the same size.
+    /// Over QUIC it does: quinn skips packet numbers at random, which changes its acknowledgements, and its handshake
+    /// has parameters of random size. The others' random values (ports, masks, session ids, and in virtual time
+    /// signatures) always have the same size.
     pub const fn is_random(&self) -> bool {
         matches!(self.carrier, Carrier::Quic)
     }

@@ -1,11 +1,11 @@
 //! Ways to carry messages between the hosts. One file or folder a protocol; a line in `registry` makes it known.
 //!
-//! A connection carries streams, a stream carries messages. Some transports are one stream from end to end (tcp, WebSocket),
-//! some open as many as are wanted (QUIC), some need one for each message (HTTP: a request and its response).
+//! A connection carries streams, a stream carries messages. Some transports are one stream from end to end (tcp,
+//! WebSocket), some open any number (QUIC), some need one for each message (HTTP: a request and its response).
 //!
-//! Calls are futures, driven in one of two ways ([`Driver`]): those of tcp and udp block the thread that polls them, so that
-//! nothing stands between a workload and the kernel; the others run on a tokio runtime of one thread, one for each host. Sockets
-//! belong to the namespace of the thread that opens them.
+//! Calls are futures, driven in one of two ways ([`Driver`]): tcp's and udp's block the polling thread, so nothing
+//! stands between a workload and the kernel; the others run on a tokio runtime with one thread per host. Sockets belong
+//! to the namespace of the thread opening them.
 
 mod api;
 mod error;

@@ -24,11 +24,11 @@ static TRANSPORTS: &[&dyn Transport] = &[
     &crate::http::Http3,
 ];
 
-/// One of the registered transports. In a cell it stands as its name.
+/// A registered transport. A cell has its name.
 #[derive(Clone, Copy)]
 pub struct TransportRef(&'static dyn Transport);
 
-/// The error for a name that no transport has.
+/// The error for an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("transport \"{name}\" is not known; transports are: {}", names().join(", "))]
 pub struct UnknownTransport {

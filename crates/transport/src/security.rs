@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 /// The limit of early data in TLS over TCP. In QUIC it is always the largest value (RFC 9001, section 4.6.1).
 const EARLY_DATA_BYTES: u32 = 16_384;
 
-/// Of certificates of constant size; it has the usual size.
+/// For certificates of constant size; it has the usual size.
 const SERIAL_NUMBER: [u8; 20] = [1; 20];
 
 /// What a secure connection resumes of an earlier one.
@@ -41,7 +41,7 @@ pub enum Resumption {
     EarlyData,
 }
 
-/// The certificate that a server presents, and what a client trusts.
+/// A server's certificate, and a client's trust.
 #[derive(Debug)]
 pub struct Security {
     certificate: CertificateDer<'static>,
@@ -55,19 +55,19 @@ pub struct Security {
     clients: Mutex<Clients>,
 }
 
-/// Settings of clients, by protocols and resumption. They are kept because they hold the sessions.
+/// Clients' settings, by protocols and resumption. They are kept because they hold the sessions.
 type Clients = HashMap<(Vec<Vec<u8>>, Resumption), Arc<ClientConfig>>;
 
-/// Of certificates and handshakes.
+/// Sizes of certificates and handshakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// As they come: a signature may take a byte more or less than another.
     AsTheyCome,
-    /// The same with every key and every connection, which takes more signatures.
+    /// The same with every key and every connection, at the cost of more signatures.
     Constant,
 }
 
-/// What a client trusts.
+/// A client's trust.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
     /// Its own server's certificate, and nothing else.
@@ -75,7 +75,7 @@ pub enum Trust {
     Own,
     /// These roots, PEM.
     Roots(String),
-    /// Any certificate: for servers of somebody else's, where the certificate does not matter.
+    /// Any certificate: for other people's servers, where the certificate does not matter.
     Anything,
 }
 
@@ -92,14 +92,15 @@ impl Security {
         Self::of_addresses(&[], Sizes::AsTheyCome)
     }
 
-    /// The same, with a certificate that is valid for some `addresses` too: clients that somebody else wrote connect to an address
-    /// and not to a name.
+    /// The same, with a certificate also valid for some `addresses`: third-party clients connect to an address, not a
+    /// name.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn of_addresses(addresses: &[IpAddr], sizes: Sizes) -> Result<Self, TransportError> {
         let now = time::OffsetDateTime::now_utc();
-        // Browsers accept no self-signed certificate for more than 14 days (W3C WebTransport, custom certificate requirements).
+        // Browsers accept no self-signed certificate beyond 14 days (W3C WebTransport, custom certificate
+        // requirements).
         Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), addresses, sizes)
     }
 
@@ -142,7 +143,7 @@ impl Security {
         })
     }
 
-    /// With another name that the client expects, and other certificates that it trusts.
+    /// With another server name for clients, and other trusted certificates.
     ///
     /// # Errors
     /// When `name` is not a valid name.
@@ -153,7 +154,7 @@ impl Security {
         Ok(self)
     }
 
-    /// With a `log` for session keys, by which captures can be decrypted.
+    /// With a `log` for session keys, to decrypt captures.
     #[must_use]
     pub fn with_key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
         self.key_log = Some(log);
@@ -165,7 +166,7 @@ impl Security {
         &self.certificate_pem
     }
 
-    /// The key of the server's certificate, PEM (PKCS #8).
+    /// The server certificate's key, PEM (PKCS #8).
     pub fn key_pem(&self) -> &str {
         &self.key_pem
     }
@@ -175,20 +176,20 @@ impl Security {
         &self.certificate
     }
 
-    /// The hash of the certificate, in hexadecimal: what a browser accepts in place of a chain (`serverCertificateHashes`).
+    /// The certificate's hash in hexadecimal, accepted by a browser in place of a chain (`serverCertificateHashes`).
     pub fn certificate_sha256(&self) -> String {
         hex(::ring::digest::digest(&::ring::digest::SHA256, &self.certificate).as_ref())
     }
 
-    /// The name that clients expect.
+    /// The server name clients expect.
     pub const fn server_name(&self) -> &ServerName<'static> {
         &self.server_name
     }
 
-    /// Settings of a server that speaks one of `protocols` (ALPN). `quic`: for QUIC.
+    /// A server's settings for `protocols` (ALPN). `quic`: for QUIC.
     ///
     /// # Errors
-    /// When the key is none, which [`Self::new`] rules out.
+    /// When the key is invalid, which [`Self::new`] rules out.
     pub fn server(
         &self,
         protocols: &[&[u8]],
@@ -217,10 +218,10 @@ impl Security {
         Ok(config)
     }
 
-    /// Settings of a client that speaks one of `protocols` (ALPN): the same object each time, so that its sessions can be resumed.
+    /// A client's settings for `protocols` (ALPN): the same object each time, so its sessions can be resumed.
     ///
     /// # Errors
-    /// When the roots that it is to trust are not certificates.
+    /// When the trusted roots are not certificates.
     pub fn client(&self, protocols: &[&[u8]], resumption: Resumption) -> Result<Arc<ClientConfig>, TransportError> {
         let key = (owned(protocols), resumption);
         let Ok(mut clients) = self.clients.lock() else { return Ok(Arc::new(self.new_client(protocols, resumption)?)) };
@@ -267,7 +268,7 @@ impl Security {
     }
 }
 
-/// Writes session keys into a file (NSS key log format), for Wireshark, and also where `SSLKEYLOGFILE` says, as browsers do.
+/// Writes session keys into a file (NSS key log format), for Wireshark, and also to `SSLKEYLOGFILE`, as browsers do.
 #[derive(Debug)]
 pub struct KeyLogFile {
     files: Mutex<Vec<File>>,
@@ -275,19 +276,19 @@ pub struct KeyLogFile {
 }
 
 impl KeyLogFile {
-    /// Creates the file; `also`: one that is there, which gets the same.
+    /// Creates the file; `also`: an existing one that gets the same.
     ///
     /// # Errors
     /// When it cannot be created.
     pub fn create(path: &Path, also: Option<&Path>) -> io::Result<Self> {
-        // Who has the keys can read what is in the captures.
+        // The keys decrypt the captures.
         let own = File::options().create(true).write(true).truncate(true).mode(0o600).open(path)?;
         let also = also.map(append).transpose()?;
         let files = Mutex::new(also.into_iter().chain([own]).collect());
         Ok(Self { files, environment: Some(rustls::KeyLogFile::new()) })
     }
 
-    /// Writes into a file that is there, and nowhere else.
+    /// Writes into an existing file, and nowhere else.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -330,7 +331,7 @@ fn owned(protocols: &[&[u8]]) -> Vec<Vec<u8>> {
     protocols.iter().map(|protocol| protocol.to_vec()).collect()
 }
 
-/// Whether the certificate or the protocol is the reason of a TLS failure.
+/// A TLS failure's outcome: certificate or protocol.
 pub(crate) fn outcome(error: &rustls::Error) -> Outcome {
     match error {
         rustls::Error::InvalidCertificate(_)
@@ -340,7 +341,7 @@ pub(crate) fn outcome(error: &rustls::Error) -> Outcome {
             | rustls::AlertDescription::CertificateExpired
             | rustls::AlertDescription::CertificateUnknown
             | rustls::AlertDescription::UnknownCA
-            // A certificate of the same name with another key fails at the signature.
+            // A certificate with the same name and another key fails at the signature.
             | rustls::AlertDescription::DecryptError,
         ) => Outcome::Certificate,
         _ => Outcome::Protocol,

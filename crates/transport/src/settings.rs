@@ -1,4 +1,4 @@
-//! What both ends of a connection are set to, and what the kernel made of it.
+//! Both ends' connection settings, and the kernel's version of them.
 
 use crate::error::{TransportError, failed};
 use crate::http::HttpEnds;
@@ -14,40 +14,40 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What both ends of every connection are set to.
+/// The settings for both ends of every connection.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The sockets' own settings.
     pub socket: SocketSettings,
-    /// What a connection resumes of an earlier one.
+    /// A connection's resumption of an earlier one.
     pub resumption: Resumption,
     /// Socket.IO begins with HTTP long polling.
     pub polling: bool,
-    /// What messages are sent as.
+    /// The type of messages.
     pub payload: Payload,
-    /// WebSocket and Socket.IO: the largest message that an end accepts, bytes. None: 64 MiB, as tungstenite has it.
+    /// WebSocket and Socket.IO: an end's largest accepted message, bytes. None: tungstenite's 64 MiB.
     pub max_message_bytes: Option<usize>,
-    /// HTTP: the header of a request is padded to this size, bytes.
+    /// HTTP: request headers are padded to this size, bytes.
     pub request_bytes: usize,
-    /// HTTP, WebSocket, WebTransport: the path that a client asks for; empty for the transport's own.
+    /// HTTP, WebSocket, WebTransport: the client's path; empty for the transport's own.
     pub path: String,
-    /// Certificate, keys and trust of secure transports.
+    /// Certificate, keys and trust for secure transports.
     pub security: Option<Arc<Security>>,
-    /// What QUIC connections are set to.
+    /// QUIC settings.
     pub quic: QuicSettings,
-    /// Flow control of HTTP/2.
+    /// HTTP/2 flow control.
     pub http2: Http2Windows,
     /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
     /// Where QUIC packets are recorded with their frames, if anywhere.
     pub quic_packets: Option<Arc<QuicPackets>>,
-    /// Where what HTTP/1.1 and HTTP/2 write is recorded, if anywhere.
+    /// Records HTTP/1.1 and HTTP/2 writes, if set.
     pub http_ends: Option<Arc<HttpEnds>>,
     /// A server answers this address alone, if one is given.
     pub only_from: Option<IpAddr>,
-    /// Where what the kernel knows of each TCP socket is kept, if anywhere.
+    /// Keeps the kernel's state of each TCP socket, if set.
     pub tcp_sockets: Option<Arc<TcpSockets>>,
-    /// Where the kernel's counts of TCP connections are added up, if anywhere.
+    /// Adds up the kernel's counts for TCP connections, if set.
     pub tcp_totals: Option<Arc<TcpTotals>>,
 }
 
@@ -62,22 +62,22 @@ pub enum Payload {
     Text,
 }
 
-/// What QUIC connections are set to. Defaults hold for what is `None`.
+/// QUIC settings. `None` means the default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuicSettings {
     /// How long nothing may arrive from the other end; none: for as long as it likes.
     pub idle_timeout: Option<Duration>,
     /// After how much idle time a packet is sent; none: never.
     pub keep_alive: Option<Duration>,
-    /// Whether to search for the largest packet that passes.
+    /// Whether to search for the path MTU.
     pub mtu_discovery: Option<bool>,
     /// How many later packets have to arrive before one is lost.
     pub packet_threshold: Option<u32>,
     /// After how many round trips a packet is lost.
     pub time_threshold: Option<f64>,
-    /// Flow control of a stream, bytes.
+    /// Stream flow control, bytes.
     pub stream_window: Option<u32>,
-    /// Flow control of all streams of a connection together, bytes.
+    /// Connection flow control, all streams together, bytes.
     pub connection_window: Option<u32>,
 }
 
@@ -98,35 +98,35 @@ impl QuicSettings {
         self.time_threshold.unwrap_or(Self::TIME_THRESHOLD)
     }
 
-    /// Flow control of a stream, bytes.
+    /// Stream flow control, bytes.
     pub fn stream_window(&self) -> u32 {
         self.stream_window.unwrap_or(Self::STREAM_WINDOW)
     }
 
-    /// Flow control of all streams of a connection together, bytes.
+    /// Connection flow control, all streams together, bytes.
     pub fn connection_window(&self) -> u32 {
         self.connection_window.unwrap_or(Self::CONNECTION_WINDOW)
     }
 }
 
-/// Flow control of HTTP/2: how many bytes an end takes before its program has read any.
+/// HTTP/2 flow control: the bytes an end takes before its program has read any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Windows {
-    /// Of a stream.
+    /// Per stream.
     pub stream: u32,
-    /// Of all streams of a connection together; not less than the protocol's default of 65,535.
+    /// All streams of a connection together; not less than the protocol's default of 65,535.
     pub connection: u32,
 }
 
-/// What Chromium grants a server, so that no window is what bounds a transfer below 6 MiB in flight (15 MiB over all streams). The
-/// protocol's own default is 65,535 bytes for both (RFC 9113, section 6.9.2).
+/// Chromium's windows, so no window bounds a transfer below 6 MiB in flight (15 MiB over all streams). The protocol's
+/// own default is 65,535 bytes for both (RFC 9113, section 6.9.2).
 impl Default for Http2Windows {
     fn default() -> Self {
         Self { stream: 6 << 20, connection: 15 << 20 }
     }
 }
 
-/// What is set on every socket. The kernel chooses what is `None`.
+/// Every socket's settings. `None` leaves the choice to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketSettings {
     /// TCP congestion control.
@@ -137,11 +137,11 @@ pub struct SocketSettings {
     pub send_buffer: Option<u32>,
     /// `SO_RCVBUF`, bytes.
     pub receive_buffer: Option<u32>,
-    /// `TCP_USER_TIMEOUT`; of whole milliseconds, at least one.
+    /// `TCP_USER_TIMEOUT` in whole milliseconds, at least one.
     pub user_timeout: Option<Duration>,
     /// `SO_KEEPALIVE`: the idle time before a probe, and the time between probes. Whole seconds.
     pub keep_alive: Option<Duration>,
-    /// The codepoint of differentiated services of its packets, six bits. quinn replaces it by none.
+    /// Its packets' differentiated services codepoint, six bits. quinn resets it to zero.
     pub dscp: Option<u8>,
 }
 
@@ -165,12 +165,11 @@ pub struct SocketReadback {
 }
 
 impl Settings {
-    /// Whether a server answers `client`.
     pub(crate) fn answers(&self, client: IpAddr) -> bool {
         is_answered(self.only_from, client)
     }
 
-    /// Certificate, keys and trust, which every secure transport needs.
+    /// Certificate, keys and trust, needed by every secure transport.
     pub(crate) fn security(&self) -> Result<&Security, TransportError> {
         self.security
             .as_deref()
@@ -178,14 +177,13 @@ impl Settings {
     }
 }
 
-/// Whether a server answers `client` that answers one address alone, if one is given. An IPv4 address may come in the form of IPv6
-/// (RFC 4291, section 2.5.5.2).
+/// Whether a server, perhaps restricted to one address, answers `client`, perhaps IPv4-mapped (RFC 4291, 2.5.5.2).
 pub(crate) fn is_answered(only_from: Option<IpAddr>, client: IpAddr) -> bool {
     only_from.is_none_or(|only| only.to_canonical() == client.to_canonical())
 }
 
 impl SocketSettings {
-    /// Sets what sockets of TCP and of UDP have.
+    /// Sets the options common to TCP and UDP sockets.
     pub(crate) fn apply(&self, socket: &Socket) -> Result<(), TransportError> {
         if let Some(bytes) = self.send_buffer {
             socket.set_send_buffer_size(bytes as usize).map_err(failed("cannot set the send buffer"))?;
@@ -194,7 +192,7 @@ impl SocketSettings {
             socket.set_recv_buffer_size(bytes as usize).map_err(failed("cannot set the receive buffer"))?;
         }
         if let Some(dscp) = self.dscp {
-            // Of the octet the two lower bits are ECN (RFC 3168); those of TCP the kernel keeps.
+            // The octet's two lower bits are ECN (RFC 3168); the kernel keeps TCP's.
             let octet = u32::from(dscp) << 2;
             let is_ipv6 = socket.domain().map_err(failed("cannot set the DSCP"))? == Domain::IPV6;
             let set = if is_ipv6 { socket.set_tclass_v6(octet) } else { socket.set_tos_v4(octet) };
@@ -222,7 +220,7 @@ impl SocketSettings {
         Ok(())
     }
 
-    /// Describes a setting that the kernel did not accept, if there is one.
+    /// Describes a setting the kernel did not accept, if any.
     pub fn mismatch(&self, found: &SocketReadback) -> Option<String> {
         if found.congestion_control.is_some()
             && self.congestion_control.is_some()
@@ -236,8 +234,8 @@ impl SocketSettings {
         if found.nodelay.is_some() && self.nodelay.is_some() && self.nodelay != found.nodelay {
             return Some(format!("nodelay {:?} was set, the socket has {:?}", self.nodelay, found.nodelay));
         }
-        // Linux doubles what is asked for, to hold its own bookkeeping, and cuts it at net.core.[rw]mem_max.
-        // No socket has more than an int can say.
+        // Linux doubles the requested size for its bookkeeping, and caps it at net.core.[rw]mem_max and an int's
+        // maximum.
         let is_cut = |asked: Option<u32>, found: usize| {
             asked.is_some_and(|asked| found < (asked as usize).min(i32::MAX as usize / 2) * 2)
         };

@@ -1,8 +1,8 @@
-//! Signatures that all have the same size.
+//! Signatures of constant size.
 //!
-//! An ECDSA signature is two integers in DER, each shorter where it begins with zeros, so that with P-256 it takes 70 to 72 bytes and
-//! seldom less: with every key, and with every handshake, packets would have other sizes. Here a message is signed until the signature
-//! has the size that half of them have. Where computing takes no time, as in virtual time, that changes nothing else.
+//! An ECDSA signature is two integers in DER, each shorter if it begins with zeros, so P-256 takes 70 to 72 bytes and
+//! seldom less: packet sizes would vary with every key and every handshake. Here a message is signed until the
+//! signature has the most frequent size. Where computing takes no time, as in virtual time, that changes nothing else.
 
 use rcgen::{KeyPair, PublicKeyData};
 use rustls::sign::{Signer, SigningKey};
@@ -21,7 +21,7 @@ fn of_one_size<E>(mut sign: impl FnMut() -> Result<Vec<u8>, E>) -> Result<Vec<u8
     }
 }
 
-/// Of certificates.
+/// For certificates.
 pub struct Issuer<'a>(pub &'a KeyPair);
 
 impl PublicKeyData for Issuer<'_> {
@@ -40,7 +40,6 @@ impl rcgen::SigningKey for Issuer<'_> {
     }
 }
 
-/// Of handshakes.
 #[derive(Debug)]
 pub struct Handshakes(pub Arc<dyn SigningKey>);
 

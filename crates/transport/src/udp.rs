@@ -70,7 +70,7 @@ pub(crate) fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Soc
     Ok(socket)
 }
 
-/// Repeats `call` when a signal interrupts it: the kernel does not restart calls on a socket with a timeout (signal(7)).
+/// Repeats `call` after a signal: the kernel does not restart calls on a socket with a timeout (signal(7)).
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -167,7 +167,7 @@ impl Connection for UdpConnection {
     }
 }
 
-/// The sender of the last message, which is answered.
+/// The last message's sender, for the answer.
 type LastSender = Arc<Mutex<Option<SocketAddr>>>;
 
 struct UdpServerSender {

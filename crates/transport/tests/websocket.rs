@@ -1,4 +1,4 @@
-//! WebSocket against plain sockets, and calls that are cancelled. The rules of the protocol are tested in tests/peers.
+//! WebSocket against plain sockets, and cancelled calls. The protocol's rules are tested in tests/peers.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_transport::{Connection, Driver, Outcome, Purpose, Receiver, Sender, Settings, Stream, find};
@@ -14,7 +14,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|place| (place % 251) as u8).collect()
 }
 
-/// The result of `frames` at a server that expects up to ten bytes, and what the server sends meanwhile.
+/// The result for `frames` at a server expecting up to ten bytes, and the server's output meanwhile.
 fn received(frames: &[u8]) -> (Result<usize, Outcome>, Vec<u8>) {
     let settings = Settings::default();
     let work = async {
@@ -153,7 +153,7 @@ fn large_messages_cross_each_other() {
     Driver::Reactor.run(async { tokio::time::timeout(PATIENCE, work).await.unwrap() }).unwrap();
 }
 
-/// The limit is that of the library, unless the settings have another.
+/// The limit is the library's, unless set.
 #[test]
 fn the_largest_message_is_a_setting() {
     for (max_message_bytes, expected) in [(None, Ok(70_000)), (Some(60_000), Err(Outcome::TooLarge))] {

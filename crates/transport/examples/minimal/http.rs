@@ -89,7 +89,7 @@ pub(crate) async fn echo(transport: &str, address: SocketAddr, security: &Securi
     Ok(())
 }
 
-/// What sends requests, on a connection that has a task of its own.
+/// Sends requests; its connection has a task of its own.
 enum Handle {
     Http1(client::conn::http1::SendRequest<Full<Bytes>>),
     Http2(client::conn::http2::SendRequest<Full<Bytes>>),

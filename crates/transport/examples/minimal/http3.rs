@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 const PROTOCOL: &[u8] = b"h3";
 
-/// Answers requests, of which `bulk` has one on each connection.
+/// Answers requests; `bulk` has one on each connection.
 pub(crate) async fn serve(address: SocketAddr, security: &Security, bulk: bool) -> Result<()> {
     let endpoint = endpoint(address, security, PROTOCOL)?;
     loop {
@@ -96,7 +96,7 @@ async fn start(address: SocketAddr, security: &Security) -> Result<(Connection, 
     Ok((connection, handle))
 }
 
-/// Sends so many bytes up and receives so many; how long that took.
+/// Sends so many bytes up and receives so many; returns the time.
 pub(crate) async fn transfer(address: SocketAddr, security: &Security, up: u64, down: u64) -> Result<Duration> {
     let (connection, mut handle) = start(address, security).await?;
     let started = Instant::now();
@@ -113,7 +113,7 @@ pub(crate) async fn transfer(address: SocketAddr, security: &Security, up: u64, 
     }
     let took = started.elapsed();
     close(&connection).await;
-    // The server has this long to say what it has used.
+    // Time for the server to report its processor time.
     tokio::time::sleep(Duration::from_millis(50)).await;
     if received == down { Ok(took) } else { Err(format!("received {received} bytes of {down}").into()) }
 }
@@ -130,7 +130,7 @@ async fn transfer_back(request: RequestResolver<h3_quinn::Connection, Bytes>) ->
     Ok(stream.finish().await?)
 }
 
-/// So many bytes, which all chunks share.
+/// So many bytes; all chunks share their memory.
 fn chunks(mut unsent: u64) -> impl Iterator<Item = Bytes> {
     let chunk = Bytes::from(vec![0xab; CHUNK]);
     std::iter::from_fn(move || {

@@ -27,9 +27,8 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// How long an exchange may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// Round trips at the start that are not counted.
+/// Round trips at the start, not counted.
 const WARM_UP: usize = 200;
 
 fn main() -> Result<()> {
@@ -103,12 +102,12 @@ fn on_one_thread<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// An exchange with a time limit, which every program has that waits for a server.
+/// An exchange with a time limit, as in every program waiting for a server.
 pub(crate) async fn within<T>(exchange: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::time::timeout(TIMEOUT, exchange).await?
 }
 
-/// Round-trip times of messages of one character.
+/// Round-trip times for messages of one character.
 pub(crate) struct Times {
     count: usize,
     taken: Vec<Duration>,
@@ -119,12 +118,11 @@ impl Times {
         Self { count, taken: Vec::with_capacity(count) }
     }
 
-    /// The messages to be sent.
     pub(crate) fn messages(&self) -> impl Iterator<Item = [u8; 1]> + use<> {
         (b'a'..=b'z').cycle().map(|letter| [letter]).take(self.count)
     }
 
-    /// The reply to the message that was sent at `sent` has just been received.
+    /// The reply to the message sent at `sent` has just been received.
     pub(crate) fn received(&mut self, sent: Instant, reply: &[u8], message: &[u8]) -> Result<()> {
         self.taken.push(sent.elapsed());
         if reply == message { Ok(()) } else { Err(format!("{message:?} came back as {reply:?}").into()) }
@@ -145,7 +143,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The processor time that this thread has used so far.
+/// This thread's processor time so far.
 pub(crate) fn cpu_ns() -> Result<u64> {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(statistics.split_whitespace().next().ok_or("/proc/thread-self/schedstat is empty")?.parse()?)

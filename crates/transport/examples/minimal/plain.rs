@@ -1,4 +1,4 @@
-//! tcp and udp: calls that block.
+//! tcp and udp with blocking calls.
 
 use crate::{Result, Times};
 use std::io::{Read, Write};

@@ -14,9 +14,9 @@ const PROTOCOL: &[u8] = b"crosswind";
 const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 const SEND_WINDOW: u64 = 6 << 20;
-/// Bytes that one call sends.
+/// Bytes per send call.
 pub(crate) const CHUNK: usize = 1 << 20;
-/// Pieces of a packet each that one call can hand out.
+/// Packet-sized pieces per call at most.
 const PIECES: usize = 32;
 
 fn transport() -> Arc<TransportConfig> {
@@ -48,7 +48,7 @@ pub(crate) async fn connect(address: SocketAddr, security: &Security, protocol: 
     Ok(endpoint.connect_with(config, address, NAME)?.await?)
 }
 
-/// Ends the connection, and lets the runtime send that.
+/// Ends the connection, and lets the runtime send the close.
 pub(crate) async fn close(connection: &Connection) {
     connection.close(VarInt::from_u32(0), b"");
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -111,7 +111,7 @@ pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, tim
     Ok(())
 }
 
-/// The first bytes on a stream of bulk: how many bytes the client wants.
+/// The first bytes on a bulk stream: how many bytes the client wants.
 type Wanted = [u8; size_of::<u64>()];
 
 pub(crate) async fn serve_bulk(address: SocketAddr, security: &Security) -> Result<()> {
@@ -130,7 +130,7 @@ pub(crate) async fn serve_bulk(address: SocketAddr, security: &Security) -> Resu
     }
 }
 
-/// Sends so many bytes up and receives so many; how long that took.
+/// Sends so many bytes up and receives so many; returns the time.
 pub(crate) async fn transfer(address: SocketAddr, security: &Security, up: u64, down: u64) -> Result<Duration> {
     let connection = connect(address, security, PROTOCOL).await?;
     let started = Instant::now();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(crate) const NAME: &str = "localhost";
 
-/// What a server shows and a client trusts.
+/// The server's certificate and the client's trust.
 pub(crate) struct Security {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,

@@ -17,7 +17,6 @@ use web_transport_quinn::{RecvStream, SendStream};
 
 const EVENT: &str = "message";
 const MAX_PAYLOAD_BYTES: u64 = 1_000_000;
-/// What is read at a time, bytes.
 const READ_SIZE: usize = 64 * 1024;
 
 pub(crate) async fn serve_websocket(address: SocketAddr) -> Result<()> {
@@ -67,10 +66,10 @@ fn server_session(carrier: Carrier) -> Result<Session> {
     Ok(Session::server(carrier, handshake, "b".into(), 0)?)
 }
 
-/// What carries the payloads of a session.
+/// Carries a session's payloads.
 trait Pipe {
     async fn send(&mut self, payload: Payload) -> Result<()>;
-    /// The next payload. No part of it is lost when the call is dropped.
+    /// The next payload. Dropping the call loses no part of it.
     async fn receive(&mut self) -> Result<Payload>;
 }
 
@@ -91,7 +90,7 @@ impl Pipe for WebSocketStream<TcpStream> {
     }
 }
 
-/// A stream of WebTransport.
+/// A WebTransport stream.
 struct Frames {
     sender: SendStream,
     receiver: RecvStream,

@@ -11,7 +11,6 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
 const PROTOCOL: &[u8] = b"crosswind";
 
-/// The next client's connection.
 pub(crate) async fn accept(listener: &TcpListener) -> Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;

@@ -25,7 +25,7 @@ pub(crate) async fn connect(address: SocketAddr, security: &Security) -> Result<
     Ok(Session::connect(connection, ConnectRequest::new(url)).await?)
 }
 
-/// Ends the session, and lets the runtime send that.
+/// Ends the session, and lets the runtime send the close.
 pub(crate) async fn close(session: &Session) {
     session.close(0, b"");
     tokio::time::sleep(Duration::from_millis(2)).await;

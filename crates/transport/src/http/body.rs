@@ -1,13 +1,13 @@
-//! Bodies: how much of one that is sent was announced, and one that is received as messages or as bytes.
+//! Bodies: the unsent rest of an announced one, and a received one as messages or as bytes.
 
 use crate::{Outcome, TransportError};
 use bytes::{Buf, Bytes};
 
-/// How much of a body is still to be sent, if its length was announced.
+/// The body's unsent bytes, if its length was announced.
 pub(super) struct Unsent(pub(super) Option<u64>);
 
 impl Unsent {
-    /// `bytes` of it are sent.
+    /// Counts `bytes` as sent.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), TransportError> {
         if let Some(unsent) = &mut self.0 {
             *unsent = unsent.checked_sub(bytes as u64).ok_or_else(|| {
@@ -26,22 +26,22 @@ impl Unsent {
     }
 }
 
-/// Where the pieces of a received body come from.
+/// The source of a received body's pieces.
 pub(super) trait Source: Send {
     /// The next piece; nothing at the end. No piece is lost when the call is dropped.
     async fn next(&mut self) -> Option<Result<Bytes, TransportError>>;
 
-    /// How many bytes are still to come, if that was announced.
+    /// The bytes still to come, if announced.
     fn unreceived(&self) -> Option<u64>;
 
-    /// Whether it is already known that nothing more will come.
+    /// Whether the end is already known.
     fn is_ended(&self) -> bool;
 }
 
-/// A body that is received. Nothing of it is lost when a call is dropped.
+/// A received body. Dropping a call loses nothing.
 pub(super) struct Received<S> {
     state: State<S>,
-    /// The rest of a piece that was larger than the buffer it was to go into.
+    /// The rest of a piece larger than the caller's buffer.
     rest: Bytes,
 }
 
@@ -61,7 +61,7 @@ impl<S: Source> Received<S> {
         !matches!(self.state, State::Receiving(_))
     }
 
-    /// Receives all of it, as one message.
+    /// Receives everything, as one message.
     pub(super) async fn message(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
         let unreceived = match &self.state {
             State::Receiving(source) => source.unreceived(),
@@ -81,7 +81,7 @@ impl<S: Source> Received<S> {
         Ok(filled)
     }
 
-    /// Receives what there is of it; zero bytes at its end.
+    /// Receives the available bytes; zero at its end.
     pub(super) async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
         let Some(mut piece) = self.piece().await? else { return Ok(0) };
         let length = piece.len().min(into.len());
@@ -90,7 +90,7 @@ impl<S: Source> Received<S> {
         Ok(length)
     }
 
-    /// The next piece, which is never empty.
+    /// The next piece, never empty.
     async fn piece(&mut self) -> Result<Option<Bytes>, TransportError> {
         if !self.rest.is_empty() {
             return Ok(Some(std::mem::take(&mut self.rest)));

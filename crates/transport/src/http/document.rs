@@ -1,12 +1,11 @@
-//! The document of a page, for browsers: HTML that names scripts, `/bytes/N` each, and images, `/image/N` each.
+//! A page's document, for browsers: HTML with scripts, `/bytes/N` each, and images, `/image/N` each.
 
 use super::file::{File, MAX_BYTES, number};
 use hyper::header::HeaderValue;
 use std::fmt::Write;
 
-/// Where documents are, followed by their size and the numbers and sizes of what they name.
+/// The prefix of documents, before their size and the numbers and sizes of their files.
 const PAGE: &str = "/page/";
-/// The most files of a kind.
 const MAX_FILES: u64 = 1000;
 
 /// Browsers ask for an icon where a page names none.
@@ -16,8 +15,8 @@ const TEXT: &str = "<p>";
 const END: &str = "</p>\n</body>\n</html>\n";
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// The document at `path`, which is `/page/HTML_BYTES/SCRIPTS/SCRIPTS_BYTES/IMAGES/IMAGES_BYTES`. None of another path, and of a
-/// document that is too small for what it names.
+/// The document at `path`, `/page/HTML_BYTES/SCRIPTS/SCRIPTS_BYTES/IMAGES/IMAGES_BYTES`. None for another path, and for
+/// a document too small to name its files.
 pub(super) fn document(path: &str) -> Option<File> {
     let numbers: Vec<u64> = path.strip_prefix(PAGE)?.split('/').map(number).collect::<Option<_>>()?;
     let [size, scripts, scripts_bytes, images, images_bytes] = numbers.try_into().ok()?;

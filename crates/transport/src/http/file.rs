@@ -1,11 +1,11 @@
-//! A file that a server makes for browsers, as large as its path says.
+//! A server's file for browsers; its path gives its size.
 
 use hyper::header::HeaderValue;
 
 /// The largest file, bytes: it is held in memory.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// What a browser gets whole.
+/// A whole response for a browser.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct File {
     /// Its media type.

@@ -1,4 +1,4 @@
-//! Images of any size in bytes, for browsers: a browser that has asked for an image stops reading once the bytes turn out to be none.
+//! Images of any size in bytes, for browsers: a browser stops reading an invalid image early.
 
 use super::file::{File, MAX_BYTES, number};
 use hyper::header::HeaderValue;
@@ -6,13 +6,13 @@ use hyper::header::HeaderValue;
 /// Where images are, followed by their size in bytes.
 const IMAGE: &str = "/image/";
 const BMP: HeaderValue = HeaderValue::from_static("image/bmp");
-/// Of the two headers of a bitmap, bytes.
+/// A bitmap's two headers, bytes.
 const HEADERS: usize = 54;
-/// Of a row of pixels, bytes: a multiple of four, as the format asks for.
+/// A row of pixels, bytes: a multiple of four, as the format requires.
 const ROW: usize = 192;
 const NARROW_ROW: usize = 4;
 
-/// The bitmap at `path`, which is `/image/BYTES`; one too small for a pixel is no image. None of another path, and of one too large.
+/// The bitmap at `path`, `/image/BYTES`; one too small for a pixel is no image. None for another path or too large.
 pub(super) fn image(path: &str) -> Option<File> {
     let bytes = number(path.strip_prefix(IMAGE)?)?;
     let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= MAX_BYTES)?;
@@ -21,7 +21,7 @@ pub(super) fn image(path: &str) -> Option<File> {
     Some(File { kind: BMP, bytes: image })
 }
 
-/// `BITMAPFILEHEADER` and `BITMAPINFOHEADER` of a file of so many bytes: as many whole rows of 24-bit pixels as it has room for.
+/// `BITMAPFILEHEADER` and `BITMAPINFOHEADER` for so many bytes, with as many whole rows of 24-bit pixels as fit.
 fn headers(bytes: usize) -> Vec<u8> {
     let pixels = bytes.saturating_sub(HEADERS);
     let (width, row) = if pixels >= ROW { (ROW as u32 / 3, ROW) } else { (1, NARROW_ROW) };

@@ -1,4 +1,4 @@
-//! The requests that a client sends, and how a server answers them.
+//! A client's requests, and a server's answers.
 
 use super::document::document;
 use super::file::{File, number};
@@ -12,33 +12,32 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Where messages go by default.
 const ECHO: &str = "/echo";
-/// Where uploads go.
 const UPLOAD: &str = "/upload";
-/// Where downloads come from, followed by a number of bytes.
+/// The prefix of downloads, before a number of bytes.
 const BYTES: &str = "/bytes/";
-/// The field that fills a header up to its size.
+/// The field that pads a header to its size.
 const PADDING: HeaderName = HeaderName::from_static("x-padding");
 
-/// How long the body of a request is.
+/// A request body's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// It has no body.
     Absent,
-    /// That many bytes.
+    /// So many bytes.
     Known(u64),
     /// Not known before its end.
     Unknown,
 }
 
-/// What all requests of a connection have in common.
+/// The common parts of a connection's requests.
 pub(super) struct Requests {
     scheme: &'static str,
     authority: String,
-    /// HTTP/1.1: the request line has only the path, and the field `Host` has the authority. Later versions have a field for each.
+    /// HTTP/1.1: the request line has only the path, the field `Host` the authority. Later versions have a field for
+    /// each.
     http1: bool,
     /// Where messages go.
     messages: Uri,
-    /// What is downloaded without a number of bytes.
+    /// The target of downloads without a number of bytes.
     downloaded: Uri,
     host: HeaderValue,
     /// As long as a whole header.
@@ -82,17 +81,14 @@ impl Requests {
         uri.build().map_err(unusable)
     }
 
-    /// A message.
     pub(super) fn message<B>(&self, length: Length, body: B) -> Result<Request<B>, TransportError> {
         self.request(Method::POST, self.messages.clone(), length, body)
     }
 
-    /// An upload.
     pub(super) fn upload<B>(&self, length: Length, body: B) -> Result<Request<B>, TransportError> {
         self.request(Method::POST, self.uri(UPLOAD)?, length, body)
     }
 
-    /// A download.
     pub(super) fn download<B>(&self, bytes: Option<u64>, body: B) -> Result<Request<B>, TransportError> {
         let uri = match bytes {
             Some(bytes) => self.uri(&format!("{BYTES}{bytes}"))?,
@@ -119,8 +115,8 @@ impl Requests {
         Ok(request)
     }
 
-    /// The padding that gives the header its size in HTTP/1.1; other versions have as much. None if the header is that long without
-    /// it, or would be longer with an empty field.
+    /// The padding for the header's size in HTTP/1.1; other versions have as much. None if the header has that size
+    /// anyway, or would exceed it with an empty field.
     fn padding(&self, method: &Method, uri: &Uri, length: Length) -> Option<Bytes> {
         if self.padding.is_empty() {
             return None;
@@ -186,7 +182,7 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
     }
 }
 
-/// The methods that a server allows, which it names in answer to any other.
+/// The server's methods, named in answer to any other.
 pub(super) const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
 
 #[cfg(test)]

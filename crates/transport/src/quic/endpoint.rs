@@ -1,16 +1,16 @@
-//! What every transport over QUIC (RFC 9000) needs: endpoints, handshakes, the end of a connection, and what errors mean.
+//! The common ground of transports over QUIC (RFC 9000): endpoints, handshakes, closing, and errors as outcomes.
 //!
-//! Settings that differ from quinn's defaults, so that a measurement shows the path and not a setting:
-//! - Flow control is not the limit: [`SEND_WINDOW`], the smallest of the windows, holds what is in flight at 100 ms and
-//!   500 Mbit/s, or at 5 ms and 10 Gbit/s. It is more than the 4 MiB that Linux grants TCP by default (tcp(7), `tcp_wmem`).
+//! Settings that differ from quinn's defaults, so a measurement shows the path and not a setting:
+//! - Flow control is not the limit: [`SEND_WINDOW`], the smallest window, holds the bytes in flight at 100 ms and 500
+//!   Mbit/s, or at 5 ms and 10 Gbit/s. It is more than Linux's default of 4 MiB for TCP (tcp(7), `tcp_wmem`).
 //! - No UDP generic segmentation offload on kernels that refuse it for a TUN device (`offload`).
-//! - No idle timeout and no keep-alive unless the settings say so: a connection lasts until an end closes it, and sends no packets of
-//!   its own accord.
+//! - No idle timeout and no keep-alive unless set: a connection lasts until an end closes it, and sends no packets on
+//!   its own.
 //!
-//! quinn's defaults: cubic, unless the settings name another congestion control; an acknowledgment for every other packet; packets
-//! of 1200 bytes at first (RFC 9000, section 14.1), larger ones once MTU discovery has found them to pass; UDP generic segmentation
-//! offload, so that one system call hands the kernel up to ten packets. For a device without that offload, such as a TUN device,
-//! the kernel splits them; on a veth pair they stay together.
+//! quinn's defaults: cubic, unless the settings name another congestion control; an acknowledgment for every other
+//! packet; packets of 1200 bytes at first (RFC 9000, section 14.1), larger ones after MTU discovery; UDP generic
+//! segmentation offload, so one system call hands the kernel up to ten packets. For a device without that offload, such
+//! as a TUN device, the kernel splits them; on a veth pair they stay together.
 
 use crate::driver::within;
 use crate::error::{TransportError, failed};
@@ -34,35 +34,34 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What an end buffers on all streams of a connection until it is acknowledged, bytes. The larger the buffer, the less of it is
-/// still in the processor's caches when it is sent: on loopback 16 MiB took 15 % more processor time for each byte than 4 MiB, and
-/// 6 MiB took 3 % more.
+/// A connection's buffer for unacknowledged bytes on all streams. A larger one is less often in the processor's caches
+/// when sent: on loopback 16 MiB took 15 % more processor time per byte than 4 MiB, and 6 MiB took 3 % more.
 const SEND_WINDOW: u64 = 6 << 20;
-/// Streams that a client may have open at once.
+/// A client's open streams at most.
 const STREAMS: u32 = 1000;
-/// The buffer of received datagrams, bytes. When it is full, the oldest are dropped.
+/// The buffer for received datagrams, bytes. When full, it drops the oldest.
 const DATAGRAM_RECEIVE_BUFFER: usize = 16 << 20;
-/// The buffer of datagrams that wait for congestion control, bytes. When it is full, the oldest are dropped.
+/// The buffer for datagrams held by congestion control, bytes. When full, it drops the oldest.
 const DATAGRAM_SEND_BUFFER: usize = 1 << 20;
-/// How long the end of a connection may take.
+/// The time limit for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The code with which a connection is dropped: the peer's outcome is `Reset`. The code of an orderly end is 0.
+/// The code for dropping a connection: the peer's outcome is `Reset`. An orderly end has code 0.
 pub(crate) const ABORTED: u32 = 1;
-/// The code of an orderly end in HTTP/3 (RFC 9114, section 8.1).
+/// The code for an orderly end in HTTP/3 (RFC 9114, section 8.1).
 const H3_NO_ERROR: u64 = 0x100;
 
 /// One UDP socket, and the QUIC connections on it.
 pub(crate) struct Endpoint {
     /// The endpoint, to connect from or to accept at.
     pub(crate) quinn: quinn::Endpoint,
-    /// The socket's settings, as the kernel has them, and the congestion control of its connections.
+    /// The socket's settings, as the kernel has them, and its connections' congestion control.
     pub(crate) readback: SocketReadback,
     settings: Settings,
 }
 
 impl Endpoint {
-    /// The next connection of a client that is to be answered. Others get no answer at all.
+    /// The next client to be answered. Others get no answer at all.
     pub(crate) async fn accept(&self) -> Result<quinn::Incoming, TransportError> {
         loop {
             let incoming = self.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
@@ -74,14 +73,13 @@ impl Endpoint {
     }
 }
 
-/// A client's endpoint, on a port of its own, for a `server` of either address family.
+/// A client's endpoint, on its own port, for a `server` of either address family.
 pub(crate) fn client_endpoint(server: SocketAddr, settings: &Settings) -> Result<Endpoint, TransportError> {
     let any: SocketAddr =
         if server.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
     endpoint(any, settings, None)
 }
 
-/// A server's endpoint that speaks one of `protocols` (ALPN).
 pub(crate) fn server_endpoint(
     address: SocketAddr,
     settings: &Settings,
@@ -154,9 +152,9 @@ fn idle_timeout(settings: &QuicSettings) -> Result<Option<quinn::IdleTimeout>, T
     settings.idle_timeout.map(|time| quinn::IdleTimeout::try_from(time).map_err(unusable)).transpose()
 }
 
-/// The log of all connections of one side, which is open as long as the program runs. It is written line by line, so that nothing
-/// is missing whenever the program ends. Its events name their connection (`group_id`): by the identifier that the client made up
-/// for the server, and at the client, once the server has answered, by the one that the server chose.
+/// The log for all connections of one side, open as long as the program runs. It is written line by line, so nothing is
+/// missing whenever the program ends. Its events name their connection (`group_id`): by the client's identifier for the
+/// server, and at the client, after the server's answer, by the server's.
 fn qlog(directory: &Path, side: &str) -> Result<quinn::QlogStream, TransportError> {
     static OPEN: Mutex<Option<HashMap<PathBuf, quinn::QlogStream>>> = Mutex::new(None);
     let path = directory.join(format!("{side}.qlog"));
@@ -177,11 +175,10 @@ fn qlog(directory: &Path, side: &str) -> Result<quinn::QlogStream, TransportErro
 
 /// A client's connection, and how setting it up went.
 pub(crate) struct Connected {
-    /// The connection.
     pub(crate) quinn: quinn::Connection,
     security: Duration,
     handshake: Arc<Handshake>,
-    /// Where early data was offered: whether the server accepted it, as soon as that is known.
+    /// With early data offered: whether the server accepted it, as soon as known.
     early: Option<Mutex<EarlyData>>,
     resumption: Resumption,
 }
@@ -191,8 +188,7 @@ enum EarlyData {
     Known(bool),
 }
 
-/// Connects to `server`, which speaks one of `protocols` (ALPN), within `timeout`. With early data this returns before the first
-/// flight is sent.
+/// Connects to `server` by one of `protocols` (ALPN) within `timeout`; with early data before the first flight is sent.
 pub(crate) async fn connect(
     endpoint: &quinn::Endpoint,
     server: SocketAddr,
@@ -237,8 +233,8 @@ impl Connected {
         close(&self.quinn, code).await;
     }
 
-    /// Where sessions are to be resumed, waits for the server's ticket, which can arrive a round trip after the last message. To be
-    /// called before the end.
+    /// With resumption, waits for the server's ticket, perhaps a round trip after the last message. Call before the
+    /// end.
     pub(crate) async fn await_ticket(&self) {
         if self.resumption == Resumption::None {
             return;
@@ -249,7 +245,7 @@ impl Connected {
                 _ = self.quinn.closed() => {}
             }
         };
-        // Without a ticket there is no resumption, which the phases of the next connection show.
+        // Without a ticket there is no resumption; the next connection's phases show it.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, ticket).await;
     }
 }
@@ -287,8 +283,8 @@ pub(crate) async fn accept(incoming: quinn::Incoming, early: bool) -> Result<qui
     }
 }
 
-/// Closes `connection`, and waits until `CONNECTION_CLOSE` was sent. What has not been delivered by then is dropped. The endpoint
-/// keeps the connection for three timeouts more (RFC 9000, section 10.2), for which nobody waits.
+/// Closes `connection`, and waits until `CONNECTION_CLOSE` was sent. Undelivered data is dropped. The endpoint keeps
+/// the connection for three more timeouts (RFC 9000, section 10.2), without anybody waiting.
 pub(crate) async fn close(connection: &quinn::Connection, code: VarInt) {
     if connection.close_reason().is_some() {
         return;
@@ -298,7 +294,8 @@ pub(crate) async fn close(connection: &quinn::Connection, code: VarInt) {
     let started = Instant::now();
     let mut polls = 0_u32;
     while connection.stats().udp_tx.datagrams == before && started.elapsed() < CLOSE_TIMEOUT {
-        // A closed connection sends nothing else, and does so when its task next runs, unless the socket's buffer is full.
+        // A closed connection sends nothing else, and does so when its task next runs, unless the socket's buffer is
+        // full.
         if polls < 10 {
             tokio::task::yield_now().await;
         } else {
@@ -312,7 +309,6 @@ fn unusable(cause: impl Display) -> TransportError {
     TransportError::with("cannot use QUIC", Outcome::Error, cause.to_string())
 }
 
-/// Why there is no connection.
 fn not_connected(error: &ConnectionError) -> TransportError {
     let mut found = connection_error("cannot connect", error);
     if *error == ConnectionError::TimedOut {
@@ -321,7 +317,6 @@ fn not_connected(error: &ConnectionError) -> TransportError {
     found
 }
 
-/// What the end of a connection means.
 pub(crate) fn connection_error(what: &'static str, error: &ConnectionError) -> TransportError {
     let outcome = match error {
         ConnectionError::TimedOut | ConnectionError::Reset => Outcome::Reset,
@@ -338,18 +333,19 @@ pub(crate) fn connection_error(what: &'static str, error: &ConnectionError) -> T
     TransportError::with(what, outcome, error.to_string())
 }
 
-/// Of RFC 9000, section 20.1; a TLS alert is 0x100 and its number (RFC 8446, section 6).
+/// For codes in RFC 9000, section 20.1; a TLS alert is 0x100 and its number (RFC 8446, section 6).
 fn transport_outcome(code: u64) -> Outcome {
     match code {
         0x00 => Outcome::Closed,
         0x02 => Outcome::Refused,
-        // bad_certificate to access_denied but for illegal_parameter; decrypt_error, of a signature; certificate_required.
+        // bad_certificate to access_denied except illegal_parameter; decrypt_error (bad signature);
+        // certificate_required.
         0x12a..=0x12e | 0x130 | 0x131 | 0x133 | 0x174 => Outcome::Certificate,
         _ => Outcome::Protocol,
     }
 }
 
-/// What a failed read of a stream means.
+/// A failed stream read as an outcome.
 pub(crate) fn read_error(what: &'static str, error: &quinn::ReadError) -> TransportError {
     let outcome = match error {
         quinn::ReadError::ConnectionLost(lost) => return connection_error(what, lost),
@@ -360,7 +356,7 @@ pub(crate) fn read_error(what: &'static str, error: &quinn::ReadError) -> Transp
     TransportError::with(what, outcome, error.to_string())
 }
 
-/// What a failed write to a stream means.
+/// A failed stream write as an outcome.
 pub(crate) fn write_error(what: &'static str, error: &quinn::WriteError) -> TransportError {
     let outcome = match error {
         quinn::WriteError::ConnectionLost(lost) => return connection_error(what, lost),
@@ -371,7 +367,7 @@ pub(crate) fn write_error(what: &'static str, error: &quinn::WriteError) -> Tran
     TransportError::with(what, outcome, error.to_string())
 }
 
-/// What a datagram that could not be sent means.
+/// A failed datagram send as an outcome.
 pub(crate) fn datagram_error(what: &'static str, error: &quinn::SendDatagramError) -> TransportError {
     let outcome = match error {
         quinn::SendDatagramError::ConnectionLost(lost) => return connection_error(what, lost),

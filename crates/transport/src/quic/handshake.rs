@@ -1,8 +1,8 @@
-//! What a QUIC client's TLS handshake tells, for two facts that quinn does not tell: whether the session was resumed, and when the
+//! A QUIC client's TLS handshake, read for two facts missing from quinn: whether the session was resumed, and when the
 //! ticket for the next one was received.
 //!
-//! A server proves its identity by a certificate or by the session that it shares with the client, never both (RFC 8446, section
-//! 4.4.2). So a session was resumed exactly when the server's flight has a Finished message and no Certificate.
+//! A server proves its identity by a certificate or by the session shared with the client, never both (RFC 8446,
+//! section 4.4.2). So a session was resumed exactly when the server's flight has a Finished message and no Certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ const NEW_SESSION_TICKET: u8 = 4;
 const CERTIFICATE: u8 = 11;
 const FINISHED: u8 = 20;
 
-/// Which messages a handshake has had.
+/// A handshake's messages so far.
 #[derive(Default)]
 pub(crate) struct Handshake {
     certificate: AtomicBool,
@@ -23,12 +23,11 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Whether the session was resumed, once that is known.
+    /// Whether the session was resumed, once known.
     pub(crate) fn resumed(&self) -> Option<bool> {
         self.finished.load(Ordering::Acquire).then(|| !self.certificate.load(Ordering::Acquire))
     }
 
-    /// Waits for a ticket.
     pub(crate) async fn ticket(&self) {
         let received = self.ticket.notified();
         if !self.has_ticket.load(Ordering::Acquire) {
@@ -49,7 +48,7 @@ impl Handshake {
     }
 }
 
-/// Finds the handshake messages in a stream of bytes. Each has a type, a length of three bytes, and that many bytes.
+/// Finds handshake messages in a byte stream: a type, a length in three bytes, and so many bytes.
 #[derive(Default)]
 struct Messages {
     header: [u8; 4],
@@ -58,7 +57,7 @@ struct Messages {
 }
 
 impl Messages {
-    /// Calls `note` with the type of each message whose header ends in `bytes`.
+    /// Calls `note` with the type for each message header ending in `bytes`.
     fn read(&mut self, mut bytes: &[u8], mut note: impl FnMut(u8)) {
         while !bytes.is_empty() {
             if self.body > 0 {
@@ -80,7 +79,7 @@ impl Messages {
     }
 }
 
-/// Notes which messages the handshake has, as TLS accepts them.
+/// Notes the handshake's messages, as TLS accepts them.
 pub(super) struct Watch {
     messages: Messages,
     handshake: Arc<Handshake>,

@@ -1,5 +1,4 @@
-//! QUIC (RFC 9000): streams of bytes on which a message is a number of bytes that both ends know, and datagrams
-//! (RFC 9221), one message each.
+//! QUIC (RFC 9000): byte streams with messages of known size, and datagrams (RFC 9221), one message each.
 
 pub(crate) mod endpoint;
 mod handshake;
@@ -25,9 +24,9 @@ pub const QUIC: Over<quinn::Connection> = Over::streams("quic", "Streams of byte
 pub const QUIC_DATAGRAM: Over<quinn::Connection> =
     Over::datagrams("quic-datagram", "Unreliable datagrams on one QUIC connection.", &QUIC);
 
-/// The largest datagram that quinn accepts as long as no packet of more than 1200 bytes is known to pass: less 1 byte of flags,
-/// 8 of the peer's connection identifier, 4 of a packet number, 16 of a tag (RFC 9001, section 5.3), and 9 for the frame's
-/// type and length at their longest.
+/// quinn's largest datagram while only packets of 1200 bytes are known to pass: less 1 byte of flags, 8 for the peer's
+/// connection identifier, 4 for a packet number, 16 for a tag (RFC 9001, section 5.3), and 9 for the frame's longest
+/// type and length.
 pub(crate) const MAX_DATAGRAM: usize = 1200 - (1 + 8 + 4 + 16) - 9;
 
 impl Session for quinn::Connection {
@@ -106,7 +105,7 @@ mod tests {
     use endpoint::{client_endpoint, connect, server_endpoint};
     use std::sync::Arc;
 
-    /// What quinn itself says right after connecting, before MTU discovery has found larger packets to pass.
+    /// quinn's own limit right after connecting, before MTU discovery has found larger packets to pass.
     #[test]
     fn the_largest_datagram_is_what_fits_right_after_connecting() {
         let settings = Settings { security: Some(Arc::new(Security::new().unwrap())), ..Settings::default() };

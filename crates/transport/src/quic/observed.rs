@@ -1,4 +1,4 @@
-//! Sessions of TLS that are observed: their handshakes, and what they encrypt.
+//! Observed TLS sessions: their handshakes and plaintext.
 
 use crate::quic::handshake::{Handshake, Watch};
 use crate::quic::packets::{QuicPackets, Recording};
@@ -15,7 +15,7 @@ use quinn_proto::transport_parameters::TransportParameters;
 use std::any::Any;
 use std::sync::Arc;
 
-/// A client's TLS settings, whose handshake is observed.
+/// A client's TLS settings with an observed handshake.
 pub(crate) struct ObservedClient {
     tls: Arc<QuicClientConfig>,
     handshake: Arc<Handshake>,
@@ -23,7 +23,7 @@ pub(crate) struct ObservedClient {
 }
 
 impl ObservedClient {
-    /// For one connection, whose packets are recorded in `packets`, if anywhere.
+    /// For one connection; its packets go to `packets`, if given.
     pub(crate) fn new(
         tls: Arc<rustls::ClientConfig>,
         handshake: Arc<Handshake>,
@@ -49,11 +49,10 @@ impl ClientConfig for ObservedClient {
     }
 }
 
-/// A server's TLS settings, whose packets are recorded.
+/// A server's TLS settings with recorded packets.
 pub(crate) struct RecordedServer {
-    /// What would be used otherwise.
+    /// The wrapped settings.
     pub(crate) tls: Arc<QuicServerConfig>,
-    /// Where.
     pub(crate) packets: Arc<QuicPackets>,
 }
 
@@ -80,14 +79,14 @@ struct ObservedSession {
     tls: Box<dyn Session>,
     watch: Option<Watch>,
     recording: Option<Arc<Recording>>,
-    /// For which packets the next keys are.
+    /// The packet number space of the next keys.
     next: QuicSpace,
 }
 
 impl Session for ObservedSession {
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
         let read = self.tls.read_handshake(buf)?;
-        // Only messages that TLS has accepted count.
+        // Only messages accepted by TLS count.
         if let Some(watch) = &mut self.watch {
             watch.read(buf);
         }

@@ -1,10 +1,10 @@
-//! Whether the kernel splits several UDP datagrams that it is given as one.
+//! Whether the kernel splits one large send into several UDP datagrams.
 
 use std::fs;
 
-/// Since 6.11 Linux splits them for a device that computes no checksums too, such as a TUN device. Before, it refuses the call.
-/// quinn then sends no more of them at once, but counts the packets of that call as lost, takes that for congestion and leaves slow
-/// start: 1 MB took three times as long on 6.1 as on 6.12.
+/// Since 6.11 Linux splits them also for a device without checksum offload, such as a TUN device. Before, it refuses
+/// the call. quinn then stops batching, but counts the call's packets as lost, takes that for congestion and leaves
+/// slow start: 1 MB took three times as long on 6.1 as on 6.12.
 const SPLITS_FOR_EVERY_DEVICE: (u32, u32) = (6, 11);
 
 pub(super) fn kernel_splits_datagrams() -> bool {
@@ -12,7 +12,7 @@ pub(super) fn kernel_splits_datagrams() -> bool {
         .is_ok_and(|release| series(&release).is_some_and(|series| series >= SPLITS_FOR_EVERY_DEVICE))
 }
 
-/// `6.12.90-generic` is of the series 6.12.
+/// `6.12.90-generic` is in the series 6.12.
 fn series(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -1,5 +1,5 @@
-//! Records what each QUIC packet is made of before it is encrypted, for whoever wants to know why bytes were sent when they were. The
-//! path sees sizes and times alone, and quinn's own log names no frames.
+//! Records each QUIC packet's frames before encryption, to explain sending times. The path sees sizes and times alone,
+//! and quinn's own log names no frames.
 
 use bytes::BytesMut;
 use crosswind_ledger::{QuicLog, QuicSpace};
@@ -8,7 +8,7 @@ use quinn::crypto::{CryptoError, KeyPair, Keys, PacketKey};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The packets that the QUIC connections of client and server have sent.
+/// The packets sent by the client's and the server's QUIC connections.
 #[derive(Debug)]
 pub struct QuicPackets {
     client: Mutex<QuicLog>,
@@ -17,7 +17,7 @@ pub struct QuicPackets {
 }
 
 impl QuicPackets {
-    /// Of at most so many packets of each host.
+    /// Keeps at most so many packets per host.
     pub fn new(most: usize) -> Self {
         Self {
             client: Mutex::new(QuicLog::new(most)),
@@ -26,7 +26,7 @@ impl QuicPackets {
         }
     }
 
-    /// What client and server have sent so far; from then on, nothing is kept.
+    /// The client's and the server's packets so far; later ones are not kept.
     pub fn take(&self) -> [QuicLog; 2] {
         [&self.client, &self.server].map(|log| std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -39,7 +39,7 @@ impl QuicPackets {
     }
 }
 
-/// Records the packets of one end of a connection.
+/// Records the packets from one end of a connection.
 pub(super) struct Recording {
     packets: Arc<QuicPackets>,
     side: Side,
@@ -52,7 +52,7 @@ impl Recording {
         Arc::new(Self { packets: Arc::clone(packets), side, connection })
     }
 
-    /// Keys that record what they encrypt.
+    /// Keys with recorded plaintext.
     pub(super) fn keys(self: &Arc<Self>, space: QuicSpace, keys: Keys) -> Keys {
         Keys { header: keys.header, packet: self.pair(space, keys.packet) }
     }
@@ -70,7 +70,6 @@ impl Recording {
     }
 }
 
-/// A key that records what it encrypts.
 struct RecordingKey {
     key: Box<dyn PacketKey>,
     space: QuicSpace,

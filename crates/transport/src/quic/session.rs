@@ -1,5 +1,5 @@
-//! What the transports over QUIC have in common whose messages travel on streams of bytes or in datagrams: `quic`, where the
-//! connection itself carries them, and `webtransport`, where a session on it does.
+//! The common code of transports over QUIC with messages on byte streams or in datagrams: `quic`, on the connection
+//! itself, and `webtransport`, on a session within it.
 
 use super::endpoint::{Connected, Endpoint, client_endpoint, connect, server_endpoint};
 use crate::error::failed;
@@ -15,24 +15,24 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A handle on a connection, or on a session, that is open.
+/// A handle on an open connection or session.
 pub trait Session: Clone + Send + Sync + Sized + 'static {
-    /// What the two ends agree to speak (ALPN).
+    /// The agreed protocol (ALPN).
     const PROTOCOL: &'static [u8];
-    /// The largest datagram that always passes.
+    /// The largest datagram sure to pass.
     const LARGEST_DATAGRAM: usize;
-    /// Bytes that the client sends on a stream before its first message.
+    /// The client's bytes on a stream before its first message.
     const STREAM_HEADER: u64 = 0;
-    /// The halves of a stream.
+    /// A stream's halves.
     type SendStream: Send;
     type RecvStream: Send;
 
-    /// Refuses settings that it cannot do.
+    /// Refuses unsupported settings.
     fn check(_settings: &Settings) -> Result<(), TransportError> {
         Ok(())
     }
 
-    /// Opens it on the client's connection until `deadline`. Returns also how long that took, where it takes an exchange.
+    /// Opens it on the client's connection until `deadline`. Returns also its duration, if it takes an exchange.
     async fn open(
         connected: &Connected,
         server: SocketAddr,
@@ -40,7 +40,7 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
         deadline: Instant,
     ) -> Result<(Self, Option<Duration>), TransportError>;
 
-    /// Accepts it at the server; `early`: data that came early is answered before the handshake is done.
+    /// Accepts it at the server; `early`: answers early data before the handshake is done.
     fn accept(
         incoming: quinn::Incoming,
         early: bool,
@@ -49,12 +49,12 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
     async fn open_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
     async fn accept_stream(&self) -> Result<(Self::SendStream, Self::RecvStream), TransportError>;
 
-    /// QUIC's number of a stream.
+    /// A stream's QUIC number.
     fn number(stream: &Self::SendStream) -> u64;
     async fn write(stream: &mut Self::SendStream, message: &[u8]) -> Result<(), TransportError>;
-    /// Ends a half of a stream; nothing where it has ended before.
+    /// Ends a half of a stream; nothing if already ended.
     fn finish(stream: &mut Self::SendStream);
-    /// Reads what there is; 0 bytes at the end.
+    /// Reads the available bytes; 0 at the end.
     async fn read(stream: &mut Self::RecvStream, into: &mut [u8]) -> Result<usize, TransportError>;
 
     fn send_datagram(&self, message: Bytes) -> Result<(), TransportError>;
@@ -68,7 +68,7 @@ pub trait Session: Clone + Send + Sync + Sized + 'static {
     fn abort(&self);
 }
 
-/// A transport whose messages a session carries.
+/// A transport of messages over a session.
 pub struct Over<S> {
     name: &'static str,
     summary: &'static str,
@@ -77,7 +77,7 @@ pub struct Over<S> {
 }
 
 impl<S> Over<S> {
-    /// On streams, with what a session of this kind can do besides.
+    /// On streams, with this session kind's other capabilities.
     pub const fn streams(name: &'static str, summary: &'static str, setup_round_trips: u32, early_data: bool) -> Self {
         let features = Features {
             driver: Driver::Reactor,
@@ -114,7 +114,7 @@ impl<S: Session> Transport for Over<S> {
         self.features
     }
 
-    /// What fits whether or not MTU discovery finds larger packets to pass, so that the limit is the same in every run.
+    /// The size sure to pass with or without MTU discovery, so every run has the same limit.
     fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
         self.features.datagram.then_some(S::LARGEST_DATAGRAM)
     }
@@ -233,7 +233,7 @@ struct ServerConnection<S> {
     client_port: u16,
     readback: SocketReadback,
     datagrams: bool,
-    /// The stream of datagrams has been handed out.
+    /// The datagram stream has been handed out.
     accepted: bool,
 }
 

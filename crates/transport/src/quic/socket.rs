@@ -1,8 +1,9 @@
-//! quinn's UDP socket on tokio, with three system calls for a packet that comes and is answered: one that waits, one that receives, one
-//! that sends.
+//! quinn's UDP socket on tokio, with three system calls for a packet and its answer: one to wait, one to receive, one
+//! to send.
 //!
-//! quinn's own takes two or three more. It asks for datagrams until the kernel has none; but the kernel fills a batch as far as it can, so
-//! that less than a full one was all there is. And it is told whenever there is room to send again, which is after each packet.
+//! quinn's own takes two or three more. It receives until the kernel has no datagrams left; but the kernel fills a
+//! batch as far as it can, so less than a full one was everything. And it is woken for room to send, that is after each
+//! packet.
 
 use crate::runtime::beside;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
@@ -19,7 +20,7 @@ use std::time::Instant;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// tokio, with sockets of this module, and tasks beside the work of the thread.
+/// tokio, with this module's sockets, and tasks beside the thread's work.
 #[derive(Debug)]
 pub(super) struct Reactor;
 
@@ -90,7 +91,7 @@ impl AsyncUdpSocket for DatagramSocket {
             match received {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
                 Ok(datagrams) => {
-                    // What comes from now on makes it ready again: tokio has epoll tell of edges.
+                    // The next datagram makes it ready again: tokio's epoll is edge-triggered.
                     if datagrams < buffers.len() {
                         ready.clear_ready();
                     }
@@ -120,7 +121,7 @@ impl AsyncUdpSocket for DatagramSocket {
 
 type Waiting = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
 
-/// A connection that waits for room in the socket's buffer. Others may wait for the same.
+/// A connection waiting for room in the socket's buffer, perhaps among others.
 struct Room {
     socket: Arc<DatagramSocket>,
     waiting: Option<Waiting>,

@@ -1,7 +1,7 @@
-//! Tasks that a reactor runs beside its work, in one future with it.
+//! A reactor's tasks beside its work, in one future with it.
 //!
-//! tokio asks the kernel for events whenever it changes from tasks to the future that it blocks on. A packet goes through both: the
-//! tasks of an endpoint and of a connection take it in, and whoever waits for the message is part of the future. In one future the
+//! tokio asks the kernel for events whenever it changes from tasks to the blocked-on future. A packet goes through
+//! both: endpoint and connection tasks take it in, and the message's receiver is part of the future. In one future the
 //! change costs no system call. The order is tokio's: tasks as they were woken, then the work.
 
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ thread_local! {
 
 /// Has this thread's reactor run `task` until it ends, or the work does.
 pub(crate) fn spawn(task: Task) {
-    // It is bounded by the number of tasks in turn, and not by tokio's count of operations.
+    // The bound is the number of tasks in turn, not tokio's count of operations.
     let task = Box::pin(unconstrained(task));
     match OF_THIS_THREAD.with_borrow(Clone::clone) {
         Some(queue) => {
@@ -35,7 +35,7 @@ pub(crate) fn spawn(task: Task) {
     }
 }
 
-/// `work` and the tasks that are spawned meanwhile.
+/// `work` and the tasks spawned meanwhile.
 pub(super) async fn with_tasks<F: Future>(work: F) -> F::Output {
     let queue = Arc::new(Queue::default());
     let _registered = Registered::new(&queue);
@@ -46,7 +46,7 @@ pub(super) async fn with_tasks<F: Future>(work: F) -> F::Output {
     std::future::poll_fn(|context| {
         tasks.queue.enter(context.waker());
         for turn in 0..=POLLS_IN_TURN {
-            // Tasks that are always ready do not keep the work waiting.
+            // Always-ready tasks do not keep the work waiting.
             if turn < POLLS_IN_TURN && tasks.poll_next() {
                 continue;
             }
@@ -81,14 +81,13 @@ impl Drop for Registered {
     }
 }
 
-/// Tasks by their number.
 struct Tasks {
     queue: Arc<Queue>,
     tasks: Vec<Option<(Task, Arc<TaskWaker>)>>,
 }
 
 impl Tasks {
-    /// Polls the task that was woken first. Returns whether there was one.
+    /// Polls the first woken task. Returns whether there was one.
     fn poll_next(&mut self) -> bool {
         for task in std::mem::take(&mut *lock(&self.queue.new)) {
             let free = self.tasks.iter().position(Option::is_none);
@@ -112,7 +111,7 @@ impl Tasks {
     }
 }
 
-/// Who was woken.
+/// The woken tasks.
 #[derive(Default)]
 struct Queue {
     new: Mutex<Vec<Task>>,
@@ -148,7 +147,7 @@ impl Queue {
     }
 }
 
-/// Wakes a task, or the work, which has no number.
+/// Wakes a task, or the work (without a number).
 struct TaskWaker {
     number: Option<usize>,
     woken: AtomicBool,

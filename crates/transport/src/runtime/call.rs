@@ -1,15 +1,14 @@
-//! What every method of a transport that may have to wait returns.
+//! The return type of transport methods that may wait.
 
 use crate::TransportError;
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What polling returns that gives nothing back but that it is done.
+/// The result of polling without a value.
 pub(crate) type PollDone = Poll<Result<(), TransportError>>;
 
-/// A call that is in progress, or that was done at once. The latter needs no allocation, which shows in the round trip of a
-/// short message.
+/// A call in progress, or one done at once, without an allocation: a visible saving in a short message's round trip.
 #[must_use = "nothing happens unless it is awaited"]
 pub struct Call<'a, T>(State<'a, T>);
 
@@ -24,7 +23,7 @@ impl<'a, T> Call<'a, T> {
         Self(State::InProgress(Box::pin(call)))
     }
 
-    /// A call that is done, with `result`.
+    /// A finished call with `result`.
     pub fn done(result: Result<T, TransportError>) -> Self {
         Self(State::Done(ready(result)))
     }

@@ -1,4 +1,4 @@
-//! What drives a transport's calls: the thread that makes them, or a tokio runtime.
+//! The drivers of a transport's calls: the calling thread, or a tokio runtime.
 
 use crate::TransportError;
 use crate::runtime::beside::with_tasks;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub enum Driver {
     /// Each call blocks its thread, and is done when it is first polled. Time limits are the socket's.
     Thread,
-    /// A tokio runtime of one thread drives all connections of a host.
+    /// A tokio runtime with one thread drives all connections of a host.
     Reactor,
 }
 
@@ -36,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// `call`, with a time limit, which on threads is the socket's own.
+    /// `call` with a time limit; on threads the socket has its own.
     pub async fn within<T>(
         self,
         timeout: Duration,
@@ -61,7 +61,7 @@ pub async fn within<T>(
         .unwrap_or_else(|_| Err(TransportError::new(what, &ErrorKind::TimedOut.into())))
 }
 
-/// Limits the time of one call after another, with one timer: moving that costs less than a new timer for each call.
+/// Limits the time of successive calls with one timer: moving it costs less than a new timer for each call.
 #[derive(Debug)]
 pub struct Bound {
     driver: Driver,
@@ -69,12 +69,12 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// For calls that `driver` drives.
+    /// For calls driven by `driver`.
     pub const fn new(driver: Driver) -> Self {
         Self { driver, timer: None }
     }
 
-    /// `call`, with a time limit, which on threads is the socket's own.
+    /// `call` with a time limit; on threads the socket has its own.
     ///
     /// # Errors
     /// `Outcome::Timeout`, and the call's own.
@@ -101,7 +101,7 @@ impl Bound {
     }
 }
 
-/// The output of a future in which every call blocks.
+/// The output of a future with blocking calls only.
 fn poll_to_end<F: Future>(work: F) -> F::Output {
     let mut work = pin!(work);
     let mut context = Context::from_waker(Waker::noop());

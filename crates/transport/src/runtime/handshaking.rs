@@ -1,10 +1,9 @@
-//! A connection at the server, whose handshakes may still be in progress.
+//! A server's connection, perhaps still in handshakes.
 
 use crate::TransportError;
 use std::pin::Pin;
 
-/// Handshakes in progress, then what they led to. Their future is kept here, so that a wait for it can be given up and taken up
-/// again.
+/// Handshakes in progress, then their result. Their future is kept here, so an interrupted wait can be resumed.
 pub(crate) enum Handshaking<T> {
     InProgress(Pin<Box<dyn Future<Output = Result<T, TransportError>> + Send>>),
     Done(T),
@@ -30,7 +29,7 @@ impl<T: Clone> Handshaking<T> {
         }
     }
 
-    /// What the handshakes led to, if they are done and the connection was not ended.
+    /// The handshakes' result, if done and the connection was not ended.
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
             Self::Done(done) => Some(done),
@@ -38,7 +37,7 @@ impl<T: Clone> Handshaking<T> {
         }
     }
 
-    /// Takes what the handshakes led to, to end it.
+    /// Takes the handshakes' result, to end it.
     pub(crate) fn take(&mut self) -> Option<T> {
         match std::mem::replace(self, Self::Over) {
             Self::Done(done) => Some(done),

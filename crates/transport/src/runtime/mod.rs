@@ -1,4 +1,4 @@
-//! How calls are driven, and what the transports share.
+//! Calls' drivers, and code shared by the transports.
 
 pub(crate) mod beside;
 pub(crate) mod call;

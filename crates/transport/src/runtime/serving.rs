@@ -1,10 +1,10 @@
-//! What every server does with the streams of a connection.
+//! Serving a connection's streams, for every server.
 
 use crate::{Connection, Sender, Stream, TransportError};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::Future;
 
-/// Serves the streams that a client opens, all at once, until the connection has ended and each has been served. On a reactor.
+/// Serves a client's streams, all at once, until the connection has ended and each has been served. On a reactor.
 pub async fn side_by_side<S: Future<Output = ()>>(
     connection: &mut dyn Connection,
     mut serve: impl FnMut(&dyn Connection, Stream) -> S,

@@ -1,4 +1,4 @@
-//! One object that several tasks poll: a connection, by the task that sends, the task that receives, and whoever closes it.
+//! One object polled by several tasks: a connection, by the sending task, the receiving task, and the closing one.
 
 use crate::TransportError;
 use crate::error::Outcome;
@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a task polls the object for. There is at most one task of each role at a time.
+/// A task's reason to poll the object. Each role has at most one task at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Sender,
@@ -14,21 +14,21 @@ pub(crate) enum Role {
     Closer,
 }
 
-/// A handle on `T`. Ending it drops `T` for all handles, and wakes the tasks that wait for it.
+/// A handle on `T`. Ending it drops `T` for all handles, and wakes the waiting tasks.
 ///
-/// Sockets and streams remember one task for each direction, but receiving may have to write (an answer to a ping) and sending to
-/// read (a handshake). So all of them remember the same waker, which wakes every task that waits here.
+/// Sockets and streams remember one task for each direction, but receiving may have to write (an answer to a ping) and
+/// sending to read (a handshake). So all of them remember the same waker, which wakes every task waiting here.
 pub(crate) struct Shared<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
-    /// The outcome of those who use it after its end.
+    /// After the end: the outcome for later users.
     value: Mutex<Result<T, Outcome>>,
     waiting: Arc<Waiting>,
-    /// Of `waiting`.
+    /// The waker for `waiting`.
     waker: Waker,
 }
 
-/// The tasks that wait, by role.
+/// The waiting tasks, by role.
 #[derive(Default)]
 struct Waiting(Mutex<[Option<Waker>; 3]>);
 
@@ -100,7 +100,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// A task that waits, until its call is ready or is dropped.
+/// A waiting task, until its call is ready or is dropped.
 struct WaitingTask<'a> {
     tasks: &'a Waiting,
     role: Role,
@@ -137,7 +137,7 @@ mod tests {
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A task that counts how often it is woken.
+    /// A task counting its wake-ups.
     #[derive(Default)]
     struct Task(AtomicUsize);
 
@@ -160,7 +160,7 @@ mod tests {
     /// Remembers the last waker, as a socket does.
     type Socket = Option<Waker>;
 
-    #[allow(clippy::unnecessary_wraps)] // what `Shared::poll` takes
+    #[allow(clippy::unnecessary_wraps)] // the signature for `Shared::poll`
     fn wait(socket: &mut Socket, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         *socket = Some(context.waker().clone());
         Poll::Pending

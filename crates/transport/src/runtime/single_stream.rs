@@ -1,4 +1,4 @@
-//! A connection that is one stream from end to end.
+//! A connection with one stream from end to end.
 
 use super::handshaking::Handshaking;
 use super::shared::{Role, Shared};
@@ -16,27 +16,26 @@ use std::sync::Weak;
 use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
-/// What a protocol does on such a connection. A call that was dropped before it was ready may be followed by any other.
+/// A protocol's work on such a connection. After a dropped call any other may follow.
 pub(crate) trait Duplex: Send + 'static {
     /// Sends `message`: takes it out once it need not be given again, and flushes.
     fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone;
 
-    /// Says that nothing more will be sent.
+    /// Signals the end of sending.
     fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone;
 
     /// Receives one message; without boundaries, as many bytes as fit into `into`.
     fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone;
 
-    /// Receives what there is; nothing at the orderly end.
+    /// Receives the available bytes; nothing at the orderly end.
     fn poll_receive_some(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> PollDone;
 
-    /// Of a stream of bytes over TCP: how many bytes at most it has taken from the socket and not handed on. None where it has messages.
+    /// For a byte stream over TCP: the most bytes taken from the socket and not handed on. None with messages.
     const HELD_BACK: Option<u64> = None;
 
-    /// The orderly end.
     fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone;
 
-    /// What is left to be done after the orderly end.
+    /// The work left after the orderly end.
     fn after_close(self) -> impl Future<Output = ()> + Send
     where
         Self: Sized,
@@ -51,23 +50,22 @@ pub(crate) trait Duplex: Send + 'static {
     {
     }
 
-    /// Where it is a stream of QUIC: which, and how many bytes were written to it.
+    /// For a QUIC stream: its number, and the bytes written to it.
     fn written(&self) -> Option<(u64, u64)> {
         None
     }
 
-    /// Adds what is known of how a client's connection was set up.
+    /// Adds known setup phases of a client's connection.
     fn add_phases(&mut self, _phases: &mut Phases) {}
 }
 
-/// What carries the connection.
+/// The connection's carrier.
 pub(crate) enum Socket {
     Tcp(SocketHandle),
     /// The socket is the endpoint's.
     Quic(SocketReadback),
 }
 
-/// One end of a connection.
 pub(crate) struct SingleStream<T> {
     shared: Handshaking<Shared<T>>,
     socket: Socket,
@@ -78,13 +76,12 @@ pub(crate) struct SingleStream<T> {
 }
 
 impl<T: Duplex> SingleStream<T> {
-    /// The client's end.
     pub(crate) fn client(duplex: T, socket: Socket, client_port: u16, phases: Phases) -> Self {
         let shared = Handshaking::Done(Shared::new(duplex));
         Self { shared, socket, client_port, phases, accepted: false }
     }
 
-    /// The server's end, whose handshakes are still to be done.
+    /// The server's end, before its handshakes.
     pub(crate) fn server(
         handshakes: impl Future<Output = Result<T, TransportError>> + Send + 'static,
         socket: Socket,
@@ -128,7 +125,7 @@ impl<T: Duplex> Connection for SingleStream<T> {
     fn phases(&self) -> Phases {
         let mut phases = self.phases;
         if let Some(shared) = self.shared.get() {
-            // Of a connection that has ended there is nothing to add.
+            // An ended connection has nothing to add.
             let _ = shared.with("", |duplex| {
                 duplex.add_phases(&mut phases);
                 Ok(())
@@ -176,7 +173,7 @@ impl<T: Duplex> Connection for SingleStream<T> {
 struct SingleSender<T> {
     shared: Shared<T>,
     written: Written,
-    /// Where the last message is, on a stream of QUIC.
+    /// The last message's position, on a QUIC stream.
     on_stream: Option<Position>,
 }
 
@@ -187,14 +184,14 @@ impl<T: Duplex> SingleSender<T> {
         self.shared.poll(Role::Sender, "cannot send", write).await
     }
 
-    /// A message was written, or a part of one, where it is a stream of QUIC.
+    /// A message, or a part of one, was written, if on a QUIC stream.
     fn note_stream(&mut self, is_part: bool) {
         let before = match self.on_stream {
             Some(Position::Stream { start: Some(start), .. }) if is_part => Some(start),
             Some(Position::Stream { end, .. }) => end,
             _ => None,
         };
-        // Of a connection that has ended there is nothing to know.
+        // An ended connection has no position.
         let written = self.shared.with("", |duplex| Ok(duplex.written())).ok().flatten();
         self.on_stream = written.map(|(stream, end)| Position::Stream { stream, start: before, end: Some(end) });
     }
@@ -230,13 +227,13 @@ impl<T: Duplex> Sender for SingleSender<T> {
 
 struct SingleReceiver<T> {
     shared: Shared<T>,
-    /// Of a stream of bytes over TCP.
+    /// For a byte stream over TCP.
     socket: Weak<socket2::Socket>,
     mark: LowWaterMark,
 }
 
 impl<T: Duplex> SingleReceiver<T> {
-    /// Of so many bytes to come, the socket waits for some thousand at a time.
+    /// With so many bytes to come, the socket waits for some thousand at a time.
     fn wait_for(&mut self, to_come: u64) {
         if let (Some(socket), Some(held_back)) = (self.socket.upgrade(), T::HELD_BACK) {
             self.mark.set(&SockRef::from(&*socket), to_come.saturating_sub(held_back));

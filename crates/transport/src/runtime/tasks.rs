@@ -1,9 +1,9 @@
-//! The tasks that drive one connection.
+//! A connection's tasks.
 
 use std::future::Future;
 use tokio::task::JoinHandle;
 
-/// The tasks that drive a connection. They are aborted when this is dropped.
+/// A connection's tasks, aborted on drop.
 #[derive(Default)]
 pub(crate) struct Tasks(Vec<JoinHandle<()>>);
 
@@ -12,7 +12,7 @@ impl Tasks {
         self.0.push(tokio::spawn(task));
     }
 
-    /// Takes a task that a library has started.
+    /// Takes a task started by a library.
     pub(crate) fn add(&mut self, task: JoinHandle<()>) {
         self.0.push(task);
     }
@@ -21,7 +21,6 @@ impl Tasks {
         self.0.iter().for_each(JoinHandle::abort);
     }
 
-    /// Waits until all of them have ended.
     pub(crate) async fn ended(&mut self) {
         while let Some(task) = self.0.last_mut() {
             // An aborted task has ended as well.

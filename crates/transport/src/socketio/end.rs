@@ -1,4 +1,4 @@
-//! One end of a Socket.IO session: the state machine, what it runs over, and its clock.
+//! One end of a Socket.IO session: the state machine, its pipe, and its clock.
 
 use super::pipe::Pipe;
 use super::polling_session::Moved;
@@ -18,27 +18,26 @@ use std::time::{Duration, Instant};
 use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
-/// The name of the event that a message is, unless the other end uses another.
+/// The default name for a message's event.
 const EVENT: &str = "message";
 
 pub(super) struct End {
     session: Session,
     pipe: Pipe,
-    /// Payloads that the pipe has not taken yet.
+    /// Payloads not yet taken by the pipe.
     unsent: VecDeque<Payload>,
     started: Instant,
     alarm: Pin<Box<Sleep>>,
     alarm_ns: Option<u64>,
-    /// What messages are sent as.
+    /// The type of messages.
     kind: PayloadKind,
     event: String,
-    /// Messages are sent as the last one was received: text or binary, and the name of their event.
+    /// Messages are sent in the last received one's form: text or binary, and event name.
     answers: bool,
-    /// Of a message that was received in part.
+    /// Of a partly received message.
     rest: Bytes,
     /// This end has left the session.
     left: bool,
-    /// How the pipe ended.
     pipe_error: Option<TransportError>,
     /// How the session ended.
     over: Option<(Outcome, String)>,
@@ -47,7 +46,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// `session` makes the state machine, given the time at which it begins.
+    /// `session` makes the state machine, given its starting time.
     pub(super) fn new(
         pipe: Pipe,
         kind: PayloadKind,
@@ -73,17 +72,17 @@ impl End {
         })
     }
 
-    /// Keeps tasks that the session needs.
+    /// Keeps the session's tasks.
     pub(super) fn hold(&mut self, tasks: Tasks) {
         self.tasks = Some(tasks);
     }
 
-    /// Takes a payload that was received another way.
+    /// Takes a payload received another way.
     pub(super) fn handle(&mut self, payload: &Payload) {
         self.session.handle_payload(payload, self.now_ns());
     }
 
-    /// Drops what the session would send now, because it was sent another way.
+    /// Drops the session's pending output: it was sent another way.
     pub(super) fn skip_output(&mut self) {
         while self.session.poll_payload().is_some() {}
     }
@@ -155,7 +154,7 @@ impl End {
         })
     }
 
-    /// Sends what there is to send, where the other end is now.
+    /// Sends pending output to the other end's present location.
     fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         if let Pipe::Polling(polling) = &mut self.pipe
             && let Some(Moved { socket, received, unsent }) = polling.take_moved()
@@ -184,7 +183,7 @@ impl End {
                 let _ = ready!(self.pipe.poll_finish(context));
                 return Poll::Ready(Err(error));
             }
-            // What cannot be sent now is sent later; why it never can is what receiving fails with.
+            // Unsent output goes later; a permanent failure shows in receiving.
             let _ = self.poll_flush(context);
             match self.session.poll_event() {
                 // The other end is to close the pipe.

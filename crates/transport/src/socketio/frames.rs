@@ -1,4 +1,4 @@
-//! A bidirectional stream of WebTransport, cut into Engine.IO's frames.
+//! A bidirectional WebTransport stream, cut into Engine.IO's frames.
 
 use crate::error::Outcome;
 use crate::quic::endpoint::{self, ABORTED, Connected};
@@ -15,9 +15,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use web_transport_quinn::{RecvStream, SendStream};
 
-/// What is read at a time, bytes.
 const READ_SIZE: usize = 64 * 1024;
-/// How long the other end may take to receive what was sent.
+/// The other end's time limit for receiving everything.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Frames {
@@ -26,7 +25,7 @@ pub(super) struct Frames {
     decoder: FrameDecoder,
     read_buffer: Vec<u8>,
     unsent: BytesMut,
-    /// Bytes that were written, the stream's header included.
+    /// Bytes written, the stream's header included.
     sent: u64,
     session: Arc<OpenSession>,
     /// At the client.
@@ -62,7 +61,7 @@ impl Frames {
         Poll::Ready(Ok(()))
     }
 
-    /// Number of the stream, and how many bytes were written to it.
+    /// The stream's number, and the bytes written to it.
     pub(super) fn written(&self) -> (u64, u64) {
         (self.sender.quic_id().into(), self.sent)
     }
@@ -98,7 +97,7 @@ impl Frames {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the session, once the other end has what was sent.
+    /// Ends the session, once the other end has everything.
     pub(super) async fn close(self) {
         if let Some(connected) = &self.connected {
             connected.await_ticket().await;

@@ -117,7 +117,7 @@ async fn connect_websocket(server: SocketAddr, settings: &Settings) -> Result<Bo
     Ok(Box::new(SingleStream::client(end, single_stream::Socket::Tcp(handle), client_port, phases)))
 }
 
-/// A session by polling, which then moves to a WebSocket. As in the browser's client the WebSocket is opened while the
+/// A session by polling, then moved to a WebSocket. As in the browser's client the WebSocket is opened while the
 /// session joins the namespace.
 async fn poll_and_move(
     tcp: TcpStream,
@@ -176,7 +176,7 @@ async fn connect_webtransport(
     Ok(Box::new(SingleStream::client(end, single_stream::Socket::Quic(readback), client_port, phases)))
 }
 
-/// What runs over WebTransport cannot be sent early: CONNECT is not safe to repeat (RFC 9114, section 10.9).
+/// WebTransport allows no early data: CONNECT is not safe to repeat (RFC 9114, section 10.9).
 fn without_early_data(settings: &Settings) -> Settings {
     let resumption = match settings.resumption {
         Resumption::EarlyData => Resumption::Session,
@@ -227,7 +227,6 @@ impl Listener for WebTransportListener {
     }
 }
 
-/// A session over a stream that the client opens.
 async fn accept_webtransport(incoming: quinn::Incoming, accepting: Accepting) -> Result<End, TransportError> {
     let session = accept_session(incoming).await?;
     let stream = session.0.accept_bi().await.map_err(|e| session_error("cannot accept a session", &e))?;

@@ -1,4 +1,4 @@
-//! What sessions are opened with.
+//! The parameters that open sessions.
 
 use crate::error::Outcome;
 use crate::settings::Payload;
@@ -10,7 +10,7 @@ use std::fmt::{Display, Write};
 
 /// Where Socket.IO's servers are by default.
 pub const PATH: &str = "/socket.io/";
-/// As of engine.io 6.
+/// As in engine.io 6.
 const PING_INTERVAL_MS: u64 = 25_000;
 const PING_TIMEOUT_MS: u64 = 20_000;
 
@@ -29,7 +29,7 @@ pub fn new_handshake(upgrades: Vec<String>, max_message_bytes: usize) -> Result<
     })
 }
 
-/// An id that nobody can guess.
+/// An unguessable id.
 pub fn new_sid() -> Result<String, TransportError> {
     let mut bytes = [0; 16];
     SystemRandom::new()
@@ -42,10 +42,10 @@ pub fn new_sid() -> Result<String, TransportError> {
     }))
 }
 
-/// What a server does with every connection that it accepts.
+/// A server's settings for every connection.
 #[derive(Clone, Copy)]
 pub struct Accepting {
-    /// What messages are sent as, until one was received.
+    /// The type of messages, until one was received.
     pub kind: Payload,
     pub max_message_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! What carries the payloads of a session.
+//! The carrier of a session's payloads.
 
 use super::frames::Frames;
 use super::polling_session::PollingPipe;
@@ -9,11 +9,11 @@ use crosswind_socketio::Payload;
 use std::task::{Context, Poll, ready};
 use tokio_tungstenite::tungstenite::Message;
 
-/// A WebSocket, each message of which is a payload; a stream of WebTransport, cut into frames; or long polling.
+/// A WebSocket with a payload per message; a WebTransport stream, cut into frames; or long polling.
 pub(super) enum Pipe {
     WebSocket(Box<Socket>),
     WebTransport(Box<Frames>),
-    /// Requests of HTTP, until the session moves to a WebSocket.
+    /// HTTP requests, until the session moves to a WebSocket.
     Polling(Box<PollingPipe>),
 }
 
@@ -38,7 +38,7 @@ impl Pipe {
         }
     }
 
-    /// Sends what was taken.
+    /// Sends the payloads taken.
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_flush(context),
@@ -47,7 +47,6 @@ impl Pipe {
         }
     }
 
-    /// The next payload.
     pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Payload, TransportError>> {
         match self {
             Self::WebSocket(socket) => Poll::Ready(Ok(match ready!(socket.poll_message(context))? {
@@ -59,7 +58,7 @@ impl Pipe {
         }
     }
 
-    /// Tells the other end that nothing more will be sent.
+    /// Tells the other end of the end of sending.
     pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_finish(context),
@@ -71,7 +70,6 @@ impl Pipe {
         }
     }
 
-    /// The orderly end.
     pub(super) fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         match self {
             Self::WebSocket(socket) => socket.poll_close(context),

@@ -12,15 +12,14 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The largest response, bytes.
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 const WHAT: &str = "cannot open a session by polling";
 
-/// What the client got by polling.
+/// A client's result of polling.
 pub(super) struct Polled {
     /// Its id in the namespace.
     pub(super) socket_sid: String,
-    /// What the server sent besides that, in its order: pings, and after the id messages too. It is the session's, wherever it moves.
+    /// The server's other payloads, in order: pings, and messages after the id. They belong to the session.
     pub(super) rest: Vec<Payload>,
 }
 
@@ -54,7 +53,7 @@ impl PollingClient {
         }
     }
 
-    /// Joins the namespace. Afterwards no poll is under way: the server keeps what it has to say until the session has moved.
+    /// Joins the namespace. Afterwards no poll is under way: the server holds its output until the session has moved.
     pub(super) async fn join(&mut self, sid: &str) -> Result<Polled, TransportError> {
         let query = format!("&sid={sid}");
         let join = encode_polling(&[Packet::Message("0")]).map_err(protocol_error(WHAT))?;
@@ -101,7 +100,7 @@ fn is_ping(payload: &Payload) -> bool {
     matches!(Packet::parse(payload), Ok(Packet::Ping("")))
 }
 
-/// The id that the client got in the namespace, if this is the answer to that.
+/// The client's id in the namespace, if this is the answer to joining.
 fn joined(payload: &Payload) -> Result<Option<String>, TransportError> {
     match Packet::parse(payload).map_err(protocol_error(WHAT))? {
         Packet::Message(text) => {
@@ -127,7 +126,7 @@ fn unexpected(packet: Packet<'_>) -> TransportError {
     TransportError::with(WHAT, Outcome::Protocol, cause)
 }
 
-/// What an error of HTTP means.
+/// An HTTP error as an outcome.
 fn failed(error: &(dyn std::error::Error + 'static)) -> TransportError {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! A session by HTTP long polling, at the server: the payloads that were received and those that wait to be fetched.
+//! A server's session by HTTP long polling: received payloads, and those waiting to be fetched.
 
 use crate::TransportError;
 use crate::error::Outcome;
@@ -14,28 +14,26 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// What is buffered in one direction, bytes, before whoever adds more has to wait.
+/// A direction's buffer, bytes, before adding more has to wait.
 const BUFFER_SIZE: usize = 1 << 20;
-/// How long the end of a session may take.
+/// The time limit for ending a session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The sessions that poll, by id.
 #[derive(Default)]
 pub(super) struct PollingSessions(pub(super) Mutex<HashMap<String, Arc<PollingSession>>>);
 
 impl PollingSessions {
-    /// That session does not poll any more.
+    /// The session stops polling.
     pub(super) fn remove(&self, sid: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(sid);
     }
 }
 
-/// A session that polls.
 pub(super) struct PollingSession {
     pub(super) handshake: Handshake,
     pub(super) socket_sid: String,
     state: Mutex<State>,
-    /// Wakes the requests that wait.
+    /// Wakes the waiting requests.
     changed: Notify,
 }
 
@@ -47,7 +45,7 @@ struct State {
     unsent: Vec<Payload>,
     unsent_bytes: usize,
     place: Place,
-    /// Where the client has moved, for the connection that has the session.
+    /// The client's new socket, for the session's connection.
     socket: Option<Box<Socket>>,
     /// The session belongs to a connection, which keeps its heartbeat.
     claimed: bool,
@@ -66,11 +64,11 @@ enum Place {
     Moved,
 }
 
-/// What became of payloads that a client posted.
+/// The result of a client's post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Posted {
     Accepted,
-    /// They brought the session's first message: the session belongs to the connection that they came by.
+    /// They brought the session's first message: the session belongs to their connection.
     Claims,
     /// Not at this time, or never.
     Rejected,
@@ -99,13 +97,12 @@ impl PollingSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There has been no request for that long.
+    /// There has been no request for this long.
     pub(super) fn is_idle(&self, after: Duration) -> bool {
         self.lock().last_request.elapsed() >= after
     }
 
-    /// Waits for payloads that the client fetches: until there are some, until it has no reason to wait, or until it expects to
-    /// hear something.
+    /// Waits for payloads to fetch, for a reason not to wait, or until the client expects a sign of life.
     pub(super) async fn fetch(&self) -> Vec<Payload> {
         let longest_wait = Duration::from_millis(self.handshake.ping_interval_ms);
         loop {
@@ -129,7 +126,7 @@ impl PollingSession {
         }
     }
 
-    /// Takes payloads that the client posted, once the buffer has space for them.
+    /// Takes a client's posted payloads, once the buffer has space for them.
     pub(super) async fn post(&self, payloads: Vec<Payload>) -> Posted {
         loop {
             let changed = self.changed.notified();
@@ -178,7 +175,7 @@ impl PollingSession {
         claims
     }
 
-    /// The client has moved, for the first time. A session that belongs to no connection yet is given back, with its socket.
+    /// The client has moved, for the first time. A session without a connection yet is given back, with its socket.
     pub(super) fn finish_move(&self, socket: Socket) -> Result<Option<Unclaimed>, TransportError> {
         let mut state = self.lock();
         if std::mem::replace(&mut state.place, Place::Moved) == Place::Moved {
@@ -192,7 +189,7 @@ impl PollingSession {
             wake(&mut state.sender);
             return Ok(None);
         }
-        // Nobody would see what is posted from now on.
+        // Nobody would see later posts.
         state.closed = true;
         Ok(Some(Unclaimed { joined: state.joined, moved: state.take_moved(socket) }))
     }
@@ -206,12 +203,12 @@ impl PollingSession {
     }
 }
 
-/// A session that has moved to a WebSocket.
+/// A session moved to a WebSocket.
 pub(super) struct Moved {
     pub(super) socket: Box<Socket>,
-    /// What its client has posted, and nobody has seen.
+    /// Its client's posts, unseen so far.
     pub(super) received: Vec<Payload>,
-    /// What its client has not fetched: it is sent over the WebSocket, before anything else.
+    /// Payloads its client has not fetched: sent over the WebSocket, before anything else.
     pub(super) unsent: Vec<Payload>,
 }
 
@@ -264,7 +261,7 @@ fn wake(waiting: &mut Option<Waker>) {
     }
 }
 
-/// What carries the payloads of a session that polls, until it moves.
+/// Carries a polling session's payloads, until it moves.
 pub(super) struct PollingPipe {
     session: Arc<PollingSession>,
     sessions: Arc<PollingSessions>,
@@ -296,7 +293,7 @@ impl PollingPipe {
         Poll::Pending
     }
 
-    /// What there is to be taken to where the client has moved, once.
+    /// The moved session, once.
     pub(super) fn take_moved(&mut self) -> Option<Moved> {
         let mut state = self.session.lock();
         let socket = state.socket.take()?;
@@ -321,7 +318,7 @@ impl PollingPipe {
         drop(self.session.close());
     }
 
-    /// Waits a little for the client to fetch what it has not yet.
+    /// Waits a little for the client to fetch the rest.
     pub(super) fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.session.close();
         if state.unsent.is_empty() {

@@ -1,7 +1,7 @@
 //! The server over TCP: WebSocket at once, or HTTP long polling, which may move to it.
 //!
-//! A session that moves before its first message belongs to the connection it moves to. Otherwise it belongs to the one by which
-//! its first message came, whichever bring the others. A connection to which no session belongs ends without a stream.
+//! A session that moves before its first message belongs to its new connection. Otherwise it belongs to its first
+//! message's connection, whichever bring the others. A connection without a session ends without a stream.
 
 use super::end::End;
 use super::opening::{Accepting, PATH, new_handshake, new_sid};
@@ -29,25 +29,23 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Message;
 
-/// Sessions that poll at once.
 const MAX_POLLING: usize = 1000;
-/// What a client may post in one request, bytes.
+/// A client's largest post in one request, bytes.
 const MAX_POST_BYTES: usize = 16 << 20;
 /// A session without a request for so long is over.
 const MAX_IDLE: Duration = Duration::from_secs(45);
 
-/// What the requests on one connection lead to.
+/// The results of a connection's requests.
 #[derive(Default)]
 struct Requested {
-    /// A WebSocket: for a new session, or for one that polls.
+    /// A WebSocket: for a new session, or for a polling one.
     upgrade: Mutex<Option<(Upgrade, Option<Arc<PollingSession>>)>>,
-    /// A session that polls, and now belongs to this connection.
+    /// A polling session, now this connection's.
     claimed: Mutex<Option<Arc<PollingSession>>>,
     changed: Notify,
 }
 
 impl Requested {
-    /// Waits for a session that polls.
     async fn claimed(&self) -> Arc<PollingSession> {
         loop {
             let changed = self.changed.notified();
@@ -59,7 +57,7 @@ impl Requested {
     }
 }
 
-/// Serves the requests on one connection, until they lead to a session that can carry messages.
+/// Serves a connection's requests, until they lead to a session able to carry messages.
 pub(super) async fn serve(
     tcp: TcpStream,
     sessions: Arc<PollingSessions>,
@@ -83,7 +81,7 @@ pub(super) async fn serve(
             let (sessions, mut tasks) = (Arc::clone(&sessions), Tasks::default());
             tasks.spawn(async move {
                 let served = served.await;
-                // A session that moves here has its stream elsewhere; what fails, its client sees.
+                // A session moving here has its stream elsewhere; its client sees failures.
                 let _ = upgrade(served, &requested, &sessions, accepting).await;
             });
             (session, Some(tasks))
@@ -106,7 +104,7 @@ pub(super) async fn serve(
     Ok(end)
 }
 
-/// What a connection becomes after its requests.
+/// A connection's next role, after its requests.
 async fn upgrade(
     served: hyper::Result<()>,
     requested: &Requested,
@@ -147,8 +145,8 @@ async fn upgrade(
     Ok(end)
 }
 
-/// Answers the client's probe, and moves its session here. Nothing is returned if the session belongs to another connection, which
-/// then has the socket as well.
+/// Answers the client's probe, and moves its session here. None if the session belongs to another connection, which
+/// then gets the socket as well.
 async fn move_session(
     session: &PollingSession,
     mut socket: Socket,
@@ -180,13 +178,13 @@ async fn receive_text(socket: &mut Socket) -> Result<String, TransportError> {
     Ok(message.into_text().map(|text| text.as_str().to_owned()).unwrap_or_default())
 }
 
-/// The end of a session that began by polling.
+/// The end of a session begun by polling.
 fn polling_end(pipe: Pipe, kind: PayloadKind, session: &PollingSession, joined: bool) -> Result<End, TransportError> {
     let mut end = End::new(pipe, kind, true, |now_ns| {
         let sid = session.socket_sid.clone();
         Session::server_upgrading(Carrier::WebSocket, session.handshake.clone(), sid, joined, now_ns)
     })?;
-    // The state machine has yet to see the packets that were answered already, and must not answer them again.
+    // The state machine has yet to see packets already answered, and must not answer them again.
     end.handle(&Payload::from("2probe"));
     end.skip_output();
     end.handle(&Payload::from("5"));
@@ -257,7 +255,6 @@ impl PollingSessions {
     }
 }
 
-/// Takes what a client posts.
 async fn post(session: Arc<PollingSession>, body: Incoming, requested: &Requested) -> Response<Full<Bytes>> {
     let Ok(body) = Limited::new(body, MAX_POST_BYTES).collect().await else {
         return text(StatusCode::PAYLOAD_TOO_LARGE, "");
@@ -286,7 +283,7 @@ fn packets(packets: &[Packet<'_>]) -> Response<Full<Bytes>> {
     }
 }
 
-/// How engine.io answers a request that it does not accept.
+/// engine.io's answer to a rejected request.
 fn refusal(code: u8, message: &str) -> Response<Full<Bytes>> {
     let mut response = text(StatusCode::BAD_REQUEST, format!("{{\"code\":{code},\"message\":\"{message}\"}}"));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

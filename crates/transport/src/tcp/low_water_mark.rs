@@ -1,21 +1,20 @@
-//! How many bytes have to be there before the receiver of many bytes wakes up.
+//! The receive low-water mark: the bytes needed to wake the receiver of a large transfer.
 //!
-//! Bytes that wait in a socket are missing in its receive window. So the mark is a small part of the receive buffer, which grows with what a program
-//! reads in a round trip, and it is lowered to what is still to come.
+//! Bytes waiting in a socket are missing in its receive window. So the mark is a small part of the receive buffer,
+//! which grows with the program's reads per round trip, and it is lowered to the bytes still to come.
 
 use crosswind_host::set_low_water_mark;
 use socket2::SockRef;
 use std::os::fd::AsFd;
 
-/// The highest mark, and the lowest one that saves more than it costs to set, bytes.
+/// The highest mark, and the lowest one worth the cost of setting it, bytes.
 const HIGHEST: usize = 64 * 1024;
 const LOWEST: usize = 4 * 1024;
-/// Of the receive buffer as the kernel counts it, of which the window is about half.
+/// The fraction of the receive buffer in the kernel's count; the window is about half of that.
 const PART: usize = 256;
 /// How many bytes are received before the receive buffer is looked at again, at first.
 const LOOK_AFTER: u64 = 64 * 1024;
 
-/// The mark of a socket.
 #[derive(Debug)]
 pub(crate) struct LowWaterMark {
     bytes: usize,
@@ -44,7 +43,7 @@ impl LowWaterMark {
             self.highest = socket.recv_buffer_size().map_or(1, |buffer| (buffer / PART).min(HIGHEST));
         }
         let most = self.highest.min(to_come.try_into().unwrap_or(usize::MAX));
-        // Powers of two, so that it is seldom set.
+        // Powers of two, so it is seldom set.
         let bytes = if most < LOWEST { 1 } else { 1 << most.ilog2() };
         if bytes != self.bytes {
             self.bytes = bytes;

@@ -1,4 +1,4 @@
-//! TCP (RFC 9293), a message being a number of bytes that both ends know.
+//! TCP (RFC 9293), with messages of a size known to both ends.
 
 pub(crate) mod low_water_mark;
 pub(crate) mod nonblocking;
@@ -21,7 +21,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Connections that may wait to be accepted.
+/// Connections waiting to be accepted at most.
 const BACKLOG: i32 = 1024;
 
 /// The transport `tcp`.
@@ -62,7 +62,7 @@ impl Transport for Tcp {
     }
 }
 
-/// A listening socket, for every transport that runs over TCP.
+/// A listening socket, for every transport over TCP.
 pub(crate) fn listen(address: SocketAddr, settings: &SocketSettings) -> Result<TcpListener, TransportError> {
     let socket = open(address)?;
     settings.apply_tcp(&socket)?;
@@ -75,7 +75,7 @@ pub(crate) fn listen(address: SocketAddr, settings: &SocketSettings) -> Result<T
 fn connect(server: SocketAddr, settings: &SocketSettings, timeout: Duration) -> Result<TcpStream, TransportError> {
     let socket = open(server)?;
     settings.apply_tcp(&socket)?;
-    // A blocking connect is bounded by the send timeout (socket(7)), and saves the calls of a non-blocking one.
+    // A blocking connect is bounded by the send timeout (socket(7)), and saves a non-blocking one's calls.
     socket.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
     socket.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
     // After a signal the kernel is still connecting, and a second call waits for that.
@@ -114,7 +114,7 @@ pub(crate) fn readback(socket: &SockRef<'_>) -> Result<SocketReadback, Transport
     read().map_err(failed("cannot read the socket's settings back"))
 }
 
-/// The error of connect(2) when the send timeout has passed.
+/// connect(2)'s error after the send timeout.
 const EINPROGRESS: i32 = 115;
 
 pub(crate) fn open(address: SocketAddr) -> Result<Socket, TransportError> {
@@ -208,7 +208,7 @@ impl TcpConnection {
 /// Drops a connection at once, and ends every wait for it.
 fn reset(stream: &TcpStream) {
     let socket = SockRef::from(stream);
-    // They fail when the connection is over, which is what is wanted.
+    // Failure means the connection is over, as wanted.
     let _ = socket.set_linger(Some(Duration::ZERO));
     let _ = socket.shutdown(Shutdown::Both);
 }

@@ -1,4 +1,4 @@
-//! TCP on the reactor: what every transport over TCP begins with.
+//! TCP on the reactor: the base for transports over TCP.
 
 use crate::error::failed;
 use crate::settings::{SocketReadback, SocketSettings};
@@ -20,7 +20,6 @@ pub(crate) async fn connect(server: SocketAddr, settings: &SocketSettings) -> Re
     TcpSocket::from_std_stream(socket.into()).connect(server).await.map_err(tcp::cannot_connect)
 }
 
-/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
@@ -39,7 +38,7 @@ impl Listening {
         self.listener.local_addr().map_err(failed("cannot read the listener's address"))
     }
 
-    /// A second handle on the socket of a connection that was accepted.
+    /// A second handle on an accepted connection's socket.
     pub(crate) fn handle(&self, stream: &TcpStream) -> Result<SocketHandle, TransportError> {
         let client_port = stream.peer_addr().map_err(failed("cannot read the client's address"))?.port();
         SocketHandle::of(stream, &self.settings, "server", client_port)
@@ -51,14 +50,14 @@ impl Listening {
             match self.listener.accept().await {
                 Ok((_, client)) if !self.settings.answers(client.ip()) => {}
                 Ok((stream, client)) => {
-                    // Linux hands congestion control and buffer sizes down from the listener, but not TCP_NODELAY on
-                    // every kernel.
+                    // Linux hands congestion control and buffer sizes down from the listener, but not always
+                    // TCP_NODELAY.
                     if let Some(on) = self.settings.socket.nodelay {
                         stream.set_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
                     }
                     return Ok((stream, client));
                 }
-                // That client gave up while it waited; the next one may not have.
+                // That client gave up while waiting; the next one may not have.
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
                 Err(e) => return Err(failed("cannot accept")(e)),
             }
@@ -71,7 +70,7 @@ pub(crate) fn own_port(stream: &TcpStream) -> Result<u16, TransportError> {
     Ok(stream.local_addr().map_err(failed("cannot read the own address"))?.port())
 }
 
-/// A second handle on the socket of a connection, whose first handle belongs to a library.
+/// A second handle on a connection's socket; a library owns the first.
 #[derive(Debug)]
 pub(crate) struct SocketHandle {
     socket: Option<Arc<Socket>>,
@@ -80,7 +79,7 @@ pub(crate) struct SocketHandle {
 }
 
 impl SocketHandle {
-    /// Of a client's connection.
+    /// For a client's connection.
     pub(crate) fn new(stream: &TcpStream, settings: &Settings) -> Result<Self, TransportError> {
         Self::of(stream, settings, "client", own_port(stream)?)
     }
@@ -96,12 +95,12 @@ impl SocketHandle {
         Ok(Self { socket: Some(Arc::new(socket)), watched, totals: settings.tcp_totals.clone() })
     }
 
-    /// Where messages are among the bytes that are written to it.
+    /// Messages' positions among the socket's written bytes.
     pub(crate) fn written(&self) -> Written {
         Written::new(self.watched.clone())
     }
 
-    /// The socket, as long as the connection has it: who holds this keeps no connection open.
+    /// The socket, as long as the connection has it: holding this keeps no connection open.
     pub(crate) fn socket(&self) -> Weak<Socket> {
         self.socket.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
@@ -119,7 +118,7 @@ impl SocketHandle {
         self.add_to_totals();
         self.watched = None;
         if let Some(socket) = self.socket.take() {
-            // It fails when the connection is over, which is what is wanted.
+            // Failure means the connection is over, as wanted.
             let _ = socket.set_linger(Some(Duration::ZERO));
         }
     }

@@ -1,4 +1,4 @@
-//! What the kernel knows of each TCP socket: at the end of its connection, and in between whenever it is asked.
+//! The kernel's state of each TCP socket: at its connection's end, and in between on demand.
 
 use crosswind_host::{Clock, TcpInfo, tcp_info};
 use crosswind_ledger::Values::{Length, Text, Time, U8, U16, U32, U64};
@@ -8,7 +8,7 @@ use socket2::{SockRef, Socket};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The TCP sockets of client and server, and what was known of them.
+/// The client's and the server's TCP sockets, and samples of their state.
 #[derive(Debug)]
 pub struct TcpSockets {
     clock: Clock,
@@ -16,18 +16,18 @@ pub struct TcpSockets {
     known: Mutex<Vec<TcpSample>>,
 }
 
-/// What the kernel knew of a socket.
+/// The kernel's state of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpSample {
     /// When.
     pub at: Instant,
-    /// Whose it is: client or server.
+    /// Its owner: client or server.
     pub host: &'static str,
-    /// Port of the client's end.
+    /// The client's port.
     pub client_port: u16,
-    /// The end of its connection.
+    /// Taken at its connection's end.
     pub is_last: bool,
-    /// What it knew.
+    /// The kernel's state.
     pub info: TcpInfo,
 }
 
@@ -118,12 +118,12 @@ fn ns(microseconds: impl Into<u64>) -> Option<i64> {
 }
 
 impl TcpSockets {
-    /// None yet. Times are those of `clock`.
+    /// None yet. Times are `clock`'s.
     pub fn new(clock: Clock) -> Self {
         Self { clock, open: Mutex::default(), known: Mutex::default() }
     }
 
-    /// Asks the kernel about every socket that is open.
+    /// Asks the kernel about every open socket.
     pub fn sample(&self) {
         let open: Vec<Arc<Watched>> = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,13 +135,13 @@ impl TcpSockets {
         }
     }
 
-    /// What was known, in the order of time; from then on, nothing is kept.
+    /// The samples in order of time; later ones are not kept.
     pub fn take(&self) -> Vec<TcpSample> {
         std::mem::take(&mut *self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A socket of which the end of its connection is noted.
+/// A socket with a sample at its connection's end.
 #[derive(Debug)]
 pub(crate) struct Watched {
     socket: Socket,
@@ -184,7 +184,7 @@ impl Drop for Watched {
     }
 }
 
-/// Where the last message is among the bytes that were written to a socket, if that is watched.
+/// The last message's position among the bytes written to a socket, if watched.
 pub(crate) struct Written {
     watched: Option<Arc<Watched>>,
     start: u64,
@@ -198,13 +198,11 @@ impl Written {
         Self { watched, start, end: None }
     }
 
-    /// A message was written.
     pub(crate) fn note_message(&mut self) {
         self.start = self.end.unwrap_or(self.start);
         self.note_part();
     }
 
-    /// A part of a message was.
     pub(crate) fn note_part(&mut self) {
         self.end = self.watched.as_ref().and_then(|watched| watched.written());
     }

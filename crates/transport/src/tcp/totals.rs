@@ -1,4 +1,4 @@
-//! What the kernel has counted of all TCP connections of one end together.
+//! The kernel's counts for all TCP connections of one end together.
 
 use crosswind_host::tcp_info;
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ impl Default for TcpTotals {
 }
 
 impl TcpTotals {
-    /// Adds what the kernel has counted of the connection on `socket`.
+    /// Adds the kernel's counts for the connection on `socket`.
     pub(crate) fn add(&self, socket: &SockRef<'_>) {
         let Some(info) = tcp_info(socket.as_fd()) else { return };
         self.connections.fetch_add(1, Relaxed);

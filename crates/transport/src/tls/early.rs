@@ -1,7 +1,7 @@
-//! A server's end of TLS that reads early data (RFC 8446, section 2.3) and answers it at once.
+//! A server's TLS end that reads early data (RFC 8446, section 2.3) and answers it at once.
 //!
-//! tokio-rustls lets a client send early data, but its server neither reads that nor answers before the client's handshake is
-//! complete, a round trip later. So this end of the stream drives rustls itself.
+//! tokio-rustls lets a client send early data, but its server neither reads that nor answers before the client's
+//! handshake is complete, a round trip later. So this end of the stream drives rustls itself.
 
 use rustls::{ServerConfig, ServerConnection};
 use std::future::poll_fn;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// The server's end of a stream whose first flight may carry data.
+/// A stream's server end; its first flight may carry data.
 pub(super) struct EarlyServerStream {
     tcp: TcpStream,
     session: ServerConnection,
@@ -36,7 +36,7 @@ impl EarlyServerStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads from the network, and sends what TLS itself has to answer.
+    /// Reads from the network, and sends TLS's own answers.
     fn poll_packets(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let read = match self.session.read_tls(&mut WouldBlock { tcp: &mut self.tcp, context }) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Poll::Pending,
@@ -44,7 +44,7 @@ impl EarlyServerStream {
         };
         let processed = self.session.process_new_packets();
         let flushed = self.poll_flush(context);
-        // What is wrong with the packets says more than that the alert about it could not be sent.
+        // The packets' fault says more than the failure to send the alert about it.
         processed.map_err(|e| io::Error::new(ErrorKind::InvalidData, e))?;
         if let Poll::Ready(Err(e)) = flushed {
             return Poll::Ready(Err(e));
@@ -154,7 +154,7 @@ mod tests {
         (client.unwrap(), accepted.unwrap().0)
     }
 
-    /// The client says nothing after its first flight, not even that it has finished its handshake.
+    /// The client is silent after its first flight and does not even finish its handshake.
     #[tokio::test]
     async fn early_data_is_answered_before_the_client_has_finished() {
         let security = Some(Arc::new(Security::new().unwrap()));

@@ -1,4 +1,4 @@
-//! Handshakes of TLS 1.3 (RFC 8446) over TCP, and what its errors mean.
+//! TLS 1.3 handshakes (RFC 8446) over TCP, and their errors as outcomes.
 
 use crate::error::{Outcome, TransportError};
 use crate::security::{self, Resumption};
@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-/// A client's stream, and what came of resumption.
+/// A client's stream, and the result of resumption.
 pub(crate) struct Secured<T> {
     pub(crate) stream: client::TlsStream<T>,
     /// A session was resumed. Not known yet while the handshake is left to the first write.
     pub(crate) resumed: bool,
 }
 
-/// The client's end, once the server's certificate was accepted. `protocols` (ALPN) are what it offers.
+/// The client's end, once the server's certificate was accepted. It offers `protocols` (ALPN).
 pub(crate) async fn client<T: AsyncRead + AsyncWrite + Unpin>(
     stream: T,
     settings: &Settings,
@@ -26,8 +26,7 @@ pub(crate) async fn client<T: AsyncRead + AsyncWrite + Unpin>(
     connect(stream, settings, protocols, without_early_data(settings.resumption)).await
 }
 
-/// The same. With [`Resumption::EarlyData`], where the server allows it, the handshake is left to the first write and flush,
-/// which carries data.
+/// The same. With [`Resumption::EarlyData`], if allowed, the handshake is left to the first write and flush.
 pub(crate) async fn client_early(
     stream: TcpStream,
     settings: &Settings,
@@ -51,7 +50,7 @@ async fn connect<T: AsyncRead + AsyncWrite + Unpin>(
     Ok(Secured { stream, resumed })
 }
 
-/// Accepts clients. There is one for all connections of a server, for it holds their sessions.
+/// Accepts clients. All connections of a server share it, because it holds their sessions.
 pub(crate) fn acceptor(settings: &Settings, protocols: &[&[u8]]) -> Result<TlsAcceptor, TransportError> {
     let config = settings.security()?.server(protocols, without_early_data(settings.resumption), false)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
@@ -65,7 +64,7 @@ pub(crate) async fn server<T: AsyncRead + AsyncWrite + Unpin>(
     acceptor.accept(stream).await.map_err(failed("cannot agree on TLS"))
 }
 
-/// For protocols over TLS that have no use for early data.
+/// For protocols over TLS without a use for early data.
 const fn without_early_data(resumption: Resumption) -> Resumption {
     match resumption {
         Resumption::None => Resumption::None,
@@ -73,12 +72,12 @@ const fn without_early_data(resumption: Resumption) -> Resumption {
     }
 }
 
-/// For `map_err`: an error of TLS or of the kernel below it.
+/// For `map_err`: an error from TLS or the kernel below it.
 pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> TransportError {
     move |cause| error(what, &cause)
 }
 
-/// An error of TLS or of the kernel below it.
+/// An error from TLS or the kernel below it.
 pub(crate) fn error(what: &'static str, cause: &io::Error) -> TransportError {
     let tls = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {

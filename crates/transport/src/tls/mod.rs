@@ -1,4 +1,4 @@
-//! TLS 1.3 (RFC 8446) over TCP, a message being a number of bytes that both ends know.
+//! TLS 1.3 (RFC 8446) over TCP, with messages of a size known to both ends.
 
 mod early;
 pub(crate) mod handshake;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use stream::{Acceptor, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What the two ends agree to speak (ALPN).
+/// The agreed protocol (ALPN).
 const PROTOCOL: &[u8] = b"crosswind";
 
 /// The transport `tls`.
@@ -91,7 +91,7 @@ impl Listener for TlsListener {
 }
 
 impl Duplex for TlsStream {
-    /// A record that has not come whole, of which rustls takes at most 18 kB, and one that was decrypted, 16 kB.
+    /// An incomplete record, at most 18 kB in rustls, and a decrypted one, 16 kB.
     const HELD_BACK: Option<u64> = Some(64 * 1024);
 
     fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>) -> PollDone {

@@ -1,4 +1,4 @@
-//! A stream of TLS whose first flight may carry data (RFC 8446, section 2.3), at either end.
+//! A TLS stream with data in its first flight (RFC 8446, section 2.3), at either end.
 
 use super::early::EarlyServerStream;
 use super::handshake;
@@ -14,14 +14,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, client, server};
 
-/// Either end's stream.
 pub(super) enum TlsStream {
     Client(Box<ClientStream>),
     Server(Box<server::TlsStream<TcpStream>>),
     EarlyServer(Box<EarlyServerStream>),
 }
 
-/// Accepts clients. There is one for all connections of a server, for it holds their sessions.
+/// Accepts clients. All connections of a server share it, because it holds their sessions.
 pub(super) enum Acceptor {
     WithoutEarlyData(TlsAcceptor),
     WithEarlyData(Arc<ServerConfig>),
@@ -58,8 +57,8 @@ impl TlsStream {
         Self::Client(Box::new(ClientStream { stream, wants_ticket, handshake_left_to_sender: true, sending: false }))
     }
 
-    /// Whether a client's session was resumed, and whether its first flight carries data; until the server has answered:
-    /// whether the client asks for that.
+    /// Whether a client's session was resumed, and whether its first flight carries data; before the server's answer:
+    /// whether the client asks for it.
     pub(super) fn resumption(&mut self) -> (bool, bool) {
         let Self::Client(client) = self else { return (false, false) };
         let session = client.stream.get_mut().1;
@@ -70,7 +69,7 @@ impl TlsStream {
         (session.handshake_kind() == Some(HandshakeKind::Resumed), session.is_early_data_accepted())
     }
 
-    /// Says that this is the end, in TLS and in TCP. A client that wants to resume its session waits for the server's ticket.
+    /// Signals the end, in TLS and in TCP. A client with resumption waits for the server's ticket.
     pub(super) fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut *self).poll_shutdown(context))?;
         let Self::Client(client) = self else { return Poll::Ready(Ok(())) };
@@ -86,19 +85,18 @@ impl TlsStream {
     }
 }
 
-/// A client's stream.
 pub(super) struct ClientStream {
     stream: client::TlsStream<TcpStream>,
     wants_ticket: bool,
     /// Receiving has not yet let sending go first.
     handshake_left_to_sender: bool,
-    /// A task that sends waits for the handshake.
+    /// A sending task waits for the handshake.
     sending: bool,
 }
 
 impl ClientStream {
-    /// With early data the handshake begins when something is sent. A client that only receives begins it here, but only once a
-    /// task that is about to send has had the opportunity: its data belongs in the first flight.
+    /// With early data the handshake begins when something is sent. A client that only receives begins it here, but
+    /// only after a task about to send had the opportunity: its data belongs in the first flight.
     fn poll_read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if read.is_ready() || !self.stream.get_ref().1.is_handshaking() || self.sending {

@@ -1,4 +1,4 @@
-//! What tungstenite's errors mean.
+//! tungstenite's errors as outcomes.
 
 use crate::TransportError;
 use crate::error::Outcome;
@@ -20,7 +20,7 @@ pub(super) fn error(what: &'static str, cause: &Error) -> TransportError {
     TransportError::with(what, outcome, cause.to_string())
 }
 
-/// What the other end is told about an error that is its own (section 7.4.1).
+/// The close code for the other end's error (section 7.4.1).
 pub(super) fn close_code(cause: &Error) -> Option<CloseCode> {
     match (cause, error("", cause).outcome) {
         (Error::Utf8(_), _) => Some(CloseCode::Invalid),

@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455) over TCP, and over TLS: tokio-tungstenite, and hyper for the request that becomes a WebSocket at the server.
+//! WebSocket (RFC 6455) over TCP, and over TLS: tokio-tungstenite, and hyper for the server's upgrade request.
 
 mod errors;
 mod server;
@@ -24,7 +24,7 @@ use tokio::io::ReadBuf;
 use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::tungstenite::Message;
 
-/// What runs over TLS (ALPN): the upgrade is HTTP's.
+/// The protocol over TLS (ALPN): the upgrade is HTTP's.
 const PROTOCOL: &[u8] = b"http/1.1";
 
 /// WebSocket, over TCP (ws) or TLS (wss).
@@ -128,14 +128,13 @@ impl Listener for WebSocketListener {
     }
 }
 
-/// One end of a connection.
 struct End {
     socket: Socket,
-    /// What messages are sent as.
+    /// The type of messages.
     kind: Payload,
     /// Messages are sent as the last one was received: text or binary.
     answers: bool,
-    /// Of a message that was received in part.
+    /// Of a partly received message.
     rest: Bytes,
 }
 

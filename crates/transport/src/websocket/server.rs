@@ -1,4 +1,4 @@
-//! The server's opening handshake (RFC 6455, section 4.2): a request of HTTP that becomes a WebSocket.
+//! The server's opening handshake (RFC 6455, section 4.2): an HTTP request upgraded to a WebSocket.
 
 use super::socket::{Io, Socket};
 use crate::TransportError;
@@ -25,7 +25,7 @@ const WHAT: &str = "cannot upgrade to WebSocket";
 pub(crate) struct Upgrade(OnUpgrade);
 
 impl Upgrade {
-    /// Reads `request`, whose answer is the response.
+    /// Reads `request`; its answer is the response.
     pub(crate) fn begin<B>(mut request: Request<B>) -> Result<(Response<()>, Self), Error> {
         let upgrade = Self(hyper::upgrade::on(&mut request));
         Ok((create_response(&request.map(|_| ()))?, upgrade))
@@ -62,7 +62,7 @@ pub(super) async fn accept(io: Io, max_message_bytes: usize) -> Result<Socket, T
     }
 }
 
-/// The answer to a request for something else than WebSocket (section 4.2.1), or for another version of it (section 4.4).
+/// The answer to a request without WebSocket (section 4.2.1), or for another version (section 4.4).
 fn refusal(error: &Error) -> Response<Empty<Bytes>> {
     let mut response = Response::new(Empty::new());
     *response.status_mut() = StatusCode::BAD_REQUEST;

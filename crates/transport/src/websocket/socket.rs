@@ -1,4 +1,4 @@
-//! One end of a WebSocket connection, polled by whoever sends, receives or closes.
+//! One end of a WebSocket connection, polled by its sender, receiver and closer.
 
 use super::errors::{close_code, error};
 use crate::error::Outcome;
@@ -15,17 +15,16 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// What a WebSocket runs over: TCP, TLS, or either after HTTP.
+/// The layer below a WebSocket: TCP, TLS, or either after HTTP.
 pub(crate) type Io = Box<dyn ReadWrite>;
 
 pub(crate) trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
 
-/// tungstenite's own limit of a message, bytes.
+/// tungstenite's own message limit, bytes.
 const DEFAULT_MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// The largest message that an end accepts.
 pub(crate) fn max_message_bytes(settings: &Settings) -> usize {
     settings.max_message_bytes.unwrap_or(DEFAULT_MAX_MESSAGE_BYTES)
 }
@@ -35,7 +34,6 @@ fn config(max_message_bytes: usize) -> WebSocketConfig {
     WebSocketConfig::default().max_message_size(Some(max_message_bytes)).max_frame_size(Some(max_message_bytes))
 }
 
-/// One end of a connection.
 pub(crate) struct Socket {
     stream: WebSocketStream<Io>,
     /// This end has sent a Close frame, other than in answer to one.
@@ -79,14 +77,13 @@ impl Socket {
         Pin::new(&mut self.stream).start_send(message).map_err(|e| error("cannot send", &e))
     }
 
-    /// Sends what was taken.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> PollDone {
         ready!(Pin::new(&mut self.stream).poll_flush(context)).map_err(|e| error("cannot send", &e))?;
-        // A server's tungstenite writes its last Close frame without flushing, so that TLS may still keep it.
+        // A server's tungstenite writes its last Close frame without flushing, so TLS may still keep it.
         Pin::new(self.stream.get_mut()).poll_flush(context).map_err(|e| error("cannot send", &Error::Io(e)))
     }
 
-    /// The next message, which is text or binary. `Outcome::Closed` once the other end has closed in an orderly way.
+    /// The next text or binary message. `Outcome::Closed` once the other end has closed in an orderly way.
     pub(crate) fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, TransportError>> {
         while !self.closed {
             match ready!(Pin::new(&mut self.stream).poll_next(context)) {
@@ -106,12 +103,12 @@ impl Socket {
         Poll::Ready(Err(TransportError::closed("cannot receive")))
     }
 
-    /// Tells the other end what it did wrong (section 7.1.7), which tungstenite leaves to its user.
+    /// Tells the other end about its error (section 7.1.7), which tungstenite leaves to its user.
     fn fail(&mut self, context: &mut Context<'_>, cause: &Error) {
         if let Some(code) = close_code(cause)
             && !std::mem::replace(&mut self.finished, true)
         {
-            // What cannot be sent at once may be sent when this end finishes or closes; it is not required.
+            // An unsent frame may go when this end finishes or closes; it is not required.
             let frame = CloseFrame { code, reason: Utf8Bytes::from_static("") };
             let _ = self.start_send(Message::Close(Some(frame)));
             let _ = self.poll_flush(context);
@@ -127,7 +124,7 @@ impl Socket {
         self.poll_flush(context)
     }
 
-    /// The closing handshake, and the orderly end of what is below. The server is the one to close TCP first (section 7.1.1).
+    /// The closing handshake, and the orderly end of the layers below. The server closes TCP first (section 7.1.1).
     pub(crate) fn poll_close(&mut self, context: &mut Context<'_>) -> PollDone {
         // Whatever fails here, receiving says why.
         let _ = ready!(self.poll_finish(context));
@@ -142,7 +139,7 @@ impl Socket {
     }
 }
 
-/// Section 4.1: a client that asked for no extension must not accept one.
+/// Section 4.1: a client without requested extensions must not accept one.
 fn names_extension(response: &Response) -> bool {
     response.headers().get_all("sec-websocket-extensions").iter().any(|names| !names.is_empty())
 }
@@ -156,7 +153,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_flushes_its_answer_to_a_close_frame() {
         let (near, mut far) = duplex(1 << 10);
-        // It keeps what is written until it is flushed, as TLS does while its socket is full.
+        // It buffers writes until flushed, as TLS does while its socket is full.
         let mut server = Socket::server(Box::new(BufStream::new(near)), 1 << 10).await;
         // A masked Close frame without a body (section 5.5.1), and an unmasked one as the answer.
         far.write_all(&[0x88, 0x80, 1, 2, 3, 4]).await.unwrap();

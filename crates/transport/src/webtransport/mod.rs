@@ -1,5 +1,5 @@
-//! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT, whose bidirectional streams carry bytes, a
-//! message being a number of them that both ends know, and whose datagrams carry one message each.
+//! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT. Its bidirectional streams carry bytes,
+//! with messages of a size known to both ends, and its datagrams carry one message each.
 
 pub(crate) mod session;
 
@@ -17,8 +17,7 @@ use url::Url;
 use web_transport_quinn::proto::ConnectRequest;
 use web_transport_quinn::{ALPN, RecvStream, SendStream};
 
-/// The transport `webtransport`: QUIC takes one round trip, the CONNECT request one; the SETTINGS that it waits for come with
-/// the handshake.
+/// The transport `webtransport`: QUIC takes one round trip, the CONNECT request one; SETTINGS come with the handshake.
 pub const WEBTRANSPORT: Over<Arc<OpenSession>> =
     Over::streams("webtransport", "Streams of bytes of a WebTransport session over HTTP/3.", 2, false);
 
@@ -31,9 +30,9 @@ pub const WEBTRANSPORT_DATAGRAM: Over<Arc<OpenSession>> = Over::datagrams(
 
 impl Session for Arc<OpenSession> {
     const PROTOCOL: &'static [u8] = ALPN.as_bytes();
-    /// A datagram has the identifier of the session, which is that of its first stream, 0, in one byte.
+    /// A datagram has the session's identifier (its first stream's, 0) in one byte.
     const LARGEST_DATAGRAM: usize = MAX_DATAGRAM - 1;
-    /// The type of the stream in two bytes, and the identifier of the session.
+    /// The stream's type in two bytes, and the session's identifier.
     const STREAM_HEADER: u64 = 3;
     type SendStream = SendStream;
     type RecvStream = RecvStream;
@@ -111,14 +110,14 @@ impl Session for Arc<OpenSession> {
         self.as_ref().close().await;
     }
 
-    /// The other end may see an orderly end: the library's task for the session closes the connection once more, which hides the
-    /// reason from later calls.
+    /// The other end may see an orderly end: the library's task for the session closes the connection once more, which
+    /// hides the reason from later calls.
     fn abort(&self) {
         self.end(ABORTED);
     }
 }
 
-/// The URL of the session, which has the server's name, not its address.
+/// The session's URL, with the server's name, not its address.
 fn session_url(port: u16, settings: &Settings) -> Result<Url, TransportError> {
     let name = settings.security()?.server_name().to_str();
     let name = if name.contains(':') { format!("[{name}]") } else { name.into_owned() };

@@ -1,4 +1,4 @@
-//! A session of WebTransport, and what its errors mean.
+//! A WebTransport session, and its errors as outcomes.
 
 use crate::quic::endpoint::{accept, connection_error, datagram_error};
 use crate::{Outcome, TransportError};
@@ -9,20 +9,19 @@ use std::time::Duration;
 use web_transport_quinn::proto::error_to_http3;
 use web_transport_quinn::{ReadError, Request, Session, SessionError, WebTransportError, WriteError};
 
-/// How long the end of a session may take.
+/// The time limit for ending a session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A session, which ends when the last handle on it and its streams is dropped.
+/// A session, ended when the last handle on it and its streams is dropped.
 pub(crate) struct OpenSession(pub(crate) Session);
 
 impl OpenSession {
-    /// Ends the connection.
     pub(crate) fn end(&self, code: u32) {
         let code = VarInt::try_from(error_to_http3(code)).unwrap_or_default();
         quinn::Connection::close(&self.0, code, b"");
     }
 
-    /// The session's orderly end, which the other end answers by ending the connection.
+    /// The session's orderly end; the other end answers by ending the connection.
     pub(crate) async fn close(&self) {
         self.0.close(0, b"");
         if tokio::time::timeout(CLOSE_TIMEOUT, self.0.closed()).await.is_err() {
@@ -38,7 +37,7 @@ impl Drop for OpenSession {
     }
 }
 
-/// Accepts the session that a client asks for, whatever its path.
+/// Accepts a client's session, whatever its path.
 pub(crate) async fn accept_session(incoming: quinn::Incoming) -> Result<Arc<OpenSession>, TransportError> {
     let connection = accept(incoming, true).await?;
     let opened = async { Request::accept(connection.clone()).await?.ok().await };

@@ -44,7 +44,7 @@ fn an_abort_is_noticed_at_both_ends() {
                         assert!(matches!(outcome, Outcome::Reset | Outcome::Closed), "{}", transport.name());
                     }
                     drop(connection);
-                    // QUIC reports it from user space, for which its reactor must still run.
+                    // QUIC reports it from user space: its reactor must still run.
                     let _ = noticed.await;
                 },
             );
@@ -52,7 +52,7 @@ fn an_abort_is_noticed_at_both_ends() {
     }
 }
 
-/// The outcome of a connection to `server`, and of one message on it.
+/// The outcome of connecting to `server`, and of one message.
 fn attempt(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver.run(async {
@@ -65,7 +65,7 @@ fn attempt(transport: TransportRef, server: SocketAddr, settings: &Settings, pat
     outcome.unwrap()
 }
 
-/// The outcome of a connection alone.
+/// The outcome of connecting alone.
 fn attempt_connection(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver

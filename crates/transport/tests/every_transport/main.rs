@@ -1,4 +1,4 @@
-//! What every transport must do: each test goes through all that are registered, most of them over IPv4 and IPv6.
+//! Rules for every transport: each test goes through all registered ones, most over IPv4 and IPv6.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -15,12 +15,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// A time limit that only a failing test reaches.
+/// A time limit reached only by a failing test.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Sizes at which the encoding of a length changes, and one that is larger than any buffer.
+/// Sizes at which a length's encoding changes, and one larger than any buffer.
 const SIZES: [usize; 6] = [1, 125, 126, 65_535, 65_536, 1_000_000];
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-/// That of the paths on which transports run, though not of the loopback interface.
+/// The usual paths' MTU, though not the loopback interface's.
 const MTU: u32 = 1500;
 
 fn all() -> impl Iterator<Item = TransportRef> {
@@ -36,7 +36,7 @@ fn sizes(transport: TransportRef, address: IpAddr) -> Vec<usize> {
     SIZES.into_iter().filter(|&size| size <= largest).collect()
 }
 
-/// Text whose parts all differ.
+/// Text with pairwise different parts.
 fn message(size: usize, seed: usize) -> Vec<u8> {
     let text: String = (seed..).map(|n| format!("{n:x}\u{e9}")).take(size / 3 + 2).collect();
     let end = (size.saturating_sub(1)..=size).rev().find(|&end| text.is_char_boundary(end)).unwrap();
@@ -45,7 +45,7 @@ fn message(size: usize, seed: usize) -> Vec<u8> {
     bytes
 }
 
-/// Runs a server and a client, each on a thread of its own.
+/// Runs a server and a client, each on its own thread.
 fn between<S, C>(transport: TransportRef, settings: &Settings, address: IpAddr, server: S, client: C)
 where
     S: AsyncFnOnce(Box<dyn Listener>) + Send,
@@ -76,7 +76,7 @@ async fn connect(transport: TransportRef, server: SocketAddr, settings: &Setting
     connection.unwrap_or_else(|e| panic!("{}: {e}", transport.name()))
 }
 
-/// Answers messages of these sizes on one connection, and returns how the wait for another one ended.
+/// Answers messages of these sizes on one connection, and returns the end of the wait for another one.
 async fn echo(transport: TransportRef, listener: &dyn Listener, sizes: &[usize]) -> TransportError {
     let features = transport.features();
     let mut connection = limited(features.driver, listener.accept(PATIENCE)).await.unwrap();
@@ -106,7 +106,7 @@ async fn echo(transport: TransportRef, listener: &dyn Listener, sizes: &[usize])
     }
 }
 
-/// Sends a message and receives its echo: on `stream`, or on a new one where each message needs that.
+/// Sends a message and receives its echo: on `stream`, or on a new one if each message needs one.
 async fn exchange(
     transport: TransportRef,
     connection: &dyn Connection,

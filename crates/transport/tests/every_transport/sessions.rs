@@ -1,4 +1,4 @@
-//! Sessions that move from polling to another transport, and sessions of TLS that are resumed.
+//! Sessions moving from polling to another transport, and resumed TLS sessions.
 
 use crate::{LOOPBACK, PATIENCE, all, between, connect, echo, exchange, limited, message, settings};
 use crosswind_transport::{Outcome, Payload, Resumption, Settings, TransportRef};
@@ -15,7 +15,7 @@ fn a_session_that_polls_first_carries_messages_in_the_end() {
                 &settings,
                 LOOPBACK[0],
                 async |listener| {
-                    // One connection to poll, and one that carries messages.
+                    // One connection for polling, and one for messages.
                     let mut polling = limited(driver, listener.accept(PATIENCE)).await.unwrap();
                     let (polled, end) = tokio::join!(
                         limited(driver, polling.accept()),
@@ -38,7 +38,7 @@ fn a_session_that_polls_first_carries_messages_in_the_end() {
     }
 }
 
-/// Whether each of three connections, one after the other, was resumed and had early data.
+/// Whether each of three successive connections was resumed and had early data.
 fn resumed(transport: TransportRef, resumption: Resumption) -> Vec<(bool, bool)> {
     let settings = Settings { resumption, ..settings() };
     let (report, seen) = mpsc::channel();

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 const TRANSFER: usize = 3_000_000;
 const PART: usize = 128 * 1024;
-/// Made once: while it is made, the thread of a QUIC connection answers nobody.
+/// Made once: meanwhile the thread of a QUIC connection answers nobody.
 static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| message(TRANSFER, 7));
 
 async fn send_all(transport: TransportRef, stream: &mut Stream) {
@@ -29,8 +29,7 @@ async fn receive_all(driver: Driver, stream: &mut Stream) -> Vec<u8> {
     }
 }
 
-/// Keeps the connection until the client has received everything: what is sent from user space is sent while this end's reactor
-/// runs.
+/// Keeps the connection until the client has received everything: user-space sending needs this end's running reactor.
 async fn stay(transport: TransportRef, connection: &mut dyn Connection, mut done: tokio::sync::oneshot::Receiver<()>) {
     let features = transport.features();
     if features.driver == Driver::Reactor && features.streams != Streams::One {

@@ -1,4 +1,4 @@
-//! How exchanges and connections end, and which calls that ends.
+//! Ends of exchanges and connections, and the calls they end.
 
 use crate::{ALL, PATIENCE, answer, exchange, loopback, run, settings, with_server};
 use crosswind_transport::{Outcome, Purpose, Stream, driver, find};
@@ -81,7 +81,7 @@ fn nothing_received_is_lost_when_a_wait_is_given_up() {
 #[test]
 fn ends_are_seen_by_the_other_end() {
     for name in ALL {
-        // For hyper a reset between two requests of HTTP/1.1 is an orderly end, except under TLS.
+        // For hyper a reset between two HTTP/1.1 requests is an orderly end, except under TLS.
         let aborted = if name == "http1" { Outcome::Closed } else { Outcome::Reset };
         for (how, expected) in [("close", Outcome::Closed), ("abort", aborted)] {
             let (settings, transport) = (settings(), find(name).unwrap());

@@ -1,4 +1,4 @@
-//! Every version of HTTP: against itself, against plain sockets, and against peers that violate the protocol.
+//! Every HTTP version: against itself, against plain sockets, and against peers that violate the protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, where a failure is a failed test
 
 mod ends;
@@ -56,7 +56,7 @@ async fn answer(mut stream: Stream) -> Result<(), TransportError> {
     stream.sender.finish().await
 }
 
-/// Serves every stream of every connection with `handle`, at once.
+/// Serves every stream on every connection with `handle`, at once.
 async fn serve<F: Future>(listener: &dyn Listener, handle: impl Fn(Stream) -> F) {
     let mut connections = FuturesUnordered::new();
     loop {
@@ -77,7 +77,7 @@ async fn serve_one<F: Future>(mut connection: Box<dyn Connection>, handle: &impl
     .await;
 }
 
-/// Runs `client` against a server that serves its streams with `handle`.
+/// Runs `client` against a server with `handle` for its streams.
 fn with_server<F: Future, C: Future>(
     name: &str,
     settings: &Settings,
@@ -111,7 +111,6 @@ async fn exchange(connection: &dyn Connection, message: &[u8]) -> Result<Vec<u8>
     Ok(reply)
 }
 
-/// Receives everything until the end.
 async fn drain(stream: &mut Stream) -> Result<Vec<u8>, TransportError> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 100_000]);
     loop {

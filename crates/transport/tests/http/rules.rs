@@ -15,7 +15,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
     let mut response = Vec::new();
     socket.read_to_end(&mut response).unwrap();
     let response: String = response.into_iter().map(char::from).collect();
-    // Its date is the only part that differs from run to run.
+    // Only its date differs from run to run.
     response.split_inclusive("\r\n").filter(|line| !line.starts_with("date: ")).collect()
 }
 
@@ -60,7 +60,7 @@ fn plain_requests_get_plain_answers() {
     });
 }
 
-/// A server that reads the header of one request, returns it, and then acts as given.
+/// A server that reads one request's header, returns it, and then acts as given.
 fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind(loopback()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -81,7 +81,7 @@ fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, Jo
     (address, server)
 }
 
-/// The outcome of an exchange with such a server, and the header that it read.
+/// The outcome of an exchange with such a server, and the header it read.
 fn against(
     name: &str,
     settings: &Settings,
@@ -120,7 +120,7 @@ fn servers_that_violate_the_protocol() {
         let (outcome, _) = against(name, &settings, Purpose::Messages, PATIENCE, move |mut socket| {
             socket.write_all(response).unwrap();
             socket.shutdown(Shutdown::Write).unwrap();
-            // Until the client has finished: bytes that nobody reads would reset the connection.
+            // Until the client has finished: unread bytes would reset the connection.
             let _ = socket.read_to_end(&mut Vec::new());
         });
         assert!(expected.contains(&outcome), "{name}, {}: {outcome:?}", String::from_utf8_lossy(response));

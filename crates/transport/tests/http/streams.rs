@@ -1,4 +1,4 @@
-//! What streams carry, and what they refuse.
+//! Streams' contents and refusals.
 
 use crate::{ALL, PATIENCE, SHARED, answer, drain, exchange, pattern, settings, with_server};
 use crosswind_transport::{Outcome, Purpose, Settings, Stream, find};

@@ -11,7 +11,7 @@ fn garbage_does_not_disturb_a_server() {
         let settings = settings();
         with_server(name, &settings, async |server| {
             let vandal = UdpSocket::bind("127.0.0.1:0").unwrap();
-            // Every first byte, and so every type of packet, with and without a version that the server speaks.
+            // Every first byte, and so every packet type, with and without a supported version.
             for kind in 0..=u8::MAX {
                 for (size, version) in [(1, 0), (21, 1), (1200, 1), (1200, 0x0a0a_0a0a), (65_000, 0)] {
                     let mut packet: Vec<u8> =

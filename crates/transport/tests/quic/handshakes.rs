@@ -1,4 +1,4 @@
-//! How connections are set up, and how that is refused.
+//! Connection setup, and its refusals.
 
 use crate::{
     ALL, LONG, connect, directory, echo, echo_back, open, outcome, qlog, resuming, serve_connection, settings,
@@ -42,7 +42,7 @@ fn early_data_travels_in_the_first_flight() {
         let [first, second] = twice(name, &settings);
         assert!(!first.resumed && !first.early_data, "{name}");
         assert!(second.resumed && second.early_data, "{name}");
-        // Packets of this type carry nothing but early data.
+        // Packets of this type carry only early data.
         let early = |event: &serde_json::Value| event["data"]["header"]["packet_type"] == "0RTT";
         assert!(qlog(&directory.join("server.qlog")).iter().any(early), "{name}");
         std::fs::remove_dir_all(directory).unwrap();

@@ -20,7 +20,7 @@ use std::time::Duration;
 const STREAMS: [&str; 2] = ["quic", "webtransport"];
 const DATAGRAMS: [&str; 2] = ["quic-datagram", "webtransport-datagram"];
 const ALL: [&str; 4] = ["quic", "webtransport", "quic-datagram", "webtransport-datagram"];
-/// A time limit that only a failing test reaches.
+/// A time limit reached only by a failing test.
 const LONG: Duration = Duration::from_secs(20);
 
 fn settings() -> Settings {
@@ -109,7 +109,7 @@ fn directory(name: &str) -> PathBuf {
     directory
 }
 
-/// The records of a JSON text sequence (RFC 7464).
+/// A JSON text sequence's records (RFC 7464).
 fn qlog(path: &std::path::Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let records = text.strip_prefix('\u{1e}').expect("a record separator at first").split('\u{1e}');

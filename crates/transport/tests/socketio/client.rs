@@ -1,4 +1,4 @@
-//! Our client against a server that follows a script.
+//! Our client against a scripted server.
 
 use crate::{PATIENCE, run};
 use crosswind_socketio::{Packet, Payload, encode_polling};
@@ -13,21 +13,21 @@ const OPEN: &str =
     r#"0{"sid":"a","upgrades":["websocket"],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#;
 const JOINED: &str = r#"40{"sid":"b"}"#;
 const LEAVE: &str = "41";
-/// The text of a message of one binary argument, which follows it.
+/// A message's text with one binary argument, which follows it.
 const BINARY: &str = r#"451-["m",{"_placeholder":true,"num":0}]"#;
 
-/// What the server sends.
+/// The server's output.
 #[derive(Default)]
 struct Script {
-    /// In the answer to each poll, after the one that opens the session.
+    /// In the answer to each poll, after the one opening the session.
     polls: &'static [&'static [&'static str]],
     /// Over the WebSocket with `3probe`, before the client's `5`.
     with_pong: &'static [&'static str],
-    /// Over the WebSocket after the client's `5`. What begins with a `b` is binary.
+    /// Over the WebSocket after the client's `5`. Items beginning with a `b` are binary.
     after_upgrade: &'static [&'static str],
 }
 
-/// What came of a script.
+/// A script's result.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// By the client: its messages, and how its connection ended.
@@ -47,7 +47,7 @@ fn play(script: &Script) -> Result<Seen, Outcome> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = listener.local_addr().unwrap();
         let settings = Settings { polling: true, ..Settings::default() };
-        // A client that cannot connect leaves the script.
+        // A client unable to connect leaves the script.
         tokio::try_join!(async { Ok(serve(listener, script).await) }, async {
             let transport = find("socketio-websocket").unwrap();
             let connection = transport.connect(server, &settings, PATIENCE).await.map_err(|e| e.outcome)?;
@@ -111,7 +111,7 @@ fn message(text: &'static str) -> Message {
     }
 }
 
-/// The next request, without its body, which is one packet of two bytes or nothing.
+/// The next request, without its body: one packet of two bytes or nothing.
 async fn request(stream: &mut TcpStream) -> String {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {

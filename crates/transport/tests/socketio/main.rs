@@ -1,5 +1,5 @@
-//! Sessions of Socket.IO that move from polling to WebSocket, against ends that follow a script: whatever is sent meanwhile, and
-//! however it is sent, arrives once and in order. The official ends are tested in tests/peers.
+//! Socket.IO sessions moving from polling to WebSocket, against scripted ends: everything sent meanwhile arrives once
+//! and in order, however it is sent. The official ends are tested in tests/peers.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 mod client;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a test, which ends in time, and what it spawns.
+/// Runs a test within a time limit, with its spawned tasks.
 fn run<T>(test: impl Future<Output = T>) -> T {
     Driver::Reactor.run(async { timeout(PATIENCE, LocalSet::new().run_until(test)).await.unwrap() }).unwrap()
 }

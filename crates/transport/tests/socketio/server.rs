@@ -1,4 +1,4 @@
-//! Our server against a client that follows a script.
+//! Our server against a scripted client.
 
 use crate::{PATIENCE, run};
 use crosswind_transport::{Connection, Listener, Settings, Stream, TransportError, find};
@@ -10,12 +10,12 @@ use tokio::task::{JoinHandle, spawn_local};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-/// What a client gets when it has joined, but for its id.
+/// A client's answer to joining, up to its id.
 const JOINED: &str = "40{\"sid\":";
-/// The text of a message of one binary argument, which follows it.
+/// A message's text with one binary argument, which follows it.
 const BINARY: &str = r#"451-["m",{"_placeholder":true,"num":0}]"#;
 
-/// The server's end of a connection, and its stream.
+/// A connection's server end, and its stream.
 type Accepted = Result<(Box<dyn Connection>, Stream), TransportError>;
 
 /// A server, and connections to it.
@@ -24,7 +24,7 @@ struct Server {
     address: SocketAddr,
 }
 
-/// The requests of a session.
+/// A session's requests.
 struct Http {
     connection: TcpStream,
     query: String,
@@ -38,7 +38,7 @@ impl Server {
         Self { listener, address }
     }
 
-    /// A connection to the server, which accepts it, and its stream as soon as there is one.
+    /// A connection accepted by the server, and its stream as soon as there is one.
     async fn connect(&self) -> (TcpStream, JoinHandle<Accepted>) {
         let tcp = TcpStream::connect(self.address).await.unwrap();
         let mut connection = self.listener.accept(PATIENCE).await.unwrap();
@@ -49,7 +49,7 @@ impl Server {
         (tcp, accepted)
     }
 
-    /// A session that has joined the namespace.
+    /// A session joined to the namespace.
     async fn poll(&self) -> (Http, JoinHandle<Accepted>) {
         let (connection, accepted) = self.connect().await;
         let mut http = Http { connection, query: String::new() };
@@ -62,7 +62,7 @@ impl Server {
         (http, accepted)
     }
 
-    /// A session that has its stream, by which the server has received the message `a`.
+    /// A session with its stream, after the server received the message `a`.
     async fn poll_with_stream(&self) -> (Http, Box<dyn Connection>, Stream) {
         let (mut http, accepted) = self.poll().await;
         assert_eq!(http.post(&[&event("a")]).await, 200);
@@ -71,7 +71,7 @@ impl Server {
         (http, connection, stream)
     }
 
-    /// A WebSocket for a session, on which the server has answered the probe.
+    /// A session's WebSocket, after the server's answer to the probe.
     async fn probe(&self, query: &str) -> (WebSocketStream<TcpStream>, JoinHandle<Accepted>) {
         let (tcp, accepted) = self.connect().await;
         let url = format!("ws://{}/socket.io/?EIO=4&transport=websocket{query}", self.address);
@@ -83,14 +83,14 @@ impl Server {
 }
 
 impl Http {
-    /// The packets of the answer to a poll.
+    /// The packets in a poll's answer.
     async fn fetch(&mut self) -> Vec<String> {
         let (status, body) = self.request("GET", "").await;
         assert_eq!(status, 200, "{body}");
         body.split('\x1e').map(str::to_owned).collect()
     }
 
-    /// The status of the answer.
+    /// The answer's status.
     async fn post(&mut self, packets: &[&str]) -> u16 {
         self.request("POST", &packets.join("\x1e")).await.0
     }
@@ -130,7 +130,7 @@ async fn send(stream: &mut Stream, text: &str) {
     stream.sender.send(text.as_bytes()).await.unwrap();
 }
 
-/// The next message, which is text.
+/// The next text message.
 async fn next(socket: &mut WebSocketStream<TcpStream>) -> String {
     socket.next().await.unwrap().unwrap().into_text().unwrap().as_str().to_owned()
 }
@@ -187,7 +187,7 @@ fn a_message_that_is_posted_before_the_move_comes_before_those_of_the_websocket(
         let server = Server::new().await;
         let (mut polling, _connection, mut stream) = server.poll_with_stream().await;
         let (mut socket, _accepted) = server.probe(&polling.query).await;
-        // The message of one binary argument is cut in two.
+        // A message with one binary argument is cut in two.
         assert_eq!(polling.post(&[&event("b"), BINARY]).await, 200);
         socket.send(Message::text("5")).await.unwrap();
         socket.send(Message::binary("c")).await.unwrap();
@@ -204,7 +204,7 @@ fn a_server_that_only_sends_goes_on_over_the_websocket() {
         let server = Server::new().await;
         let (polling, _connection, mut stream) = server.poll_with_stream().await;
         let (mut socket, _accepted) = server.probe(&polling.query).await;
-        // More than is kept for a client that does not fetch it.
+        // More than the server keeps for a client that does not fetch.
         let long = "x".repeat(2 << 20);
         let sent = async {
             send(&mut stream, &long).await;

@@ -1,4 +1,4 @@
-//! A body that is received by HTTP/3.
+//! A body received by HTTP/3.
 
 use super::errors::stream_error;
 use crate::http::body::Source;
@@ -8,7 +8,7 @@ use h3::error::StreamError;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_LENGTH;
 
-/// The receiving half of a stream, of either end.
+/// A stream's receiving half, at either end.
 pub(super) trait ReceivingHalf: Send {
     async fn data(&mut self) -> Result<Option<Bytes>, StreamError>;
 }
@@ -29,7 +29,6 @@ fn into_bytes(mut piece: impl Buf) -> Bytes {
     piece.copy_to_bytes(piece.remaining())
 }
 
-/// A body that is received on a stream.
 pub(super) struct FromStream<H> {
     half: H,
     connection: quinn::Connection,
@@ -37,7 +36,7 @@ pub(super) struct FromStream<H> {
 }
 
 impl<H> FromStream<H> {
-    /// The body that follows `headers` on `half`.
+    /// The body behind `headers` on `half`.
     pub(super) fn new(half: H, connection: quinn::Connection, headers: &HeaderMap) -> Self {
         let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         Self { half, connection, unreceived: length }
@@ -47,7 +46,7 @@ impl<H> FromStream<H> {
 impl<H: ReceivingHalf> Source for FromStream<H> {
     async fn next(&mut self) -> Option<Result<Bytes, TransportError>> {
         const WHAT: &str = "cannot receive";
-        // RFC 9114, section 4.1.2: a body of another length than was announced is malformed.
+        // RFC 9114, section 4.1.2: a body shorter or longer than announced is malformed.
         let malformed = |cause: &str| Some(Err(TransportError::with(WHAT, Outcome::Protocol, cause)));
         match self.half.data().await {
             Ok(Some(piece)) => {
@@ -71,7 +70,7 @@ impl<H: ReceivingHalf> Source for FromStream<H> {
         self.unreceived
     }
 
-    /// Only the end of the stream says so.
+    /// Only the stream's end tells.
     fn is_ended(&self) -> bool {
         false
     }

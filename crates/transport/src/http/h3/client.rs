@@ -1,4 +1,4 @@
-//! The client of HTTP/3.
+//! The HTTP/3 client.
 
 use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
@@ -21,7 +21,6 @@ use tokio::sync::oneshot;
 type SendHalf = RequestStream<SendStream<Bytes>, Bytes>;
 type ReceiveHalf = RequestStream<RecvStream, Bytes>;
 
-/// The client's end of a connection.
 pub(super) struct Client {
     connected: Connected,
     handle: SendRequest<OpenStreams, Bytes>,
@@ -33,7 +32,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Speaks HTTP/3 on what was set up.
+    /// Starts HTTP/3 on an established connection.
     pub(super) async fn start(
         connected: Connected,
         readback: SocketReadback,
@@ -68,7 +67,7 @@ impl Client {
             parts: None,
         };
         if let Purpose::Download(bytes) = purpose {
-            // In a box, which keeps the future of every other stream small.
+            // Boxed, to keep every other stream's future small.
             Box::pin(sender.download(bytes)).await?;
         }
         Ok(Stream::new(sender, ClientReceiver { connection: quinn.clone(), state: State::Unsent(response) }))
@@ -112,11 +111,11 @@ struct ClientSender {
     connection: quinn::Connection,
     requests: Arc<Requests>,
     purpose: Purpose,
-    /// What sends the request, and where the receiver waits; nothing once it is sent.
+    /// The request's sender, and the waiting receiver; none once sent.
     unsent: Option<(SendRequest<OpenStreams, Bytes>, oneshot::Sender<ReceiveHalf>)>,
-    /// QUIC's number of the request's stream, once it is sent.
+    /// The request's QUIC stream number, once sent.
     stream: Option<u64>,
-    /// Of a body that is sent in parts.
+    /// A body sent in parts.
     parts: Option<(SendHalf, Unsent)>,
 }
 
@@ -171,7 +170,7 @@ impl ClientSender {
         sent.map_err(|e| stream_error("cannot send", &e, &self.connection))
     }
 
-    /// Ends the body, which may not have begun.
+    /// Ends the body, begun or not.
     async fn finish_parts(&mut self, unbegun: bool) -> Result<(), TransportError> {
         if unbegun {
             self.send_part(&[]).await?;

@@ -1,20 +1,20 @@
-//! What errors of HTTP/3 mean for an exchange.
+//! HTTP/3 errors as outcomes.
 
 use crate::quic::endpoint::connection_error;
 use crate::{Outcome, TransportError};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
 use quinn::VarInt;
 
-/// A code of HTTP/3's as QUIC carries it.
+/// An HTTP/3 code in QUIC's encoding.
 pub(super) fn code(code: Code) -> VarInt {
-    // All of section 8.1's fit.
+    // All codes in section 8.1 fit.
     VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
 }
 
-/// What an error on a stream of `connection` means.
+/// The outcome of a stream error on `connection`.
 pub(super) fn stream_error(what: &'static str, error: &StreamError, connection: &quinn::Connection) -> TransportError {
     let outcome = match error {
-        // This end found fault with what the other sent.
+        // This end found a protocol violation.
         StreamError::StreamError { .. } => Outcome::Protocol,
         StreamError::RemoteTerminate { code, .. } => match *code {
             Code::H3_NO_ERROR => Outcome::Closed,
@@ -29,7 +29,6 @@ pub(super) fn stream_error(what: &'static str, error: &StreamError, connection: 
     TransportError::with(what, outcome, error.to_string())
 }
 
-/// What the end of `connection` means.
 pub(super) fn lost_error(
     what: &'static str,
     error: &ConnectionError,

@@ -1,6 +1,5 @@
-//! HTTP/3 (RFC 9114): h3 over quinn, of which `quic::endpoint` says what is set. The library has no dynamic table for QPACK, so
-//! that fields are not compressed by those of earlier requests; and it is told to send no frames without a meaning (section
-//! 7.2.8), so that runs are alike.
+//! HTTP/3 (RFC 9114): h3 over quinn, with the settings in `quic::endpoint`. The library has no dynamic table for QPACK,
+//! so fields are not compressed by earlier requests; and grease frames (section 7.2.8) are off, so runs are alike.
 
 mod body;
 mod client;

@@ -1,4 +1,4 @@
-//! The server of HTTP/3.
+//! The HTTP/3 server.
 
 use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
@@ -26,7 +26,6 @@ type SendHalf = RequestStream<SendStream<Bytes>, Bytes>;
 type ReceiveHalf = RequestStream<RecvStream, Bytes>;
 type Accepted = Result<Stream, TransportError>;
 
-/// Waits for connections.
 pub(super) struct Server {
     pub(super) endpoint: Endpoint,
     /// Early data is answered before the handshake is done.
@@ -47,11 +46,10 @@ impl Listener for Server {
     }
 }
 
-/// The server's end of a connection.
 struct Served {
     /// Once the handshake is done.
     connection: Arc<OnceLock<quinn::Connection>>,
-    /// Requests that wait to be accepted as streams; the last is how the connection ended.
+    /// Requests waiting to be accepted as streams; the last item is the connection's end.
     streams: mpsc::UnboundedReceiver<Accepted>,
     tasks: Tasks,
     client_port: u16,
@@ -74,7 +72,6 @@ impl Served {
     }
 }
 
-/// Serves one connection, until its end.
 async fn serve(
     incoming: quinn::Incoming,
     early: bool,
@@ -89,7 +86,7 @@ async fn serve(
     let mut driver = builder.build(quic).await.map_err(|e| lost_error("cannot begin HTTP", &e, &connection))?;
     loop {
         match driver.accept().await {
-            // A task for each request: a lost packet of one's header keeps no other waiting.
+            // A task per request: a lost packet in one header delays no other request.
             Ok(Some(resolver)) => {
                 let (connection, streams) = (connection.clone(), streams.clone());
                 tokio::spawn(async move {
@@ -103,12 +100,11 @@ async fn serve(
         }
     }
     let _ = streams.send(Err(TransportError::closed("cannot accept a stream")));
-    // Dropping the driver would close the connection under requests that are still being answered.
+    // Dropping the driver would close the connection under requests still in progress.
     std::future::pending().await
 }
 
-/// The request's stream, once its header is whole. There is none if the header makes no sense or the request is answered here;
-/// the client sees what fails.
+/// The request's stream, once its header is whole; none if malformed or answered here. The client sees the failure.
 async fn resolve(
     resolver: RequestResolver<h3_quinn::Connection, Bytes>,
     connection: quinn::Connection,

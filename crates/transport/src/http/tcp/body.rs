@@ -9,7 +9,7 @@ use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Incoming};
 
-/// A body that is sent: whole, or in parts as they are given.
+/// A body to send: whole, or in parts.
 pub(super) type Outgoing = Either<Full<Bytes>, Channel<Bytes, Abandoned>>;
 
 pub(super) fn empty() -> Outgoing {
@@ -20,14 +20,14 @@ pub(super) fn whole(message: &[u8]) -> Outgoing {
     Either::Left(Full::new(Bytes::copy_from_slice(message)))
 }
 
-/// A body in parts, and what sends these. `length` was announced.
+/// A body in parts, and their sender. `length` was announced.
 pub(super) fn in_parts(length: Option<u64>, end: &ConnectionEnd) -> (PartSender, Outgoing) {
     // A part waits while hyper sends the one before.
     let (sender, body) = Channel::new(1);
     (PartSender { sender: Some(sender), unsent: Unsent(length), end: end.clone() }, Either::Right(body))
 }
 
-/// Sends the parts of a body. Dropped before [`PartSender::finish`], it gives the body up.
+/// Sends a body's parts. Dropped before [`PartSender::finish`], it abandons the body.
 pub(super) struct PartSender {
     sender: Option<Sender<Bytes, Abandoned>>,
     unsent: Unsent,
@@ -62,7 +62,6 @@ impl Drop for PartSender {
     }
 }
 
-/// A body that hyper receives.
 pub(super) struct FromHyper {
     pub(super) body: Incoming,
     pub(super) end: ConnectionEnd,

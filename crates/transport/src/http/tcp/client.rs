@@ -1,4 +1,4 @@
-//! The client of HTTP/1.1 and HTTP/2.
+//! The HTTP/1.1 and HTTP/2 client.
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// What is known of a connection when HTTP begins on it.
+/// A connection's state when HTTP begins on it.
 pub(super) struct Established {
     pub(super) socket: SocketHandle,
     pub(super) phases: Phases,
@@ -33,7 +33,6 @@ pub(super) struct Established {
     pub(super) recording: Recording,
 }
 
-/// The client's end of a connection.
 pub(super) struct Client {
     established: Established,
     tasks: Tasks,
@@ -43,14 +42,14 @@ pub(super) struct Client {
     requests: Arc<Requests>,
 }
 
-/// What sends requests. HTTP/1.1 carries one at a time: the others wait in line.
+/// Sends requests. HTTP/1.1 carries one at a time: the others wait in line.
 enum Handle {
     Http1(Arc<Mutex<http1::SendRequest<Outgoing>>>),
     Http2(http2::SendRequest<Outgoing>),
 }
 
 impl Client {
-    /// Speaks HTTP over `io`, which is a socket or TLS over it.
+    /// Starts HTTP over `io`, a socket or TLS over it.
     pub(super) async fn start(
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         version: Version,
@@ -107,8 +106,8 @@ impl Client {
     }
 }
 
-/// Starts the tasks of an HTTP/2 client, and reports them. hyper reads and writes the connection in the first of them; each of the
-/// others handles a request, and ends with it.
+/// Starts the tasks of an HTTP/2 client, and reports them. hyper reads and writes the connection in the first; each
+/// other handles a request, and ends with it.
 #[derive(Clone)]
 struct ReportingExecutor(mpsc::UnboundedSender<JoinHandle<()>>);
 
@@ -136,7 +135,7 @@ impl Handle {
         }
     }
 
-    /// Whether a response is still to come that the protocol has no way to wait for at its end.
+    /// Whether a response is outstanding at a close that cannot wait for it.
     fn is_busy(&self) -> bool {
         matches!(self, Self::Http1(handle) if handle.try_lock().is_err())
     }
@@ -195,7 +194,7 @@ enum Slot {
     Http2(http2::SendRequest<Outgoing>),
 }
 
-/// A request whose response is still to come.
+/// A request awaiting its response.
 struct Pending {
     response: Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>,
     turn: Option<OwnedMutexGuard<http1::SendRequest<Outgoing>>>,
@@ -216,7 +215,7 @@ struct ClientSender {
     purpose: Purpose,
     /// Nothing once the request is sent.
     unsent: Option<(Slot, oneshot::Sender<Pending>)>,
-    /// Of a body that is sent in parts.
+    /// A body sent in parts.
     parts: Option<PartSender>,
     recording: Recording,
     /// Where the request is, once it was sent.
@@ -285,7 +284,7 @@ impl Sender for ClientSender {
 
     fn finish(&mut self) -> Call<'_, ()> {
         if self.unsent.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
-            // An upload of nothing is a request all the same.
+            // An empty upload is a request all the same.
             return Call::new(async {
                 self.send_part(&[]).await?;
                 self.finish_parts()
@@ -336,7 +335,7 @@ impl ClientReceiver {
         }
     }
 
-    /// Lets the next request of HTTP/1.1 begin, if the response is whole.
+    /// Lets the next HTTP/1.1 request begin, if the response is whole.
     fn end_turn(&mut self) {
         if let State::Body(body, turn) = &mut self.state
             && body.is_over()

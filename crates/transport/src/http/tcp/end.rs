@@ -3,12 +3,11 @@
 use crate::{Outcome, TransportError};
 use std::sync::{Arc, OnceLock};
 
-/// How a connection ended, once it has.
 #[derive(Clone, Default)]
 pub(super) struct ConnectionEnd(Arc<OnceLock<(Outcome, String)>>);
 
 impl ConnectionEnd {
-    /// The first end that is set is the one that counts.
+    /// Only the first end counts.
     pub(super) fn set(&self, end: Result<(), TransportError>) {
         let _ = self.0.set(match end {
             Ok(()) => (Outcome::Closed, "the connection is closed".into()),
@@ -21,7 +20,7 @@ impl ConnectionEnd {
         self.set(Err(TransportError::with("", Outcome::Reset, "this end dropped the connection")));
     }
 
-    /// The error of a call that finds the connection ended.
+    /// The error for a call on an ended connection.
     pub(super) fn error(&self, what: &'static str) -> TransportError {
         match self.0.get() {
             Some((outcome, cause)) => TransportError::with(what, *outcome, cause.clone()),

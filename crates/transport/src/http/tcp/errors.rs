@@ -1,4 +1,4 @@
-//! What errors of HTTP/1.1 and HTTP/2 mean for an exchange.
+//! HTTP/1.1 and HTTP/2 errors as outcomes.
 
 use super::end::ConnectionEnd;
 use super::version::Version;
@@ -7,14 +7,14 @@ use crate::{Outcome, TransportError};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// A body that its sender gave up before it was whole.
+/// A body abandoned by its sender.
 #[derive(Debug, thiserror::Error)]
 #[error("the body was given up")]
 pub(super) struct Abandoned;
 
-/// The error of a request, on a connection that may have come to its `end`.
+/// A request's error, on a connection perhaps at its `end`.
 pub(super) fn error(what: &'static str, cause: &hyper::Error, end: &ConnectionEnd) -> TransportError {
-    // Some errors only say that the connection has ended, not why.
+    // Some errors only report the connection's end, not the reason.
     let ended = cause.is_canceled() || cause.is_closed() || is_task_dropped(cause);
     match below(what, cause) {
         Some(error) => error,
@@ -23,11 +23,11 @@ pub(super) fn error(what: &'static str, cause: &hyper::Error, end: &ConnectionEn
     }
 }
 
-/// How a connection ended, whose task had this result.
+/// A connection's end, from its task's result.
 pub(super) fn end(result: hyper::Result<()>, version: Version) -> Result<(), TransportError> {
     match result {
-        // The other end of HTTP/2 has closed in an orderly way, before it had read the last frames, which only keep the connection
-        // in order. Every request that this cut off has its own error.
+        // An HTTP/2 peer closed in order before reading the last control frames. Requests cut off have their own
+        // errors.
         Err(e) if version == Version::Http2 && is_broken_pipe(&e) => Ok(()),
         result => result.map_err(|e| meaning("", &e)),
     }
@@ -38,7 +38,7 @@ pub(super) fn meaning(what: &'static str, cause: &hyper::Error) -> TransportErro
     below(what, cause).unwrap_or_else(|| of_hyper(what, cause))
 }
 
-/// Whether the task that drives the connection was dropped. hyper calls that an error of the user, like a body that was given up.
+/// Whether the connection's task was dropped. hyper calls that a user error, like an abandoned body.
 fn is_task_dropped(cause: &hyper::Error) -> bool {
     let abandoned = cause.source().and_then(|source| source.downcast_ref::<Abandoned>());
     cause.is_user() && abandoned.is_none()
@@ -55,7 +55,7 @@ fn is_broken_pipe(cause: &hyper::Error) -> bool {
     io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
-/// An error of what hyper works with.
+/// An error from a layer below hyper.
 fn below(what: &'static str, cause: &hyper::Error) -> Option<TransportError> {
     sources(cause).find_map(|inner| match (inner.downcast_ref::<io::Error>(), inner.downcast_ref::<h2::Error>()) {
         (Some(io), _) => Some(of_io(what, io)),
@@ -78,24 +78,24 @@ fn of_hyper(what: &'static str, cause: &hyper::Error) -> TransportError {
 }
 
 fn of_io(what: &'static str, cause: &io::Error) -> TransportError {
-    // hyper's error for a body whose chunks make no sense.
+    // hyper's error for malformed chunks.
     if cause.kind() == ErrorKind::InvalidInput {
         return TransportError::with(what, Outcome::Protocol, cause.to_string());
     }
     handshake::error(what, cause)
 }
 
-/// A stream that was reset, or a connection that has ended (RFC 9113, section 7).
+/// A reset stream, or an ended connection (RFC 9113, section 7).
 fn of_h2(what: &'static str, cause: &h2::Error) -> TransportError {
     if let Some(io) = cause.get_io() {
-        // h2 keeps the kind of the kernel's error, not its number. Only the kernel's comes from there.
+        // h2 keeps the kernel error's kind, not its number. This kind comes only from the kernel.
         if io.kind() == ErrorKind::TimedOut {
             return TransportError::with(what, Outcome::Reset, io.to_string());
         }
         return of_io(what, io);
     }
     let outcome = match cause.reason() {
-        // This end found fault with what the other sent.
+        // This end found a protocol violation.
         Some(_) if cause.is_library() => Outcome::Protocol,
         Some(h2::Reason::NO_ERROR) => Outcome::Closed,
         Some(h2::Reason::CANCEL | h2::Reason::REFUSED_STREAM | h2::Reason::INTERNAL_ERROR) => Outcome::Reset,

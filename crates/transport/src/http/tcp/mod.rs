@@ -1,6 +1,6 @@
 //! HTTP/1.1 (RFC 9112) and HTTP/2 (RFC 9113) over TCP, and over TLS: hyper.
 //!
-//! As in other programs on hyper each connection has a task that drives it; a client sends requests through a handle on it, a
+//! As in other programs on hyper each connection has its own task; a client sends requests through a handle on it, a
 //! server answers them in a service.
 
 mod body;
@@ -46,7 +46,7 @@ pub static HTTPS1: Http = Http {
     version: Version::Http1,
     secure: true,
 };
-/// The transport `h2c`: HTTP/2 in cleartext, which the client knows beforehand (RFC 9113, section 3.3).
+/// The transport `h2c`: HTTP/2 in cleartext with prior knowledge (RFC 9113, section 3.3).
 pub static H2C: Http = Http {
     name: "h2c",
     summary: "HTTP/2 in cleartext: a message is the body of a POST request.",
@@ -114,7 +114,7 @@ impl Http {
         let secured = handshake::client(tcp, settings, &[protocol]).await?;
         established.phases.security = Some(started.elapsed());
         established.phases.resumed = secured.resumed;
-        // A server that knows no ALPN speaks HTTP/1.1 (RFC 9113, section 3.2: h2 must be agreed on).
+        // A server without ALPN speaks HTTP/1.1 (RFC 9113, section 3.2: h2 must be agreed on).
         let agreed = secured.stream.get_ref().1.alpn_protocol();
         if agreed != Some(protocol) && !(agreed.is_none() && self.version == Version::Http1) {
             let cause = "the server did not agree on the version";

@@ -1,5 +1,4 @@
-//! Records what hyper and TLS write to sockets, for whoever wants to know which bytes a request has: hyper writes later than it is
-//! handed something.
+//! Records hyper's and TLS's socket writes, to find a request's bytes: hyper writes later than it is handed something.
 
 use super::version::Version;
 use crosswind_host::Clock;
@@ -13,22 +12,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 type Recorder = Arc<Mutex<HttpRecorder>>;
 
-/// What the ends of connections of HTTP/1.1 and HTTP/2 have written.
+/// The writes of HTTP/1.1 and HTTP/2 connection ends.
 #[derive(Debug)]
 pub struct HttpEnds {
     clock: Clock,
     most: usize,
-    /// Of the client and of the server.
+    /// The client's and the server's.
     ends: [Mutex<Vec<Recorder>>; 2],
 }
 
 impl HttpEnds {
-    /// Of at most so many writes of each end. Times are those of `clock`.
+    /// Records at most so many writes per end, timed by `clock`.
     pub fn new(clock: Clock, most: usize) -> Self {
         Self { clock, most, ends: Default::default() }
     }
 
-    /// What ends of the client and of the server have written. Connections are over.
+    /// The client's and the server's writes; connections are over.
     pub fn take(&self) -> [Vec<HttpEnd>; 2] {
         self.ends.each_ref().map(|ends| {
             let ends = std::mem::take(&mut *lock(ends));
@@ -37,14 +36,13 @@ impl HttpEnds {
     }
 }
 
-/// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Client,
     Server,
 }
 
-/// Records one end of a connection, if anybody wants to know.
+/// Records one end of a connection, if wanted.
 #[derive(Clone)]
 pub(super) struct Recording {
     known: Option<(Arc<HttpEnds>, Recorder)>,
@@ -71,12 +69,12 @@ impl Recording {
         Self { known, version }
     }
 
-    /// What TLS writes to, which is told of its records.
+    /// The layer below TLS, with its records recorded.
     pub(super) fn below_tls<T>(&self, io: T) -> Recorded<T> {
         Recorded { io, recording: self.clone(), what: What::Records }
     }
 
-    /// What HTTP writes to. It begins now.
+    /// The layer below HTTP, recorded from now on.
     pub(super) fn below_http<T>(&self, io: T) -> Recorded<T> {
         if let Some((ends, recorder)) = &self.known {
             lock(recorder).begin(ends.clock.now());
@@ -84,8 +82,8 @@ impl Recording {
         Recorded { io, recording: self.clone(), what: What::Http }
     }
 
-    /// The next request begins. Returns where it and its answer are: a stream of HTTP/2, whose streams are opened in turn, those of a
-    /// client having odd numbers (RFC 9113, section 5.1.1), or the number of an exchange over HTTP/1.1.
+    /// Begins the next request. Returns its position and its answer's: an HTTP/2 stream (a client's are opened in turn
+    /// with odd numbers, RFC 9113, section 5.1.1), or an HTTP/1.1 exchange number.
     pub(super) fn begin_exchange(&self) -> Option<Position> {
         let number = lock(&self.known.as_ref()?.1).begin_exchange();
         Some(Position::whole_stream(match self.version {
@@ -112,14 +110,14 @@ impl Recording {
     }
 }
 
-/// What passes through a [`Recorded`].
+/// The data passing through a [`Recorded`].
 #[derive(Clone, Copy)]
 enum What {
     Http,
     Records,
 }
 
-/// A socket, or TLS over one, what is written to which is recorded.
+/// A socket, or TLS over one, with recorded writes.
 pub(super) struct Recorded<T> {
     io: T,
     recording: Recording,
@@ -127,7 +125,7 @@ pub(super) struct Recorded<T> {
 }
 
 impl<T> Recorded<T> {
-    /// Writes by `write`. Its packets may be under way before it returns, so that its time is when it begins.
+    /// Writes by `write`. Its packets may leave before it returns, so its time is its beginning.
     fn write(
         &mut self,
         parts: &[IoSlice<'_>],

@@ -1,4 +1,4 @@
-//! The server of HTTP/1.1 and HTTP/2.
+//! The HTTP/1.1 and HTTP/2 server.
 
 use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
@@ -30,7 +30,6 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsAcceptor;
 
-/// Waits for connections.
 pub(super) struct Server {
     pub(super) listening: Listening,
     pub(super) acceptor: Option<TlsAcceptor>,
@@ -57,19 +56,17 @@ impl Listener for Server {
     }
 }
 
-/// The server's end of a connection.
 struct Served {
     socket: SocketHandle,
     client_port: u16,
     tasks: Tasks,
     end: ConnectionEnd,
-    /// Requests that wait to be accepted as streams.
+    /// Requests waiting to be accepted as streams.
     exchanges: mpsc::UnboundedReceiver<Exchange>,
     /// Asks for the orderly end.
     shutdown: Option<oneshot::Sender<()>>,
 }
 
-/// How a connection is served.
 struct Http {
     version: Version,
     windows: Http2Windows,
@@ -103,7 +100,7 @@ impl Served {
                     Err(e) => Err(e),
                 },
             };
-            // Before `offered` is dropped, whose end is the end of the connection for who accepts streams.
+            // Before `offered` is dropped: for the accepting side its end is the connection's end.
             ended.set(result);
         });
         Self { socket, client_port, tasks, end, exchanges, shutdown: Some(shutdown) }
@@ -117,7 +114,7 @@ impl Served {
     }
 }
 
-/// Serves one connection, until its end, which is an orderly one after `shutdown`.
+/// Serves one connection until its end, orderly after `shutdown`.
 async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     Http { version, windows, recording }: &Http,
@@ -128,7 +125,7 @@ async fn serve(
         recording.begin_exchange();
         handle(request, exchanges.clone())
     });
-    // A connection that is dropped drops the sender; its tasks end then.
+    // Dropping a connection drops the sender; its tasks end then.
     let shutdown = async {
         if shutdown.await.is_err() {
             std::future::pending::<()>().await;
@@ -166,7 +163,7 @@ async fn serve(
     errors::end(result, *version)
 }
 
-/// Handles one request, until the header of its response is known.
+/// Handles one request, up to its response's header.
 async fn handle(
     request: Request<Incoming>,
     exchanges: mpsc::UnboundedSender<Exchange>,
@@ -181,11 +178,11 @@ async fn handle(
     if exchanges.send(exchange).is_err() {
         return Ok(without_body(StatusCode::SERVICE_UNAVAILABLE, None));
     }
-    // A stream that was dropped without an answer.
+    // A stream dropped without an answer.
     Ok(responded.await.unwrap_or_else(|_| without_body(StatusCode::INTERNAL_SERVER_ERROR, None)))
 }
 
-/// A response without a body, which may say how long one would be.
+/// A response without a body, optionally with its would-be length.
 fn without_body(status: StatusCode, length: Option<u64>) -> Response<Outgoing> {
     let mut response = with_length(empty(), length);
     *response.status_mut() = status;
@@ -224,7 +221,7 @@ impl Connection for Served {
         Call::new(self.accept_stream())
     }
 
-    /// Requests that nobody has accepted are answered with an error, the others to their end.
+    /// Unaccepted requests get an error; the others are answered to their end.
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async {
             self.exchanges.close();
@@ -278,7 +275,7 @@ struct ServerSender {
     asked: Option<u64>,
     /// Nothing once the response is on its way.
     response: Option<oneshot::Sender<Response<Outgoing>>>,
-    /// Of a body that is sent in parts.
+    /// A body sent in parts.
     parts: Option<PartSender>,
 }
 

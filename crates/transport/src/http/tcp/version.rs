@@ -1,6 +1,6 @@
-//! The versions of HTTP over TCP.
+//! HTTP versions over TCP.
 
-/// Which HTTP over TCP.
+/// An HTTP version over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// RFC 9112.
