@@ -1,4 +1,4 @@
-//! What the ledger costs: `cargo bench -p crosswind-ledger`. It prints figures and makes no judgement.
+//! The ledger's cost: `cargo bench -p crosswind-ledger`. It prints figures and makes no judgement.
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
@@ -25,7 +25,7 @@ fn main() {
     println!("  peak memory: {:.1} MiB", mib(peak_memory()));
 }
 
-/// Nanoseconds of the calls made for every packet.
+/// Nanoseconds per call, for the calls made for every packet.
 fn per_call() {
     let mut tcp_v4 = vec![0x45, 0, 0x05, 0xdc, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     tcp_v4.extend([0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x80, 0x18, 0xff, 0xff, 0, 0, 0, 0]);

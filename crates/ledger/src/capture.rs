@@ -1,11 +1,11 @@
-//! A pcapng file of one host's device: what it sent and what it received, as raw IP packets.
+//! A pcapng file for one host's device: sent and received packets, as raw IP.
 //!
-//! Format: the IETF draft "PCAP Now Generic (pcapng) Capture File Format". A block is a type, its length, a body padded to
-//! 4 bytes, and its length again. A capture consists of a section header, one interface, and one enhanced packet block for
-//! each packet.
+//! Format: the IETF draft "PCAP Now Generic (pcapng) Capture File Format". A block is a type, its length, a body padded
+//! to 4 bytes, and its length again. A capture consists of a section header, one interface, and one enhanced packet
+//! block for each packet.
 //!
-//! Times never decrease within a file, because the calls are made in the order of time: the thread that forwards packets
-//! reports every entry and every delivery with the time that it has just read from the clock.
+//! Times never decrease within a file: the forwarding thread reports every entry and every delivery with the clock's
+//! latest reading.
 
 use crate::{DropCause, LedgerError};
 use crosswind_units::Instant;
@@ -33,12 +33,12 @@ const NANOSECONDS: u8 = 9;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// What a capture says about itself.
+/// A capture's header data.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureOptions<'a> {
-    /// Name of the interface: `client` or `server`.
+    /// The interface's name: `client` or `server`.
     pub host: &'a str,
-    /// The largest number of bytes that is written of a packet. The rest is cut off; the packet's true length is written too.
+    /// The most bytes written per packet. The rest is cut off; the packet's true length is written too.
     pub snap_bytes: u32,
     /// Wall-clock time of the `Instant` 0, nanoseconds since 1970.
     pub wall_clock_origin_ns: u64,
@@ -73,7 +73,7 @@ impl<W: Write> Capture<W> {
         self.write_packet(at, packet, INBOUND, None)
     }
 
-    /// Writes what is buffered and gives the writer back.
+    /// Writes the buffered rest and gives the writer back.
     pub fn finish(self) -> Result<W, LedgerError> {
         LedgerError::writing(FILE, self.writer.into_inner().map_err(std::io::IntoInnerError::into_error))
     }
@@ -125,11 +125,10 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// Starts a block.
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        self.u32(0); // the length, which `end` fills in
+        self.u32(0); // the length, set by `end`
     }
 
     /// Completes the block and writes it.

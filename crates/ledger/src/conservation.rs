@@ -1,17 +1,15 @@
-//! Conservation: per direction, what went in and what the path duplicated was delivered, dropped for a cause, or is still queued.
+//! Conservation: per direction, packets in plus copies equal packets delivered, dropped for a cause, or still queued.
 //!
-//! The emulator's counts are checked against independent counts: those that the kernel makes of the two devices. A TUN
-//! device has these counters:
-//! - `tx_packets` ([`DeviceCounters::sent`]) packets that the emulator has read;
-//! - `tx_dropped` ([`DeviceCounters::dropped_sending`]) packets that did not fit into the device's ring;
-//! - `rx_packets` ([`DeviceCounters::received`]) packets that the device took from the emulator;
-//! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]): packets that the device *refused*, which the emulator counts as
-//!   well, and packets that it took and then dropped before they reached IP, which only the kernel counts.
+//! The emulator's counts are checked against the kernel's for the two devices. A TUN device has these counters:
+//! - `tx_packets` ([`DeviceCounters::sent`]): packets read by the emulator;
+//! - `tx_dropped` ([`DeviceCounters::dropped_sending`]): packets too many for the device's ring;
+//! - `rx_packets` ([`DeviceCounters::received`]): packets the device took from the emulator;
+//! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]): packets the device *refused*, counted by the emulator as
+//!   well, and packets it took and then dropped before IP, counted by the kernel only.
 //!
-//! So the emulator's arrivals have to equal `sent`, and its deliveries `received`, with the ICMP messages that it has sent to that host
-//! itself, about packets of that host that were too large. What `dropped_receiving` counts beyond the
-//! emulator's refused writes was first taken, and is moved from delivered to dropped. A veth pair has the same counters,
-//! with its sender in the emulator's place.
+//! So the emulator's arrivals have to equal `sent`, and its deliveries `received`, plus its own ICMP messages to that
+//! host about packets too large. Drops in `dropped_receiving` beyond the emulator's refused writes were first taken,
+//! and are moved from delivered to dropped. A veth pair has the same counters, with its sender in the emulator's place.
 
 use crate::{DropCause, Dropped};
 use crosswind_path::{Cause, Side};
@@ -24,18 +22,17 @@ use std::ops::Add;
 /// One device's counters, read from the kernel when no packet moves any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// `tx_packets`: packets that the emulator read from the device.
+    /// `tx_packets`: packets the emulator read from the device.
     pub sent: u64,
-    /// `rx_packets`: packets that the device took and handed on to its host.
+    /// `rx_packets`: packets the device handed on to its host.
     pub received: u64,
-    /// `tx_bytes`: of IP packets on TUN, of Ethernet frames on veth.
+    /// `tx_bytes`: IP packets on TUN, Ethernet frames on veth.
     pub sent_bytes: u64,
     /// `rx_bytes`, counted likewise.
     pub received_bytes: u64,
-    /// `tx_dropped`: packets that are not among `sent`.
+    /// `tx_dropped`: packets not among `sent`.
     pub dropped_sending: u64,
-    /// `rx_dropped`: refused packets, which are not among `received`, and packets that were dropped after they were counted
-    /// there.
+    /// `rx_dropped`: refused packets, not among `received`, and packets dropped after being counted there.
     pub dropped_receiving: u64,
 }
 
@@ -94,20 +91,20 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the kernel's queueing disciplines did to the packets of one direction.
+/// The kernel's queueing disciplines' work in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Packets that they dropped and marked: each hop, the client's first.
+    /// Drops and marks for each hop, the client's first.
     pub hops: Vec<HopReport>,
-    /// Packets that they held at the end.
+    /// Packets held at the end.
     pub queued: u64,
-    /// Copies that they made of packets.
+    /// Copies made.
     pub duplicated: u64,
-    /// ICMP messages that the sending host got about packets that were too large.
+    /// ICMP messages to the sending host about packets too large.
     pub icmp: u64,
     /// Their bytes.
     pub icmp_bytes: u64,
-    /// Whether they flipped bits: what the receiving device drops then after it took it is delivered, as it would be with its bits right.
+    /// Whether they flipped bits: a packet taken and then dropped by the receiving device counts as delivered.
     pub corrupts: bool,
 }
 
@@ -163,7 +160,7 @@ pub struct DirectionReport {
     pub background: Option<BackgroundReport>,
 }
 
-/// What the emulator saw in one direction.
+/// The emulator's counts in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     arrivals: u64,
@@ -179,7 +176,7 @@ struct Counts {
     background: BackgroundReport,
 }
 
-/// ICMP messages that the path itself has written to a device.
+/// The path's own ICMP messages to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Icmp {
     taken: u64,
@@ -188,7 +185,7 @@ struct Icmp {
 }
 
 impl Ledger {
-    /// A ledger without an entry, of a path with so many hops.
+    /// An empty ledger, for a path with so many hops.
     pub fn new(hops: usize) -> Self {
         let counts = Counts { hops: vec![HopReport::default(); hops], ..Counts::default() };
         Self { forward: counts.clone(), reverse: counts }
@@ -206,7 +203,7 @@ impl Ledger {
         self.side(side).duplicated += 1;
     }
 
-    /// A packet that is delivered has a flipped bit.
+    /// A delivered packet has a flipped bit.
     pub fn handle_corruption(&mut self, side: Side) {
         self.side(side).corrupted += 1;
     }
@@ -218,7 +215,7 @@ impl Ledger {
         counts.delivered_bytes += bytes.0;
     }
 
-    /// A packet was dropped: by the path, in `hop`, or ([`DropCause::Device`]) because the receiver's device refused the write.
+    /// A packet was dropped: by the path, in `hop`, or ([`DropCause::Device`]) by the receiver's device.
     pub fn handle_drop(&mut self, side: Side, cause: DropCause, hop: u8) {
         let counts = self.side(side);
         counts.dropped.add(cause, 1);
@@ -227,14 +224,14 @@ impl Ledger {
         }
     }
 
-    /// A packet that was written to the receiver's device had been marked in `hop`.
+    /// A packet written to the receiver's device was marked in `hop`.
     pub fn handle_mark(&mut self, side: Side, hop: u8) {
         if let Some(hop) = self.side(side).hops.get_mut(usize::from(hop)) {
             hop.marked += 1;
         }
     }
 
-    /// A packet of background traffic has left the path behind the link of `hop`, with a mark or without.
+    /// A background packet has left the path behind the link of `hop`, marked or not.
     pub fn handle_background(&mut self, side: Side, hop: u8, bytes: Bytes, marked: bool) {
         let counts = self.side(side);
         counts.background.carried += 1;
@@ -245,7 +242,7 @@ impl Ledger {
         }
     }
 
-    /// A packet of background traffic was dropped in `hop`.
+    /// A background packet was dropped in `hop`.
     pub fn handle_background_drop(&mut self, side: Side, cause: Cause, hop: u8) {
         let counts = self.side(side);
         counts.background.dropped.add(DropCause::Path(cause), 1);
@@ -254,14 +251,14 @@ impl Ledger {
         }
     }
 
-    /// So many packets of background traffic have entered the path in all. Those that have not left it are in it.
+    /// The total of background packets into the path so far. The rest are still in it.
     pub fn handle_background_sent(&mut self, side: Side, packets: u64) {
         let background = &mut self.side(side).background;
         background.entered = packets;
         background.queued = packets.saturating_sub(background.carried + background.dropped.total());
     }
 
-    /// An ICMP message was written to the sender's device, which has `taken` it or not.
+    /// An ICMP message was written to the sender's device, `taken` or not.
     pub fn handle_icmp(&mut self, side: Side, bytes: Bytes, taken: bool) {
         let icmp = &mut self.side(side).icmp;
         if taken {
@@ -300,13 +297,13 @@ impl Ledger {
 }
 
 impl LedgerReport {
-    /// The ledger of the direct path, where there is no emulator: the two devices of a veth pair against each other.
+    /// The direct path's ledger, without an emulator: the two devices of a veth pair against each other.
     pub fn from_devices(client: DeviceCounters, server: DeviceCounters) -> Self {
         let mut mismatches = Vec::new();
         let [forward, reverse] =
             [(Side::Forward, client, server), (Side::Reverse, server, client)].map(|(side, sender, receiver)| {
                 let ends = Endpoints { side, sender, receiver };
-                // A packet that a veth device refuses is counted by both ends: by the sender's as not sent.
+                // Both ends count a packet refused by a veth device: the sender's as not sent.
                 let refused_by_receiver = sender.dropped_sending;
                 let late = receiver.dropped_receiving.saturating_sub(refused_by_receiver);
                 if sender.sent != receiver.received {
@@ -333,8 +330,8 @@ impl LedgerReport {
         Self::new(forward, reverse, mismatches)
     }
 
-    /// The ledger of a path of queueing disciplines: what they dropped and hold, between the devices of the hosts, which count
-    /// `header` bytes of every packet beside IP.
+    /// The ledger for a path of queueing disciplines: their drops and queues, between the hosts' devices, which count
+    /// `header` bytes per packet beside IP.
     pub fn from_disciplines(
         client: DeviceCounters,
         server: DeviceCounters,
@@ -342,7 +339,7 @@ impl LedgerReport {
         header: u64,
     ) -> Self {
         let bytes = |all: u64, packets: u64, icmp: u64| all.saturating_sub(header * packets + icmp);
-        // To the receiver of one direction the path itself has sent messages about packets of the other.
+        // The receiver in one direction also got the path's messages about packets in the other.
         let direction = |sender: DeviceCounters, receiver: DeviceCounters, passed: &Passed, other: &Passed| {
             let refused = if passed.corrupts { 0 } else { receiver.dropped_receiving };
             let mut dropped = Dropped::default();
@@ -368,7 +365,7 @@ impl LedgerReport {
         Self::new(forward, reverse, Vec::new())
     }
 
-    /// A sentence for each two counts that do not agree; none when the ledger is closed.
+    /// A sentence for each two counts in disagreement; none when the ledger is closed.
     pub fn mismatches(&self) -> Vec<String> {
         self.mismatches.clone()
     }
@@ -389,12 +386,11 @@ impl LedgerReport {
     }
 }
 
-/// The hops, where there are several.
 fn several(hops: &[HopReport]) -> Vec<HopReport> {
     if hops.len() > 1 { hops.to_vec() } else { Vec::new() }
 }
 
-/// What is said of copies among packets that went in.
+/// The text about copies among incoming packets.
 fn copies(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" or are copies ({count})") }
 }

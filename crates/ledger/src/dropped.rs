@@ -4,7 +4,7 @@ use crate::DropCause;
 use crosswind_path::{Cause, DirectionConfig};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// How many packets were dropped in one direction, for every cause that there is.
+/// Drops in one direction, by cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     by_path: Vec<(Cause, u64)>,
@@ -23,13 +23,13 @@ impl Dropped {
         }
     }
 
-    /// Counts those of `other` more.
+    /// Adds the counts in `other`.
     pub fn add_all(&mut self, other: &Self) {
         other.by_path.iter().for_each(|(cause, packets)| self.add(DropCause::Path(*cause), *packets));
         self.by_devices += other.by_devices;
     }
 
-    /// Packets that were dropped for `cause`.
+    /// Packets dropped for `cause`.
     pub fn count(&self, cause: DropCause) -> u64 {
         match cause {
             DropCause::Device => self.by_devices,
@@ -43,14 +43,14 @@ impl Dropped {
     }
 }
 
-/// Nothing was dropped. Every cause that an element has is there, so that a result always has the same keys.
+/// Nothing dropped. Every element's causes are present, so a result always has the same keys.
 impl Default for Dropped {
     fn default() -> Self {
         Self { by_path: DirectionConfig::drop_causes().into_iter().map(|cause| (cause, 0)).collect(), by_devices: 0 }
     }
 }
 
-/// As in a result: the number of packets by the name of the cause.
+/// As in a result: packets by cause.
 impl Serialize for Dropped {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.by_path.len() + 1))?;

@@ -1,4 +1,4 @@
-//! How exact an emulation was, and whether that is exact enough.
+//! An emulation's exactness, and whether it is enough.
 
 use crate::TimeReport;
 use crosswind_settings::{Group, SettingError};
@@ -139,16 +139,16 @@ impl Default for Budget {
 }
 
 impl ExchangeDelay {
-    /// Of `exchanges` whose median took `median_ns`. None without any.
+    /// For `exchanges` with the median `median_ns`. None without any.
     ///
-    /// Args: `waited_ns`: of all threads of both hosts. `released`, `error_ns`: packets that left the path, and how late all
-    /// of them were together.
+    /// Args: `waited_ns`: all threads' wait on both hosts. `released`, `error_ns`: packets out of the path, and their
+    /// lateness in total.
     pub fn new(exchanges: u64, median_ns: Option<u64>, waited_ns: u64, released: u64, error_ns: u64) -> Option<Self> {
         let hosts_ns = waited_ns.checked_div(exchanges)?;
         Some(Self { hosts_ns, path_ns: 2 * error_ns.checked_div(released).unwrap_or(0), median_ns: median_ns? })
     }
 
-    /// How much of `budget` is used: 1 is all of it.
+    /// The used share of `budget`: 1 is all.
     pub fn share_of(self, budget: &Budget) -> f64 {
         let (delay, allowed) = (self.total_ns() as f64, self.allowed_ns(budget));
         if delay > 0.0 { delay / allowed } else { 0.0 }
@@ -164,23 +164,23 @@ impl ExchangeDelay {
 }
 
 impl Starvation {
-    /// The share of the elapsed time that the thread waited; 0 for a thread that never ran. It is not the share of the time
-    /// that it ran or waited: a thread that sleeps nearly always waits a microsecond at each wake-up, and would seem to
-    /// starve. At most 1: the kernel books a wait when it ends, so one that began before the thread was observed counts whole.
+    /// The share of the elapsed time the thread waited; 0 for a thread that never ran. Not a share of run and wait
+    /// time: a mostly sleeping thread waits a microsecond at each wake-up, and would seem to starve. At most 1: the
+    /// kernel books a wait when it ends, so one begun before the observation counts whole.
     pub fn fraction(&self) -> f64 {
         if self.elapsed_ns > 0 { (self.wait_ns as f64 / self.elapsed_ns as f64).min(1.0) } else { 0.0 }
     }
 }
 
 impl FidelityReport {
-    /// Compares what was observed with `budget`.
+    /// Compares the observations with `budget`.
     pub fn new(observed: Observed, budget: Budget) -> Self {
         let mut report = Self { observed, budget, within_budget: false };
         report.within_budget = report.reasons().is_empty();
         report
     }
 
-    /// A sentence for each figure that exceeds the budget; none when all are within it.
+    /// A sentence for each figure beyond the budget; none when all are within it.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         let (p99, allowed) = (self.observed.delay_error_ns.p99, self.budget.delay_error_p99_ns);
@@ -222,12 +222,12 @@ impl FidelityReport {
     }
 }
 
-/// A sentence about packets that the hosts' own devices and backlogs dropped; none if there are no such packets.
+/// A sentence about drops by the hosts' own devices and backlogs; none without any.
 pub fn kernel_drops_in_words(drops: u64) -> Option<String> {
     (drops > 0).then(|| format!("the hosts' devices dropped {drops} packets that the path was not asked to drop"))
 }
 
-/// Nanoseconds in the largest unit that fits: `850 ns`, `12.5 µs`, `3.2 ms`.
+/// Nanoseconds in the largest fitting unit: `850 ns`, `12.5 µs`, `3.2 ms`.
 fn with_unit(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),

@@ -1,4 +1,4 @@
-//! What became of the packets of each flow, in equal intervals of time.
+//! Each flow's packets, in equal intervals of time.
 
 use crate::Values::{Text, Time, U16, U64};
 use crate::{Column, PacketRecord, Row, TCP, UDP, Verdict};
@@ -6,26 +6,26 @@ use crosswind_path::{Packet, Side};
 use crosswind_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// The packets of one flow in one direction, of those that left the path within one interval.
+/// One flow's packets in one direction that left the path within one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowInterval {
     /// The flow, 0 for the workload, or `None` for packets of neither TCP nor UDP, and for background traffic.
     pub flow: Option<u16>,
-    /// Whether it is background traffic, which no host has sent or gets.
+    /// Whether it is background traffic, without a host at either end.
     pub is_background: bool,
     /// Their direction.
     pub side: Side,
     /// When the interval began.
     pub from: Instant,
-    /// Packets that were delivered.
+    /// Delivered packets.
     pub packets: u64,
     /// Their bytes on the IP layer.
     pub bytes: u64,
-    /// Packets that were dropped.
+    /// Dropped packets.
     pub dropped: u64,
-    /// Packets that were delivered with a mark of the path (ECN).
+    /// Packets delivered with the path's mark (ECN).
     pub marked: u64,
-    /// Packets that were still in the path when the cell ended.
+    /// Packets still in the path at the cell's end.
     pub queued: u64,
     /// How long the delivered packets waited behind others, all together.
     pub queueing: Duration,
@@ -60,18 +60,19 @@ impl Row for FlowInterval {
     ];
 }
 
-/// Counts packets by flow, told by the server's port: what goes to no port of a flow beside the workload is the workload's.
+/// Counts packets by flow, identified by the server's port; packets to no flow's port are the workload's.
 #[derive(Debug)]
 pub struct FlowCounter {
     zero: Instant,
     interval: Duration,
-    /// The server's port of each flow, from flow 1.
+    /// The server's port for each flow, from flow 1.
     ports: Vec<u16>,
     intervals: BTreeMap<(bool, Option<u16>, Side, u64), FlowInterval>,
 }
 
 impl FlowCounter {
-    /// Counts in intervals of this length from `zero`; `ports` are the servers' of the flows beside the workload, in their order.
+    /// Counts in intervals of this length from `zero`; `ports` are the flows' server ports in order, without the
+    /// workload's.
     ///
     /// # Panics
     /// If `interval` is 0.
@@ -80,7 +81,7 @@ impl FlowCounter {
         Self { zero, interval, ports, intervals: BTreeMap::new() }
     }
 
-    /// Counts a packet whose end is known.
+    /// Counts a packet with a known fate.
     pub fn count(&mut self, record: &PacketRecord) {
         let server_port = record.side.pick(record.headers.destination_port, record.headers.source_port);
         let has_ports = matches!(record.headers.protocol, TCP | UDP);
@@ -99,7 +100,7 @@ impl FlowCounter {
         }
     }
 
-    /// Counts a packet of background traffic that has left the path; `dropped`: that it was dropped.
+    /// Counts a background packet out of the path, `dropped` or not.
     pub fn count_background(&mut self, side: Side, packet: &Packet, dropped: bool) {
         let row = self.row(None, true, side, packet.at);
         if dropped {
@@ -129,7 +130,7 @@ impl FlowCounter {
         })
     }
 
-    /// All intervals in which packets left the path, by flow, direction and time.
+    /// All intervals with departures, by flow, direction and time.
     pub fn finish(self) -> Vec<FlowInterval> {
         self.intervals.into_values().collect()
     }

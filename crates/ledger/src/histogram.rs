@@ -1,14 +1,14 @@
-//! A distribution of times in constant memory: 1 ns to 100 s, to three significant digits.
+//! A time distribution in constant memory: 1 ns to 100 s, to three significant digits.
 //!
-//! The buckets are those of Gil Tene's `HdrHistogram`: up to 2048 ns one for each nanosecond, then 1024 for each further power of two.
-//! Memory that counts nothing is never touched: in virtual time each page that is costs as much as three system calls, and most
-//! cells count times of a few powers of two.
+//! The buckets are those of Gil Tene's `HdrHistogram`: up to 2048 ns one for each nanosecond, then 1024 for each
+//! further power of two. Memory without counts is never touched: in virtual time each touched page costs as much as
+//! three system calls, and most cells count times within a few powers of two.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 const HIGHEST_NS: u64 = 100_000_000_000;
-/// Buckets of one power of two: the smallest such number with which a bucket is at most a thousandth of its time.
+/// Buckets per power of two: the smallest number for a resolution of a thousandth.
 const OF_A_POWER: usize = 1 << BITS;
 const BITS: u32 = 10;
 const BUCKETS: usize = bucket(HIGHEST_NS) + OF_A_POWER - bucket(HIGHEST_NS) % OF_A_POWER;
@@ -18,7 +18,7 @@ const BUCKETS: usize = bucket(HIGHEST_NS) + OF_A_POWER - bucket(HIGHEST_NS) % OF
 pub struct TimeHistogram {
     counts: Vec<u64>,
     n: u64,
-    /// The lowest bucket that has counted.
+    /// The lowest bucket in use.
     lowest: usize,
     max_ns: u64,
 }
@@ -57,7 +57,7 @@ impl TimeHistogram {
         TimeReport { n: self.n, p50, p99, max: self.max_ns }
     }
 
-    /// The upper edge of the bucket in which the quantile is, unless every time that was recorded is below.
+    /// The upper edge of the quantile's bucket, unless every recorded time is below.
     fn quantile(&self, q: f64) -> u64 {
         let rank = ((q * self.n as f64).ceil() as u64).max(1);
         let counts = self.counts.iter().enumerate().skip(self.lowest);
@@ -70,13 +70,11 @@ impl TimeHistogram {
     }
 }
 
-/// The bucket of a time.
 const fn bucket(ns: u64) -> usize {
     let shift = (ns | (2 * OF_A_POWER as u64 - 1)).ilog2() - BITS;
     OF_A_POWER * shift as usize + (ns >> shift) as usize
 }
 
-/// The longest time of a bucket.
 const fn highest_of(bucket: usize) -> u64 {
     let shift = (bucket / OF_A_POWER).saturating_sub(1) as u32;
     (((bucket - OF_A_POWER * shift as usize) as u64 + 1) << shift) - 1

@@ -1,72 +1,72 @@
-//! What an end of a connection of HTTP/1.1 or HTTP/2 has written to its socket, when, and for which request.
+//! The socket writes of an HTTP/1.1 or HTTP/2 connection's end, with time and request.
 //!
-//! A library writes later than it is handed something, and writes of several requests in turn. Over HTTP/1.1 what it writes belongs to
-//! the exchange that was begun last; over HTTP/2 the frames tell (RFC 9113, section 4). Over TLS the records that are written tell
-//! which bytes of the socket have them (RFC 8446, section 5.2). The parsers panic on no bytes.
+//! A library writes later than it is handed something, and interleaves several requests. Over HTTP/1.1 a write belongs
+//! to the latest exchange; over HTTP/2 the frames tell (RFC 9113, section 4). Over TLS the written records tell the
+//! bytes' positions on the socket (RFC 8446, section 5.2). The parsers panic on no bytes.
 
 use crosswind_units::Instant;
 use std::ops::Range;
 
-/// What a client of HTTP/2 sends first (RFC 9113, section 3.4), bytes.
+/// The HTTP/2 client's connection preface (RFC 9113, section 3.4), bytes.
 const PREFACE: u64 = 24;
 const FRAME_HEADER: usize = 9;
 const DATA: u8 = 0;
 const SETTINGS: u8 = 4;
 const WINDOW_UPDATE: u8 = 8;
 const INITIAL_WINDOW_SIZE: u32 = 4;
-/// Bytes of a frame that are read: SETTINGS of up to 20 values.
+/// Bytes read from a frame: SETTINGS with up to 20 values.
 const MOST_READ: usize = 120;
 const RECORD_HEADER: usize = 5;
 const APPLICATION_DATA: u8 = 23;
-/// What a record of TLS 1.3 has beside its data: the type of content, and the tag of every cipher suite in use.
+/// A TLS 1.3 record's overhead: the content type, and the tag of every cipher suite in use.
 const RECORD_OVERHEAD: u64 = 1 + 16;
 
-/// What one end of a connection has written.
+/// One connection end's writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpEnd {
     /// The client's port.
     pub client_port: u16,
     /// When HTTP began on it.
     pub began: Instant,
-    /// In the order of writing.
+    /// In order of writing.
     pub writes: Vec<HttpWrite>,
 }
 
-/// Bytes of one request or response that were written at a time, one after another.
+/// Contiguous bytes of one request or response, written at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpWrite {
     /// When.
     pub at: Instant,
-    /// Position of the first on the socket. Over TLS that of the record that has it.
+    /// Position of the first on the socket. Over TLS that of its record.
     pub start: u64,
     /// Where they end. Over TLS where the last record does.
     pub end: u64,
-    /// The stream of HTTP/2, or over HTTP/1.1 the number of the exchange, the first being 1; 0: for the connection.
+    /// The HTTP/2 stream, or over HTTP/1.1 the number of the exchange from 1; 0: for the connection.
     pub stream: u64,
-    /// The frame that begins with them.
+    /// The frame they begin.
     pub frame: HttpFrame,
 }
 
-/// A frame of HTTP/2, as far as flow control counts it (RFC 9113, section 5.2).
+/// An HTTP/2 frame, as far as flow control counts it (RFC 9113, section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpFrame {
-    /// DATA: so many bytes that count.
+    /// DATA with so many flow-controlled bytes.
     Data(u32),
     /// `WINDOW_UPDATE`: its sender takes so many more.
     WindowUpdate(u32),
-    /// SETTINGS: so many its sender takes of each stream at first.
+    /// SETTINGS with this initial window for streams.
     InitialWindow(u32),
     /// Anything else, the rest of a frame, and all of HTTP/1.1.
     Other,
 }
 
-/// Follows what one end writes.
+/// Follows one end's writes.
 #[derive(Debug)]
 pub struct HttpRecorder {
     end: HttpEnd,
-    /// Bytes above TLS that were written.
+    /// Bytes written above TLS.
     written: u64,
-    /// What is written to over HTTP/1.1.
+    /// The present HTTP/1.1 exchange.
     exchange: u64,
     frames: Option<FrameParser>,
     records: Option<RecordParser>,
@@ -74,19 +74,19 @@ pub struct HttpRecorder {
 }
 
 impl HttpRecorder {
-    /// Of HTTP/1.1, and of at most so many writes.
+    /// For HTTP/1.1, and at most so many writes.
     pub const fn http1(client_port: u16, most: usize) -> Self {
         let end = HttpEnd { client_port, began: Instant::from_nanos(0), writes: Vec::new() };
         Self { end, written: 0, exchange: 0, frames: None, records: None, most }
     }
 
-    /// Of HTTP/2.
+    /// For HTTP/2.
     pub fn http2(client_port: u16, is_client: bool, most: usize) -> Self {
         let frames = FrameParser { preface: if is_client { PREFACE } else { 0 }, ..FrameParser::default() };
         Self { frames: Some(frames), ..Self::http1(client_port, most) }
     }
 
-    /// The same over TLS, whose records [`Self::write_record`] is told of from the first on.
+    /// The same over TLS; [`Self::write_record`] gets its records from the first on.
     #[must_use]
     pub fn over_tls(mut self) -> Self {
         self.records = Some(RecordParser::default());
@@ -138,7 +138,7 @@ impl HttpRecorder {
         }
     }
 
-    /// What was written, by its positions on the socket. What TLS still holds back is left out, and all where it was too much.
+    /// The writes, by their positions on the socket, without data TLS still holds back; none if they were too many.
     pub fn finish(self) -> HttpEnd {
         let mut end = self.end;
         if end.writes.len() >= self.most {
@@ -169,18 +169,17 @@ impl HttpRecorder {
 /// Reads the frames of HTTP/2 that one end writes.
 #[derive(Debug, Default)]
 struct FrameParser {
-    /// Bytes of the preface that are still to come.
+    /// Bytes of the preface still to come.
     preface: u64,
     header: [u8; FRAME_HEADER],
-    /// How many of the header are there.
+    /// Header bytes read so far.
     read: usize,
-    /// Bytes of the frame that are still to come.
+    /// Bytes of the frame still to come.
     left: u64,
     payload: Vec<u8>,
     told: Option<HttpFrame>,
 }
 
-/// A part of a frame.
 struct Part {
     range: Range<u64>,
     stream: u64,
@@ -190,7 +189,7 @@ struct Part {
 }
 
 impl FrameParser {
-    /// Reads the first of `bytes`, which stand at `position`. Returns how many, and what they are part of once that is known.
+    /// Reads the first of `bytes`, at `position`. Returns how many, and their part once known.
     fn read(&mut self, position: u64, bytes: &[u8]) -> (usize, Option<Part>) {
         if self.preface > 0 {
             let length = (bytes.len() as u64).min(self.preface);
@@ -232,7 +231,7 @@ impl FrameParser {
         (length, Some(part))
     }
 
-    /// What the frame whose end was read tells.
+    /// The content of a frame read to its end.
     const fn told(&mut self) -> Option<HttpFrame> {
         self.told.take()
     }
@@ -258,20 +257,19 @@ impl FrameParser {
     }
 }
 
-/// Reads the records that TLS writes.
 #[derive(Debug, Default)]
 struct RecordParser {
     header: [u8; RECORD_HEADER],
     read: usize,
     left: u64,
-    /// Bytes of the socket, and bytes of data in records.
+    /// Bytes on the socket, and bytes of data in records.
     position: u64,
     data: u64,
     carries_data: bool,
     records: Vec<Record>,
 }
 
-/// Data of a record, up to `data`, and where it is on the socket.
+/// A record's data, up to `data`, and its place on the socket.
 #[derive(Debug)]
 struct Record {
     data: u64,
@@ -315,7 +313,7 @@ impl RecordParser {
         }
     }
 
-    /// Where some bytes of data are on the socket.
+    /// Data bytes' place on the socket.
     fn place(&self, data: &Range<u64>) -> Option<Range<u64>> {
         let first = self.records.get(self.records.partition_point(|it| it.data <= data.start))?;
         let last = self.records.get(self.records.partition_point(|it| it.data < data.end))?;

@@ -1,12 +1,12 @@
-//! What happened to every packet, and whether the account can be trusted. Sans-IO: the writers take any [`std::io::Write`].
+//! Every packet's fate, and whether the account can be trusted. Sans-IO: the writers take any [`std::io::Write`].
 //!
-//! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
-//! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
-//! - [`FlowCounter`]: what became of the packets of each flow over time.
+//! - [`Ledger`]: counts per direction, checked against the kernel's own counts for the two devices.
+//! - [`FidelityReport`]: the emulation's exactness, compared with a [`Budget`].
+//! - [`FlowCounter`]: each flow's packets over time.
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
-//! - [`HttpRecorder`]: which bytes of a connection each request and response of HTTP has.
-//! - [`Position`]: which bytes of its connection a message has, with what transports add.
-//! - [`QuicLog`]: what QUIC packets are made of, as their sender says.
+//! - [`HttpRecorder`]: the bytes of each HTTP request and response on a connection.
+//! - [`Position`]: a message's bytes on its connection, with transport overhead.
+//! - [`QuicLog`]: QUIC packets' frames, as their sender logs them.
 //! - [`Table`], [`Capture`]: `*.arrow` and `*.pcapng`. A table's columns are declared beside its row ([`Row`]).
 //! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
 

@@ -1,5 +1,5 @@
-//! First and last time that a packet with payload was delivered, for each client port and side: how long a transfer was on
-//! the wire. The forwarding thread writes, the workload's threads reset and read; no thread waits for another.
+//! First and last delivery of a packet with payload, for each client port and side: a transfer's time on the wire. The
+//! forwarding thread writes, the workload's threads reset and read; no thread waits for another.
 
 use crosswind_path::Side;
 use crosswind_units::Instant;
@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PORTS: usize = 1 << 16;
-/// Stands for "no time was recorded". Times are stored plus one nanosecond, so that the origin itself can be stored.
+/// Stands for "no time was recorded". Times are stored plus one nanosecond, to keep the origin storable.
 const NEVER: u64 = 0;
 
-/// Ports that have their slots together: a page of memory.
+/// Ports per block: a page of memory.
 const OF_A_BLOCK: usize = 256;
 
-/// A table of times by client port and side. A block of ports has memory once one of them is used.
+/// Times by client port and side. A block of ports has memory once one of them is used.
 #[derive(Debug)]
 pub struct PayloadClock {
     blocks: Box<[OnceLock<Block>]>,
@@ -33,11 +33,11 @@ impl PayloadClock {
         Self { blocks: std::iter::repeat_with(OnceLock::new).take(2 * PORTS / OF_A_BLOCK).collect() }
     }
 
-    /// A packet with payload, of the connection with this client port, was delivered at `at`.
+    /// A packet with payload on this client port's connection was delivered at `at`.
     pub fn record(&self, side: Side, client_port: u16, at: Instant) {
         let slot = self.slot(side, client_port);
         let stored = at.as_nanos().saturating_add(1);
-        // `last` is written before `first`, so that a reader that sees `first` sees a `last` that is no earlier.
+        // `last` is written before `first`, so a reader with a `first` has a `last` no earlier.
         slot.last.fetch_max(stored, Ordering::Relaxed);
         let _ = slot.first.compare_exchange(NEVER, stored, Ordering::Release, Ordering::Relaxed);
     }
@@ -52,7 +52,7 @@ impl PayloadClock {
         slot.last.store(NEVER, Ordering::Relaxed);
     }
 
-    /// First and last time of a port since its reset; `None` when there was no payload.
+    /// A port's first and last time since its reset; `None` without payload.
     pub fn read(&self, side: Side, client_port: u16) -> Option<(Instant, Instant)> {
         let slot = &self.block(side, client_port).get()?[usize::from(client_port) % OF_A_BLOCK];
         let first = slot.first.load(Ordering::Acquire);

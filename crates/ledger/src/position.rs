@@ -1,25 +1,25 @@
-//! Which bytes of its connection a message has.
+//! A message's bytes on its connection.
 
-/// Where a message is among the bytes of its connection.
+/// A message's place among its connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// On a connection that is one stream of bytes.
+    /// On a connection with one byte stream.
     Bytes {
         /// How many bytes were before it.
         start: u64,
         /// How many there were when it had been written.
         end: u64,
     },
-    /// On a stream of QUIC or HTTP/2; over HTTP/1.1 an exchange, the first of a connection being 1.
+    /// On a QUIC or HTTP/2 stream; over HTTP/1.1 an exchange, counted from 1 on each connection.
     Stream {
         /// The number of the stream or the exchange.
         stream: u64,
         /// How many bytes the stream had before the message; none where only the size of the message is known.
         start: Option<u64>,
-        /// How many bytes the stream has up to the end of the message; without one it is all that follows its start.
+        /// The stream's length up to the message's end; without one the message has everything after its start.
         end: Option<u64>,
     },
-    /// A datagram of QUIC: how many this end has sent before it.
+    /// A QUIC datagram: how many this end has sent before it.
     Datagram(u64),
 }
 

@@ -1,10 +1,10 @@
-//! The frames of a QUIC packet that is not encrypted: RFC 9000, section 19, and RFC 9221 for datagrams.
+//! An unencrypted QUIC packet's frames: RFC 9000, section 19, and RFC 9221 for datagrams.
 //!
-//! The parser panics on no bytes and allocates nothing. What it does not know ends a packet, and [`Frames::is_whole`] says so.
+//! The parser panics on no bytes and allocates nothing. An unknown frame ends a packet, as [`Frames::is_whole`] tells.
 
 use std::ops::Range;
 
-/// The packets that one host has sent, in the order of sending, with their frames.
+/// One host's packets in sending order, with their frames.
 #[derive(Clone, Debug, Default)]
 pub struct QuicLog {
     packets: Vec<QuicPacket>,
@@ -13,27 +13,27 @@ pub struct QuicLog {
     is_full: bool,
 }
 
-/// A packet that an end of a connection has sent.
+/// A packet sent by a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuicPacket {
-    /// The end's number of the connection, the same for all of its packets.
+    /// The end's number for the connection, the same in all its packets.
     pub connection: u32,
-    /// Which packet numbers it counts with.
+    /// Its packet number space.
     pub space: QuicSpace,
     /// Its packet number.
     pub number: u64,
-    /// All of its bytes: header, frames and tag.
+    /// All its bytes: header, frames and tag.
     pub size: u16,
     /// The last eight bytes, as they were sent: by them its datagram is found, as long as it is the last packet of one.
     pub tail: u64,
-    /// Whether all of its frames could be read.
+    /// Whether all its frames could be read.
     pub is_whole: bool,
     first_frame: u32,
     frames: u16,
 }
 
 impl QuicLog {
-    /// Of at most so many packets.
+    /// For at most so many packets.
     pub fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
@@ -43,25 +43,25 @@ impl QuicLog {
         self.is_full
     }
 
-    /// The packets, in the order of sending.
+    /// The packets, in sending order.
     pub fn packets(&self) -> &[QuicPacket] {
         &self.packets
     }
 
-    /// The frames of a packet of this log.
+    /// The frames of a packet in this log.
     pub fn frames(&self, packet: &QuicPacket) -> &[QuicFrame] {
         let Range { start, end } = packet.frames();
         &self.frames[start..end]
     }
 
-    /// Adds a packet as it was sent, whose frames, without header and tag, are `payload`.
+    /// Adds a packet as it was sent; `payload` has its frames, without header and tag.
     pub fn add_sent(&mut self, connection: u32, space: QuicSpace, number: u64, packet: &[u8], payload: &[u8]) {
         if let Some(added) = self.add(connection, space, number, packet.len(), payload) {
             added.tail = tail(packet);
         }
     }
 
-    /// Adds a packet as it was sent of which no more is known.
+    /// Adds a packet as it was sent, without its content.
     pub fn add_unread(&mut self, connection: u32, space: QuicSpace, packet: &[u8]) {
         self.add_sent(connection, space, 0, packet, &[]);
         if let Some(last) = self.packets.last_mut().filter(|_| !self.is_full) {
@@ -77,15 +77,15 @@ impl QuicLog {
         }
     }
 
-    /// The last packet is followed by so many bytes that are none of any, which end its `datagram`.
+    /// The last packet is followed by so many bytes outside any packet, the end of its `datagram`.
     pub fn extend_last(&mut self, bytes: usize, datagram: &[u8]) {
         if let Some(last) = self.packets.last_mut().filter(|_| !self.is_full) {
             (last.size, last.tail) = (last.size.saturating_add(bytes as u16), tail(datagram));
         }
     }
 
-    /// Adds a packet whose frames, without header and tag, are `payload`. Returns where it is, to have its tail set once it is
-    /// encrypted; nothing where the log is full.
+    /// Adds a packet; `payload` has its frames, without header and tag. Returns it, to set its tail after encryption;
+    /// nothing if the log is full.
     pub fn add(
         &mut self,
         connection: u32,
@@ -130,36 +130,36 @@ impl QuicPacket {
 /// Packet number spaces (RFC 9000, section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QuicSpace {
-    /// Of Initial packets.
+    /// Initial packets.
     Initial,
-    /// Of Handshake packets.
+    /// Handshake packets.
     Handshake,
-    /// Of 0-RTT and 1-RTT packets.
+    /// 0-RTT and 1-RTT packets.
     Data,
 }
 
-/// A frame. Those that say nothing of why bytes travel when they do are [`QuicFrame::Other`].
+/// A frame. Frames irrelevant to timing are [`QuicFrame::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicFrame {
     /// Asks for an acknowledgement, and for nothing else.
     Ping,
     /// Packets from `smallest` to `largest` have arrived. Others may have as well, but none above.
     Ack {
-        /// Of the range of the largest, the smallest.
+        /// The smallest in the largest's range.
         smallest: u64,
         /// The largest of all.
         largest: u64,
     },
-    /// Bytes of TLS.
+    /// TLS bytes.
     Crypto {
         /// Position of the first.
         offset: u64,
         /// How many.
         length: u32,
     },
-    /// Bytes of a stream.
+    /// A stream's bytes.
     Stream {
-        /// Which.
+        /// The stream.
         stream: u64,
         /// Position of the first.
         offset: u64,
@@ -177,7 +177,7 @@ pub enum QuicFrame {
     MaxData(u64),
     /// A stream may have so many bytes.
     MaxStreamData {
-        /// Which.
+        /// The stream.
         stream: u64,
         /// How many.
         limit: u64,
@@ -188,26 +188,26 @@ pub enum QuicFrame {
     DataBlocked(u64),
     /// A stream has so many bytes and wants more.
     StreamDataBlocked {
-        /// Which.
+        /// The stream.
         stream: u64,
         /// How many.
         limit: u64,
     },
     /// So many streams are open, and more are wanted.
     StreamsBlocked(u64),
-    /// How many bytes a stream may have at first, as transport parameters say: one that their end opens, one that the other opens, and
-    /// one that the other opens and that end sends nothing on. It stands in the packet that completes them.
+    /// Initial stream limits from transport parameters: for streams opened by their end, by the other, and by the other
+    /// in one direction only. It stands in the packet that completes them.
     StreamLimits {
-        /// Whether that end is the client.
+        /// Whether their end is the client.
         is_client: bool,
-        /// Of a stream in both directions that it opens.
+        /// For its own bidirectional streams.
         own: u64,
-        /// Of one that the other opens.
+        /// For the other's bidirectional streams.
         others: u64,
-        /// Of one in one direction.
+        /// For the other's unidirectional streams.
         one_way: u64,
     },
-    /// A connection ID to send packets to, of so many bytes.
+    /// A connection ID to send packets to, with its length.
     NewConnectionId {
         /// How many.
         length: u8,
@@ -222,7 +222,7 @@ pub enum QuicFrame {
     Other,
 }
 
-/// Reads the frames of a packet, one after another.
+/// Reads a packet's frames one by one.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     rest: &'a [u8],
@@ -231,7 +231,7 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Of a packet without its header and tag.
+    /// For a packet without its header and tag.
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload, size: payload.len(), is_whole: true }
     }
@@ -241,7 +241,7 @@ impl<'a> Frames<'a> {
         self.size - self.rest.len()
     }
 
-    /// Whether all frames so far could be read. What follows one that could not is skipped.
+    /// Whether all frames so far could be read. An unreadable one hides the rest.
     pub const fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -298,7 +298,7 @@ impl<'a> Frames<'a> {
         Some(QuicFrame::Ack { smallest, largest })
     }
 
-    /// The lowest bits of a stream's frame say what is in it: an offset, a length, the end.
+    /// A STREAM frame's lowest bits flag an offset, a length, the end.
     fn stream(&mut self, kind: u64) -> Option<QuicFrame> {
         let stream = self.number()?;
         let offset = if kind & 4 == 0 { 0 } else { self.number()? };
@@ -320,7 +320,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// A number of a length that its first two bits tell (RFC 9000, section 16).
+    /// A variable-length integer (RFC 9000, section 16).
     fn number(&mut self) -> Option<u64> {
         let first = *self.rest.first()?;
         let (bytes, rest) = self.rest.split_at_checked(1 << (first >> 6))?;

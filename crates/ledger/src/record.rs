@@ -1,4 +1,4 @@
-//! A packet's record: what it was, when it entered, when it was due, when it left, and what became of it.
+//! A packet's record: headers, entry, due time, departure, and fate.
 
 use crate::table::Values::{Length, Text, Time, U8, U16, U32, U64};
 use crate::{Column, Headers, Row, Table};
@@ -12,35 +12,35 @@ pub struct PacketRecord {
     pub side: Side,
     /// Its position in that direction, from 0.
     pub index: u64,
-    /// 0, or the number of the copy that the path made of it.
+    /// 0, or the copy's number if the path made it.
     pub copy: u16,
-    /// The bit that the path flipped, counted from its first one.
+    /// The bit the path flipped, counted from the first.
     pub flipped_bit: Option<u32>,
     /// Its size on the IP layer.
     pub size: Bytes,
-    /// What its headers say.
+    /// Its headers.
     pub headers: Headers,
     /// When it entered the path.
     pub entered: Instant,
     /// When it was due to leave, or was dropped: the path's nominal time.
     pub due: Instant,
-    /// What its time from `entered` to `due` was spent on.
+    /// The time from `entered` to `due`, by cause.
     pub spent: TimeSpent,
-    /// The hop that has marked it (ECN), if one has.
+    /// The hop that marked it (ECN), if any.
     pub marked_in: Option<u8>,
-    /// The hop that it was last in.
+    /// Its last hop.
     pub hop: u8,
     /// When it was written to the receiver's device; `None` if it never was.
     pub left: Option<Instant>,
-    /// What became of it.
+    /// Its fate.
     pub verdict: Verdict,
 }
 
 /// `packets.arrow`.
 pub type PacketTable<W> = Table<PacketRecord, W>;
 
-/// A row is written when the packet's end is known, so that rows stand in the order of leaving; `direction` and `index` give the
-/// order of entering.
+/// Written when the packet's fate is known, so in the order of leaving; `direction` and `index` give the order of
+/// entering.
 impl Row for PacketRecord {
     const TABLE: &'static str = "the packet table";
 
@@ -109,7 +109,7 @@ impl Row for PacketRecord {
 }
 
 impl PacketRecord {
-    /// The hop that dropped it, if one did.
+    /// The hop that dropped it, if any.
     const fn stopped_in(&self) -> Option<u8> {
         if matches!(self.verdict, Verdict::Dropped(DropCause::Path(_))) { Some(self.hop) } else { None }
     }
@@ -120,7 +120,7 @@ const fn ns(length: Duration) -> Option<i64> {
     Some(length.as_nanos() as i64)
 }
 
-/// What became of a packet.
+/// A packet's fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The receiver's device took it.
@@ -150,12 +150,12 @@ impl Verdict {
     }
 }
 
-/// What dropped a packet.
+/// The cause of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropCause {
     /// The emulated network, as configured.
     Path(Cause),
-    /// A host's device, which was not meant to.
+    /// A host's device, unintended.
     Device,
 }
 

@@ -1,8 +1,8 @@
-//! From the real-time thread to the files: a [`Recorder`] on that thread, a [`Sink`] on one of its own.
+//! From the real-time thread to the files: a [`Recorder`] on that thread, a [`Sink`] on its own thread.
 //!
-//! The recorder fills batches and sends full ones through a channel that never makes it wait; the sink writes them and sends
-//! the empty ones back. When the disk is too slow, packet records wait in memory (about 100 bytes each). The bytes of
-//! captured packets wait only up to a limit: packets beyond it are left out of the capture, and counted.
+//! The recorder fills batches and sends full ones through a channel without ever waiting; the sink writes them and
+//! sends the empty ones back. When the disk is too slow, packet records wait in memory (about 100 bytes each). Captured
+//! packets' bytes wait only up to a limit: packets beyond it are left out of the capture, and counted.
 
 use crate::{Capture, DropCause, FlowCounter, FlowInterval, LedgerError, PacketRecord, PacketTable};
 use crosswind_path::{Packet, Side};
@@ -14,11 +14,11 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 const RECORDS_PER_BATCH: usize = 4096;
 const BYTES_PER_BATCH: usize = 256 * 1024;
-/// The smallest packets have 40 bytes, so that a batch is full of bytes before it is full of events.
+/// The smallest packets have 40 bytes, so a batch is full of bytes before it is full of events.
 const EVENTS_PER_BATCH: usize = BYTES_PER_BATCH / 40;
-/// Capture bytes that may wait for the disk: about half a second of 1 Gbit/s.
+/// Capture bytes waiting for the disk at most: about half a second at 1 Gbit/s.
 const MAX_WAITING_BYTES: u64 = 64 * 1024 * 1024;
-/// Empty batches of each kind that are kept for reuse.
+/// Empty batches of each kind kept for reuse.
 const SPARE_BATCHES: usize = 4;
 
 /// The real-time thread's end. Where neither records nor captures are wanted, it does nothing.
@@ -26,26 +26,26 @@ const SPARE_BATCHES: usize = 4;
 pub struct Recorder {
     packets: Option<BatchWriter<PacketBatch>>,
     capture: Option<BatchWriter<CaptureBatch>>,
-    /// Whether the bytes of datagrams alone are wanted, as they are sent.
+    /// Whether only sent datagrams' bytes are wanted.
     sent_datagrams_only: bool,
     shared: Arc<Shared>,
 }
 
-/// Whose bytes are wanted.
+/// The wanted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Nobody's.
     Nothing,
-    /// Those of datagrams, as they are sent.
+    /// Datagrams, as sent.
     SentDatagrams,
-    /// Those of all packets, as they are sent and as they are received.
+    /// All packets, as sent and as received.
     Captures,
 }
 
-/// Hears the packets that hosts send, where their bytes are wanted.
+/// Hears the hosts' sent packets, if their bytes are wanted.
 pub type HearSent = Box<dyn FnMut(Side, &[u8]) + Send>;
 
-/// The disk's end, to be run on a thread of its own.
+/// The disk's end, to be run on its own thread.
 pub struct Sink {
     batches: Receiver<Batch>,
     spare_packets: SyncSender<PacketBatch>,
@@ -56,25 +56,25 @@ pub struct Sink {
     hears_sent: Option<HearSent>,
 }
 
-/// What went into the files.
+/// The files' contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkReport {
-    /// Rows of the packet table.
+    /// Rows in the packet table.
     pub packets: u64,
     /// Packets in both captures together.
     pub captured: u64,
-    /// Packets that the capture lacks, because the disk was too slow.
+    /// Packets missing in the capture because the disk was too slow.
     pub capture_missed: u64,
     /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,
-    /// What became of the packets of each flow, where they were counted.
+    /// Each flow's packets, if counted.
     pub flows: Vec<FlowInterval>,
-    /// Packet records beyond those that it was to keep.
+    /// Packet records beyond the limit.
     pub left_out: u64,
 }
 
 impl Recorder {
-    /// A recorder of packet records, of bytes, of both or of neither, and the sink that writes them.
+    /// A recorder for packet records, bytes, both or neither, and its sink.
     pub fn new(packets: bool, wanted: Wanted) -> (Self, Sink) {
         let (full, batches) = channel();
         let shared = Arc::new(Shared::default());
@@ -91,7 +91,7 @@ impl Recorder {
         (recorder, sink)
     }
 
-    /// A recorder that records nothing.
+    /// A recorder without output.
     pub fn off() -> Self {
         Self { packets: None, capture: None, sent_datagrams_only: false, shared: Arc::default() }
     }
@@ -101,17 +101,17 @@ impl Recorder {
         self.packets.is_some()
     }
 
-    /// Whether bytes of packets are wanted.
+    /// Whether packets' bytes are wanted.
     pub fn wants_bytes(&self) -> bool {
         self.capture.is_some()
     }
 
-    /// Whether bytes of packets are wanted as they are received.
+    /// Whether received packets' bytes are wanted.
     pub fn wants_received(&self) -> bool {
         self.capture.is_some() && !self.sent_datagrams_only
     }
 
-    /// Records a packet whose end is known.
+    /// Records a packet with a known fate.
     pub fn packet(&mut self, record: PacketRecord) {
         let Some(writer) = &mut self.packets else { return };
         writer.batch.records.push(record);
@@ -120,7 +120,7 @@ impl Recorder {
         }
     }
 
-    /// Records a packet of background traffic that has left the path, for the counts of flows.
+    /// Records a background packet out of the path, for the flows' counts.
     pub fn background(&mut self, side: Side, packet: &Packet, dropped: bool) {
         let Some(writer) = &mut self.packets else { return };
         writer.batch.background.push((side, *packet, dropped));
@@ -129,7 +129,7 @@ impl Recorder {
         }
     }
 
-    /// Records that `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it on entry.
+    /// Records `packet`, sent by `side`'s sender at `at`; `dropped` if the path dropped it on entry.
     pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
         if self.sent_datagrams_only && !is_datagram(packet) {
             return;
@@ -138,7 +138,7 @@ impl Recorder {
         self.capture(sender, at, packet, CaptureEventKind::Sent(dropped));
     }
 
-    /// Records that `side`'s receiver received `packet` at `at`.
+    /// Records `packet`, received by `side`'s receiver at `at`.
     pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
         if self.sent_datagrams_only {
             return;
@@ -195,7 +195,7 @@ impl Sink {
         self
     }
 
-    /// Makes the sink tell of every packet that hosts send, where the recorder was made to take its bytes.
+    /// Makes the sink report every packet sent by hosts, if the recorder takes its bytes.
     #[must_use]
     pub fn telling_of_sent(mut self, hears: Option<HearSent>) -> Self {
         self.hears_sent = hears;
@@ -266,12 +266,12 @@ impl Sink {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Capture bytes that were sent and are not yet written.
+    /// Capture bytes sent and not yet written.
     waiting_bytes: AtomicU64,
     capture_missed: AtomicU64,
 }
 
-/// Fills batches of one kind, and sends full ones to the sink.
+/// Fills one kind of batches, and sends full ones to the sink.
 #[derive(Debug)]
 struct BatchWriter<B> {
     batch: B,
@@ -285,7 +285,7 @@ impl<B: BatchContents> BatchWriter<B> {
         if !wanted {
             return (give_back, None);
         }
-        // Allocated now, so that the real-time thread seldom has to allocate.
+        // Allocated now, so the real-time thread seldom has to allocate.
         for _ in 0..SPARE_BATCHES {
             let _ = give_back.try_send(B::empty());
         }
@@ -299,7 +299,6 @@ impl<B: BatchContents> BatchWriter<B> {
     }
 }
 
-/// The contents of a batch.
 trait BatchContents {
     fn empty() -> Self;
     fn clear(&mut self);
@@ -416,7 +415,7 @@ impl CaptureBatch {
     }
 }
 
-/// Whether an IP packet is one of UDP; none with extension headers, which nobody sends.
+/// Whether an IP packet is UDP; false with extension headers, which nobody sends.
 const fn is_datagram(packet: &[u8]) -> bool {
     const UDP: u8 = 17;
     matches!(packet, [0x40..=0x4f, _, _, _, _, _, _, _, _, UDP, ..] | [0x60..=0x6f, _, _, _, _, _, UDP, ..])

@@ -1,5 +1,4 @@
-//! Tables as Arrow IPC files. A column is declared once, with its type, its help and how its value is made; the file, its schema
-//! and what the catalogue says of it follow.
+//! Tables as Arrow IPC files. A column is declared once, with type, help and value; file, schema and catalogue follow.
 
 use crate::LedgerError;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
@@ -12,12 +11,12 @@ use std::io::{BufWriter, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What a row of a table is made from.
+/// A table's row.
 pub trait Row: Sized + 'static {
-    /// What errors call the table: the name of its file, where a cell writes it whole.
+    /// The table's name in errors: its file's name, if a cell writes it whole.
     const TABLE: &'static str;
 
-    /// The columns, in the order of the file.
+    /// The columns, in the file's order.
     const COLUMNS: &'static [Column<Self>];
 }
 
@@ -30,14 +29,14 @@ pub struct Column<R> {
     values: Values<R>,
 }
 
-/// The type of a column, and how its value is made from a row.
+/// A column's type, and its value for a row.
 #[derive(Debug)]
 pub enum Values<R> {
-    /// A count of up to 8 bits.
+    /// A count in up to 8 bits.
     U8(fn(&R) -> Option<u8>),
-    /// A count of up to 16 bits.
+    /// A count in up to 16 bits.
     U16(fn(&R) -> Option<u16>),
-    /// A count of up to 32 bits.
+    /// A count in up to 32 bits.
     U32(fn(&R) -> Option<u32>),
     /// A count.
     U64(fn(&R) -> Option<u64>),
@@ -50,12 +49,12 @@ pub enum Values<R> {
 }
 
 impl<R> Column<R> {
-    /// A column in which every row has a value.
+    /// A column with a value in every row.
     pub const fn required(name: &'static str, values: Values<R>, help: &'static str) -> Self {
         Self { name, help, nullable: false, values }
     }
 
-    /// A column that is null where something did not happen, or is not known.
+    /// A column with nulls for absent or unknown values.
     pub const fn optional(name: &'static str, values: Values<R>, help: &'static str) -> Self {
         Self { name, help, nullable: true, values }
     }
@@ -117,7 +116,7 @@ pub struct Table<R: Row, W: Write> {
 }
 
 impl<R: Row, W: Write> Table<R, W> {
-    /// A table whose times count from `zero`, at which the cell was ready.
+    /// A table with times counted from `zero`, when the cell was ready.
     pub fn new(writer: W, zero: Instant) -> Result<Self, LedgerError> {
         let field = |column: &Column<R>| Field::new(column.name, column.values.data_type().0, column.nullable);
         let schema = Arc::new(Schema::new(R::COLUMNS.iter().map(field).collect::<Vec<_>>()));

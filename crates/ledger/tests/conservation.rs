@@ -1,4 +1,4 @@
-//! The ledger closes exactly when every count agrees, and otherwise says which counts differ.
+//! The ledger closes exactly when every count agrees, and otherwise names the counts that differ.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -14,7 +14,8 @@ const LOSS: DropCause = DropCause::Path(loss::LOSS);
 const QUEUE: DropCause = DropCause::Path(QUEUE_FULL);
 const TOO_LARGE: DropCause = DropCause::Path(mtu::MTU);
 
-/// Six packets of 100 bytes forward (3 delivered, 1 of them marked, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
+/// Six packets of 100 bytes forward (3 delivered, 1 marked, 1 lost, 1 tail-dropped, 1 queued), one back, and the
+/// counters.
 fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
     let mut ledger = Ledger::new(1);
     for _ in 0..6 {
@@ -170,7 +171,7 @@ fn each_of_several_hops_has_what_it_dropped_and_marked() {
     let report = ledger.close([0, 0], client, server);
     assert!(report.closed, "{:?}", report.mismatches());
     let hops: Vec<_> = report.forward.hops.iter().map(|hop| (hop.dropped.total(), hop.marked)).collect();
-    // What a device drops, no hop does.
+    // A device's drops are no hop's.
     assert_eq!((hops, report.forward.dropped.total(), report.forward.marked), (vec![(1, 0), (1, 1)], 3, 1));
 }
 
@@ -205,7 +206,7 @@ fn on_the_direct_path_the_counts_of_the_two_devices_are_compared() {
     assert!(report.closed);
     assert_eq!((report.forward.entered, report.forward.delivered), (5, 5));
 
-    // A packet that the receiver's device refuses is counted by both ends, and is one drop.
+    // Both ends count a packet refused by the receiver's device; it is one drop.
     let (sender, receiver) =
         (DeviceCounters { dropped_sending: 1, ..client }, DeviceCounters { dropped_receiving: 1, ..server });
     let report = LedgerReport::from_devices(sender, receiver);
@@ -225,7 +226,7 @@ fn on_the_direct_path_the_counts_of_the_two_devices_are_compared() {
     );
 }
 
-/// What happened to a packet, as both the emulator and the two devices count it.
+/// A packet's fate, as counted by the emulator and the two devices.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     RingFull,
@@ -239,7 +240,7 @@ enum Fate {
     TooLarge,
     /// And the sender's device refuses the ICMP message.
     TooLargeUntold,
-    /// And a copy of it, of which a bit is flipped.
+    /// And a copy of it, with a flipped bit.
     Duplicated,
     /// But its copy is dropped.
     CopyLost,
@@ -262,7 +263,7 @@ fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
     (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(fates.to_vec()), 20..=1500u64)
 }
 
-/// Counts packets of these fates: the ledger, the packets still queued, the client's and the server's device.
+/// Counts packets with these fates: the ledger, the packets still queued, the client's and the server's device.
 fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters, DeviceCounters) {
     let mut ledger = Ledger::new(1);
     let mut queued = [0, 0];

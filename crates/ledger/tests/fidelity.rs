@@ -1,4 +1,4 @@
-//! The fidelity report, as the cell protocol has it, and the reasons that it gives.
+//! The fidelity report, as in the cell protocol, and its reasons.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -91,7 +91,7 @@ fn delayed(waited_ns: u64, median_ns: u64) -> FidelityReport {
 
 #[test]
 fn a_mean_exchange_may_be_longer_by_20_us_or_by_2_percent_of_the_median_whichever_is_more() {
-    // Packets are 1 us late each, which is 2 us in a round trip.
+    // Packets are 1 us late each: 2 us per round trip.
     assert!(delayed(18_000, 80_000).within_budget);
     assert_eq!(
         delayed(30_000, 80_000).reasons(),

@@ -115,15 +115,15 @@ fn options_are_read_as_far_as_they_go() {
         segment[12] = ((5 + bytes.len() / 4) << 4) as u8;
         Headers::parse(&ipv4(TCP, 20 + segment.len() as u16, 0, &segment)).options
     };
-    // A SYN of Linux: largest segment, selective acknowledgements, timestamps, nothing, window shift.
+    // A Linux SYN: largest segment, selective acknowledgements, timestamps, nothing, window shift.
     let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
     let expected = TcpOptions { window_shift: Some(7), largest_segment: 1460, sack_permitted: true, has_sack: false };
     assert_eq!(options(&syn), expected);
-    // A kind that nobody knows is skipped by its length (RFC 9293, 3.1).
+    // An unknown kind is skipped by its length (RFC 9293, 3.1).
     assert_eq!(options(&[255, 3, 3, 3, 3, 7, 0, 0]), TcpOptions { window_shift: Some(7), ..NO_OPTIONS });
     let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9];
     assert_eq!(options(&sack), TcpOptions { has_sack: true, ..NO_OPTIONS });
-    // What follows the end, a length that is too short and one that is too long are not read.
+    // Options after the end, and lengths too short or too long, are not read.
     for broken in [[0, 3, 3, 7], [8, 0, 4, 2], [8, 1, 4, 2], [8, 200, 4, 2]] {
         assert_eq!(options(&broken), NO_OPTIONS, "{broken:?}");
     }
@@ -132,7 +132,7 @@ fn options_are_read_as_far_as_they_go() {
 #[test]
 fn extension_headers_are_skipped() {
     let mut rest = vec![60, 0, 1, 4, 0, 0, 0, 0]; // hop-by-hop: padding, then destination options
-    rest.extend([51, 1]); // destination options of 16 bytes, then authentication
+    rest.extend([51, 1]); // 16 bytes of destination options, then authentication
     rest.extend([0; 14]);
     rest.extend([UDP, 4]); // authentication: (4 + 2) * 4 = 24 bytes
     rest.extend([0; 22]);
@@ -172,9 +172,9 @@ fn a_first_fragment_has_its_ports_and_the_payload_that_is_there() {
 #[test]
 fn lengths_are_clipped_to_the_bytes_that_are_there() {
     assert_eq!(Headers::parse(&ipv4(UDP, 1500, 0, &udp(1480, b"abc"))), UDP_OF_THREE);
-    // What follows the IP packet is not part of it.
+    // Bytes behind the IP packet are not part of it.
     assert_eq!(Headers::parse(&ipv4(UDP, 31, 0, &udp(11, b"abc and a trailer"))), UDP_OF_THREE);
-    // A super-packet whose length does not fit has 0 there.
+    // A super-packet too large for the length field has 0 there.
     assert_eq!(Headers::parse(&ipv4(UDP, 0, 0, &udp(0, b"abc"))), UDP_OF_THREE);
 }
 

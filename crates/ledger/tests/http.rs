@@ -1,4 +1,4 @@
-//! What is known of what an end of HTTP has written.
+//! An HTTP end's recorded writes.
 
 use crosswind_ledger::{HttpFrame, HttpRecorder, HttpWrite};
 use crosswind_units::Instant;
@@ -16,7 +16,7 @@ fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A client's preface, its settings, the header and the data of a request, and a window.
+/// A client's preface, its settings, a request's header and data, and a window.
 fn client() -> Vec<u8> {
     let settings = [0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0];
     let parts = [vec![b'p'; 24], frame(4, 0, &settings), frame(1, 5, &[7; 30]), frame(0, 5, &[8; 300])];
@@ -50,7 +50,7 @@ fn frames_tell_which_bytes_are_whose() {
 fn records_tell_where_bytes_are_on_the_socket() {
     let mut recorder = HttpRecorder::http1(40_000, MOST).over_tls();
     let record = |kind, length: u16| [vec![kind, 3, 3], length.to_be_bytes().into(), vec![0; length.into()]].concat();
-    // A handshake of 305 and 58 bytes.
+    // A handshake with 305 and 58 bytes.
     recorder.write_record(&record(22, 300));
     recorder.write_record(&record(23, 53));
     recorder.begin(at(1));

@@ -1,4 +1,4 @@
-//! Frames of QUIC as RFC 9000 has them; packets of any frames, and any bytes.
+//! QUIC frames as in RFC 9000; packets with any frames, and any bytes.
 
 use crosswind_ledger::{Frames, QuicFrame};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn numbers(all: &[u64]) -> Vec<u8> {
     all.iter().flat_map(|&it| number(it)).collect()
 }
 
-/// A frame as it is sent. A stream's and a datagram's say how long they are, so that others may follow.
+/// A frame as it is sent. Stream and datagram frames have lengths, so others may follow.
 fn encode(frame: QuicFrame) -> Vec<u8> {
     let with_bytes = |header: Vec<u8>, length: u32| [header, vec![0xab; length as usize]].concat();
     match frame {

@@ -1,4 +1,4 @@
-//! From recorder to sink: no record is lost, the recorder never waits, and what happens when the disk is slow or full.
+//! From recorder to sink: no record is lost, the recorder never waits, and a slow or full disk is handled.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 

@@ -24,7 +24,7 @@ fn capture(host: &str, snap_bytes: u32) -> Capture<Vec<u8>> {
     Capture::new(Vec::new(), CaptureOptions { host, snap_bytes, wall_clock_origin_ns: ORIGIN_NS }).unwrap()
 }
 
-/// The `fields` of every packet that passes `filter`, one line a packet, separated by `|`; `None` without tshark.
+/// The `fields` of every packet through `filter`, one line a packet, separated by `|`; `None` without tshark.
 fn tshark(file: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-r", "-", "-Y", filter, "-T", "fields", "-E", "separator=|"]);

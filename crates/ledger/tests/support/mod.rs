@@ -1,4 +1,4 @@
-//! Packets and writers that several tests share.
+//! Packets and writers shared by tests.
 
 #![allow(dead_code)] // each test binary uses its part
 
@@ -21,7 +21,7 @@ pub fn segment_v6(payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A file in memory that can be read after its writer is gone.
+/// An in-memory file, readable after its writer is gone.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 

@@ -7,7 +7,7 @@ use etherparse::{
     UdpSlice,
 };
 
-/// What etherparse reads from `packet`; `None` where it gives up, or where the two parsers differ on purpose.
+/// `packet` read by etherparse; `None` if it gives up, or if the two parsers differ on purpose.
 pub fn oracle(packet: &[u8]) -> Option<Headers> {
     let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
     if sliced.stop_err.is_some() {
@@ -16,7 +16,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     let (version, class, payload, later_fragment) = match sliced.net? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
-            // Where the total length is impossible, etherparse reads the bytes that are there; ours reads nothing.
+            // With an impossible total length, etherparse reads the bytes present; ours reads nothing.
             let impossible = (1..u16::from(header.ihl()) * 4).contains(&header.total_len());
             if impossible || ip.extensions().auth.is_some() {
                 return None;
@@ -66,7 +66,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
         }
         IpNumber::UDP => {
             let udp = UdpSlice::from_slice_lax(payload.payload).ok()?;
-            // Where a datagram is shorter than its own header, etherparse reads the bytes that are there; ours reads nothing.
+            // With a datagram shorter than its own header, etherparse reads the bytes present; ours reads nothing.
             if (1..8).contains(&udp.length()) {
                 return None;
             }
@@ -83,8 +83,8 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     Some(headers)
 }
 
-/// As far as etherparse can read them; `None` where it ends at an option that ours skips by its length (RFC 9293): one that it does not
-/// know, and timestamps of a wrong length.
+/// As far as etherparse can read them; `None` if it ends at an option ours skips by its length (RFC 9293): an unknown
+/// one, or timestamps with a wrong length.
 fn options(tcp: &TcpSlice<'_>) -> Option<TcpOptions> {
     let mut options = TcpOptions::default();
     for option in tcp.options_iterator() {
