@@ -1,4 +1,4 @@
-//! The kinds of path between two hosts.
+//! Kinds of path between two hosts.
 
 use crosswind_units::named;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Whether the emulator connects the hosts, for which a thread of its own runs.
+    /// Whether an emulator, with its own thread, connects the hosts.
     pub const fn is_emulated(self) -> bool {
         matches!(self, Self::Tun)
     }

@@ -1,19 +1,19 @@
-//! Receiving blocks of a stream, in which a program wakes up less often than packets arrive.
+//! Receives a stream in blocks: a program wakes up less often than packets arrive.
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Receives until `into` is full, the stream has ended or the socket's time limit has passed (recv(2), `MSG_WAITALL`). The kernel takes
-/// each packet from the socket as it arrives, so that the receive window moves as if a program had read it.
+/// Receives until `into` is full, the stream has ended or the socket's time limit has passed (recv(2), `MSG_WAITALL`).
+/// The kernel takes each packet from the socket as it arrives, so the receive window moves as if a program had read it.
 pub fn receive_block(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
     Ok(nix::sys::socket::recv(socket.as_raw_fd(), into, nix::sys::socket::MsgFlags::MSG_WAITALL)?)
 }
 
-/// Sets how many bytes have to be there before the kernel says that a socket can be read (socket(7), `SO_RCVLOWAT`). It says so in any
-/// case at the end of the stream, and when the receive window is about to close.
+/// Sets the bytes needed before the kernel reports a socket readable (socket(7), `SO_RCVLOWAT`). It always does at the
+/// stream's end, and when the receive window is about to close.
 pub fn set_low_water_mark(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads an integer of the length that it is told.
+    // SAFETY: the kernel reads an integer of the given length.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Streams that whoever started the cell hands over for a client program, which then reads and writes what the caller does.
+//! The caller's streams, handed to a client program: it reads and writes them as the caller would.
 
 use crate::error::{HostError, Result};
 use crate::program::Streams;
@@ -6,16 +6,16 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::Stdio;
 
-/// Numbers of descriptors that this process was started with.
+/// Descriptor numbers this process was started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientStreams {
-    /// What the client reads.
+    /// The client's input.
     pub input: u16,
     /// Where it writes.
     pub output: u16,
     /// Where it writes its errors.
     pub errors: u16,
-    /// Whether it gets the terminal that is one of them: its keys for signals are then the client's alone.
+    /// Whether it gets the terminal among them: its signal keys are then the client's alone.
     pub foreground: bool,
 }
 
@@ -44,7 +44,7 @@ fn duplicate(number: u16) -> Result<Stdio> {
             "it is used already",
         ));
     }
-    // SAFETY: two system calls that take numbers, and refuse one that is no open descriptor.
+    // SAFETY: two system calls with numbers; they refuse a closed descriptor.
     let copy = unsafe {
         if libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) < 0 {
             return Err(failed());

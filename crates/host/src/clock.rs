@@ -20,18 +20,18 @@ impl Clock {
         Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.origin_ns))
     }
 
-    /// What `CLOCK_MONOTONIC` showed at the origin, nanoseconds.
+    /// `CLOCK_MONOTONIC` at the origin, nanoseconds.
     pub const fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
 
-    /// Unix time of the origin, nanoseconds, by the wall clock's reading now.
+    /// The origin's Unix time, nanoseconds, by the wall clock's reading now.
     pub fn wall_clock_origin_ns(&self) -> u64 {
         read(ClockId::CLOCK_REALTIME).saturating_sub(self.now().as_nanos())
     }
 }
 
-/// CPU time that the calling thread has used, nanoseconds.
+/// The calling thread's CPU time, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -39,7 +39,7 @@ pub fn thread_cpu_ns() -> u64 {
 /// How far the wall clock may be from true time, nanoseconds, as whoever sets it (NTP, PTP) has told the kernel (`adjtimex(2)`); none
 /// where nobody sets it.
 pub fn wall_clock_error_ns() -> Option<u64> {
-    // SAFETY: every field of the struct is a number, for which zero is valid; the kernel writes into it alone.
+    // SAFETY: every field of the struct is a number with zero valid; the kernel writes into it alone.
     let (state, time) = unsafe {
         let mut time: libc::timex = std::mem::zeroed();
         (libc::adjtimex(&raw mut time), time)

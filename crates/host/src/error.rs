@@ -1,4 +1,4 @@
-//! What can go wrong at the edge to Linux, and what the user can do about it.
+//! Errors at the edge to Linux, with hints for the user.
 
 use crosswind_units::named;
 use std::io;
@@ -16,17 +16,17 @@ pub enum ErrorKind {
 }
 }
 
-/// A failed step: what it was, on what, and the cause.
+/// A failed step: action, object and cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct HostError {
-    /// What was tried, as in "cannot open /dev/net/tun".
+    /// The attempted action, as in "cannot open /dev/net/tun".
     pub what: String,
     /// The system's message.
     pub cause: String,
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// What the user can do.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
@@ -42,12 +42,12 @@ impl HostError {
         Self { what: what.into(), cause: describe(&cause), kind, hint: None }
     }
 
-    /// Something that this machine lacks.
+    /// This machine lacks something.
     pub fn unsupported(what: impl Into<String>, cause: impl Into<String>) -> Self {
         Self { what: what.into(), cause: cause.into(), kind: ErrorKind::Unsupported, hint: None }
     }
 
-    /// Adds what the user can do.
+    /// Adds advice for the user.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -63,5 +63,5 @@ fn describe(cause: &io::Error) -> String {
     }
 }
 
-/// The result of a step at the edge to Linux.
+/// A step's result at the edge to Linux.
 pub type Result<T> = std::result::Result<T, HostError>;

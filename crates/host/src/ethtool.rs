@@ -1,4 +1,4 @@
-//! Turning a device's offloads off, so that a packet on the direct path is a packet of at most the MTU.
+//! Turns a device's offloads off, so a packet on the direct path is at most as large as the MTU.
 
 use crate::error::{HostError, Result};
 use crate::ifreq;
@@ -22,16 +22,16 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Turns off every offload that `device` has.
+/// Turns off every offload of `device`.
 pub fn offloads_off(device: &str) -> Result<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(|e| HostError::new("cannot open a socket", e))?;
     for (command, name) in OFFLOADS {
         let mut value = EthtoolValue { command, data: 0 };
         let mut request = ifreq::about(device, libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() });
-        // SAFETY: the socket is open; `request` and the `value` that it points to outlive the call, which writes only into them.
+        // SAFETY: the socket is open; `request` and its `value` outlive the call, which writes only into them.
         if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } < 0 {
             let cause = io::Error::last_os_error();
-            // An offload that the device lacks need not be turned off.
+            // An absent offload need not be turned off.
             if cause.raw_os_error() != Some(libc::EOPNOTSUPP) {
                 return Err(HostError::new(format!("cannot turn {name} offload of {device} off"), cause));
             }

@@ -1,4 +1,4 @@
-//! Names that programs find: of the hosts, as every name of /etc/hosts, and of a resolver on the path.
+//! Names for programs: the hosts' in /etc/hosts, and a resolver on the path.
 
 use crate::guest::in_virtual_time;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 const HOSTS: &str = "/etc/hosts";
 /// Whom they ask.
 const RESOLVER: &str = "/etc/resolv.conf";
-/// Where they look first: the machine's own may name a service that does not ask through the network.
+/// Their first lookup: the machine's own may name a service that bypasses the network.
 const ORDER: &str = "/etc/nsswitch.conf";
-/// A directory that every Linux has, in whose place the files are written.
+/// A directory on every Linux, replaced by the files.
 const PLACE: &str = "/run";
 
-/// What programs find.
+/// The visible names.
 #[derive(Clone, Debug)]
 pub struct Names {
     /// Hosts.
     pub hosts: [(IpAddr, &'static str); 2],
-    /// Who answers for all other names; without one, nobody does.
+    /// The resolver for all other names; without one, they do not resolve.
     pub resolver: Option<IpAddr>,
-    /// In virtual time, a directory that programs do not see: the cell's own.
+    /// In virtual time, a directory hidden from programs: the cell's own.
     pub hidden: Option<PathBuf>,
 }
 
 impl Names {
-    /// Has the calling thread, and whatever it starts, see them. It needs a mount namespace of its own.
+    /// Makes them visible to the calling thread and its children. It needs its own mount namespace.
     ///
-    /// The files lie in a file system in memory, which goes with the last process that sees it.
+    /// The files are in an in-memory file system, which goes with the last process that sees it.
     pub(crate) fn set(&self) -> io::Result<()> {
         let hosts = with_names(&self.hosts, &fs::read_to_string(HOSTS)?);
         let mut files = vec![(PathBuf::from(HOSTS), hosts)];
@@ -41,10 +41,10 @@ impl Names {
             files.push((ORDER.into(), files_then_dns(&order)));
         }
         let none = None::<&str>;
-        // What is mounted on the machine meanwhile is seen here, and nothing of here there.
+        // Mounts on the machine appear here, but not the other way round.
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        // Before the next mount, or a file that the resolver's is a link to would be hidden by it.
+        // Before the next mount, which could hide the target of the resolver's link.
         let opened: io::Result<Vec<_>> = files.iter().map(|(place, _)| Ok((place, fs::File::open(place)?))).collect();
         let opened = opened?;
         mount(Some("tmpfs"), PLACE, Some("tmpfs"), flags, Some("mode=755,size=1m"))?;
@@ -62,7 +62,7 @@ impl Names {
     }
 }
 
-/// The file that a path leads to; none where there is none. In virtual time, whose files are this cell's alone, one is made.
+/// A path's target file; none if absent. In virtual time, with files of this cell alone, one is made.
 fn target_of(path: &str) -> io::Result<Option<PathBuf>> {
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     match fs::canonicalize(path) {
@@ -71,7 +71,7 @@ fn target_of(path: &str) -> io::Result<Option<PathBuf>> {
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),
     }
-    // A link may lead to a directory that is not there, as /run/systemd/resolve.
+    // A link may lead to an absent directory, as /run/systemd/resolve.
     let link = fs::read_link(path).map_or_else(|_| path.into(), |to| Path::new("/etc").join(to));
     if let Some(directory) = link.parent() {
         fs::create_dir_all(directory)?;
@@ -86,12 +86,12 @@ fn with_names(names: &[(IpAddr, &str)], rest: &str) -> String {
     own.chain([rest.to_owned()]).collect()
 }
 
-/// Where nobody is named, programs ask their own host, where nobody listens: they learn at once that there is no such name.
+/// Without a resolver, programs ask their own host, where nobody listens: the failure is immediate.
 fn resolver_text(resolver: Option<IpAddr>) -> String {
     resolver.map_or_else(|| "# no resolver\n".into(), |address| format!("nameserver {address}\n"))
 }
 
-/// An order of services in which names of hosts come from the file and then from the resolver.
+/// A service order with host names from the file and then from the resolver.
 fn files_then_dns(order: &str) -> String {
     let line = |line: &str| {
         let is_hosts = line.trim_start().starts_with("hosts:");

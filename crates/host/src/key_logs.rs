@@ -1,8 +1,9 @@
-//! Files to which programs write the secrets of their TLS connections, as `SSLKEYLOGFILE` asks them to (RFC 9850).
+//! Key logs: files for programs' TLS secrets, by `SSLKEYLOGFILE` (RFC 9850).
 //!
-//! Each program has one of its own, which nobody else may read, in a directory that goes with the cell. Whatever ends this process, the
-//! next `crosswind` of the same user removes a directory that is left: it has the name and the lock of such (`crosswind/temporary.py`).
-//! Where the caller has set the variable, programs inherit it, and what they add to that file is read there.
+//! Each program has its own, unreadable to others, in a directory that goes with the cell. Whatever ends this process,
+//! the same user's next `crosswind` removes a leftover directory: it has the expected name and lock
+//! (`crosswind/temporary.py`). If the caller has set the variable, programs inherit it, and their additions to that
+//! file are read there.
 
 use crate::error::{HostError, Result};
 use crate::regular_files::open_regular;
@@ -23,16 +24,16 @@ const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const NAME_LENGTH: usize = 8;
 const LOCK: &str = ".crosswind-lock";
 const ATTEMPTS: usize = 100;
-/// What is read of a file: the secrets of 100,000 connections.
+/// Bytes read from a file: secrets for 100,000 connections.
 const MOST_BYTES: u64 = 1 << 26;
 
-/// Where the programs of a cell write their secrets.
+/// A cell's key logs.
 #[derive(Debug)]
 pub struct KeyLogs(Place);
 
 #[derive(Debug)]
 enum Place {
-    /// The caller's file, and what was in it before.
+    /// The caller's file, and its length before.
     Given {
         path: PathBuf,
         from: u64,
@@ -58,7 +59,7 @@ impl KeyLogs {
         Ok(Self(Place::Own { directory, files: Mutex::new(0), _held: held }))
     }
 
-    /// A file of its own for one more writer; none where it is to use the caller's.
+    /// A file for one more writer; none if it is to use the caller's.
     pub fn add(&self) -> Result<Option<PathBuf>> {
         let Place::Own { directory, files, .. } = &self.0 else { return Ok(None) };
         let mut number = files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,12 +70,12 @@ impl KeyLogs {
         Ok(Some(path))
     }
 
-    /// What one more program gets in its environment.
+    /// One more program's environment.
     pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>> {
         Ok(self.add()?.map(|path| (VARIABLE, path.into_os_string())).into_iter().collect())
     }
 
-    /// What has been written. A file that cannot be read is as one without anything in it.
+    /// The logs so far. An unreadable file counts as empty.
     pub fn read(&self) -> Vec<Vec<u8>> {
         match &self.0 {
             Place::Given { path, from } => read(path, *from).into_iter().collect(),
@@ -85,10 +86,10 @@ impl KeyLogs {
         }
     }
 
-    /// Removes what is not the caller's.
+    /// Removes everything except the caller's.
     pub fn remove(&self) {
         if let Place::Own { directory, .. } = &self.0 {
-            // What cannot be removed now is removed by the next run.
+            // Leftovers are removed by the next run.
             let _ = fs::remove_dir_all(directory);
         }
     }
@@ -108,7 +109,7 @@ fn read(path: &PathBuf, from: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A directory that is nobody else's, and the lock that says that it is in use; none where there are no locks.
+/// A private directory, and its lock, which marks it as in use; none without support for locks.
 fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
     for _ in 0..ATTEMPTS {
         let mut random = RandomState::new().hash_one(std::process::id());
@@ -124,7 +125,7 @@ fn new_directory() -> io::Result<(PathBuf, Option<Flock<File>>)> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
         }
-        // Another process may take it for one that was left behind, as long as it is not locked.
+        // Until it is locked, another process may take it for a leftover.
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(LOCK)) {
             Ok(lock) => return Ok((directory, Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok())),
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -14,14 +14,14 @@ use std::thread;
 #[derive(Clone, Debug)]
 pub struct Namespace {
     file: Arc<File>,
-    /// That of the process itself needs no entering, and so no privilege.
+    /// The process's own needs no entering, and so no privilege.
     is_own: bool,
 }
 
 impl Namespace {
     /// A new, empty namespace.
     pub fn new() -> Result<Self> {
-        // `unshare` moves the calling thread, so a thread of its own makes the namespace and leaves only the descriptor.
+        // `unshare` moves the calling thread, so a separate thread makes the namespace and leaves only the descriptor.
         let made = thread::spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| {
                 HostError::new("cannot make a network namespace", e)
@@ -34,7 +34,7 @@ impl Namespace {
         Ok(Self { file: Arc::new(file), is_own: false })
     }
 
-    /// The namespace that this process was started in.
+    /// The namespace this process was started in.
     pub fn of_this_process() -> Result<Self> {
         let file = File::open("/proc/self/ns/net").map_err(|e| HostError::new("cannot open /proc/self/ns/net", e))?;
         Ok(Self { file: Arc::new(file), is_own: true })
@@ -54,12 +54,12 @@ impl Namespace {
             .map_err(|e| HostError::new("cannot enter a network namespace", e))
     }
 
-    /// The number that its kernel gives it.
+    /// The number its kernel gives it.
     pub fn number(&self) -> std::io::Result<u64> {
         Ok(self.file.metadata()?.ino())
     }
 
-    /// Runs `work` inside the namespace and returns what it returns. The calling thread is where it was then.
+    /// Runs `work` inside the namespace and returns its result. Afterwards the calling thread is back.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         // A new thread takes a dozen system calls, and a cell runs two dozen pieces of work.
         if let Home::At(home) = Home::of_this_thread() {
@@ -78,7 +78,7 @@ impl Namespace {
     }
 }
 
-/// Where a thread is that is to come back there.
+/// A thread's namespace to return to.
 #[derive(Clone)]
 enum Home {
     /// Nobody has asked yet.

@@ -22,10 +22,10 @@ use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// What the kernel does by itself, its workers do: at once on an idle machine, some tens of milliseconds later on a busy one.
+/// The kernel's own steps are its workers': at once on an idle machine, some tens of milliseconds later on a busy one.
 const KERNEL_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What the kernel puts into one datagram at most: 32 KiB of a list; one device, route or discipline has less.
+/// The kernel's largest datagram: 32 KiB for a list; one device, route or discipline has less.
 const LARGEST_ANSWER: usize = 64 * 1024;
 
 /// linux/rtnetlink.h
@@ -44,7 +44,7 @@ impl Place {
         if self.0 == 0 { TcHandle::ROOT } else { TcHandle { major: self.0, minor: 1 } }
     }
 
-    /// The one class of the discipline here, if it has classes.
+    /// The one class of this discipline, if it has classes.
     const fn class(self) -> TcHandle {
         TcHandle { major: self.0 + 1, minor: 1 }
     }
@@ -56,13 +56,13 @@ pub struct QdiscReadback {
     pub kind: String,
     /// Its settings.
     pub options: Vec<u8>,
-    /// Options of the class that it has.
+    /// Its class's options.
     pub class: Option<Vec<u8>>,
     /// The sizes that it takes packets to have (tc-stab(8)).
     pub sizes: Option<Vec<u8>>,
     /// What it has counted, with what those inside have.
     pub counters: QdiscCounters,
-    /// What it has counted for itself.
+    /// Its own counts.
     pub statistics: Vec<u8>,
 }
 
@@ -111,7 +111,7 @@ impl QdiscReadback {
     }
 }
 
-/// The bytes of options, of which the library knows some.
+/// The options' bytes, some of them parsed by the library.
 fn bytes_of(options: &[TcOption]) -> Vec<u8> {
     if let [TcOption::Other(raw)] = options {
         let mut bytes = vec![0; raw.value_len()];
@@ -160,13 +160,13 @@ impl Netlink {
         Ok(Self { socket: open().map_err(|e: std::io::Error| HostError::new("cannot open a netlink socket", e))? })
     }
 
-    /// The index of the device `name`.
+    /// The device's index.
     pub fn index(&self, name: &str) -> Result<u32> {
         Ok(self.link(name)?.header.index)
     }
 
-    /// Makes a veth pair: `name` here, and `peer` in the namespace of `peer_namespace`. With one `address` for both, the ends
-    /// need not ask for each other's: a device that asks nobody sends to its own.
+    /// Makes a veth pair: `name` here, and `peer` in the namespace `peer_namespace`. With one `address` for both, the
+    /// ends need no neighbour discovery; a device without it sends to its own address.
     pub fn add_veth(&self, name: &str, peer: &str, peer_namespace: RawFd, address: Option<[u8; 6]>) -> Result<()> {
         let address = address.map(|address| LinkAttribute::Address(address.into()));
         let mut other = LinkMessage::default();
@@ -184,8 +184,8 @@ impl Netlink {
         self.request("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sets MTU and transmit queue length of a device. Without `multicast` it sends no multicast packets, which would be
-    /// counted as traffic, and asks nobody for an address.
+    /// Sets a device's MTU and transmit queue length. Without `multicast` it sends no multicast packets, which would
+    /// count as traffic, and asks nobody for an address.
     pub fn configure(&self, name: &str, mtu: u32, queue_length: u32, multicast: bool) -> Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = self.index(name)?;
@@ -211,7 +211,7 @@ impl Netlink {
         })
     }
 
-    /// Gives a device a queueing discipline, or one of its disciplines another one inside; one that is there is `changed`.
+    /// Gives a device a queueing discipline, or an outer discipline an inner one; an existing one is `changed`.
     pub fn set_discipline(
         &self,
         name: &str,
@@ -230,7 +230,7 @@ impl Netlink {
         self.request(&what, RouteNetlinkMessage::NewQueueDiscipline(message), flags)
     }
 
-    /// Gives a queueing discipline its one class; one that is there is `changed`.
+    /// Gives a queueing discipline its one class; an existing one is `changed`.
     pub fn set_class(&self, name: &str, place: Place, kind: &str, options: Vec<u8>, changed: bool) -> Result<()> {
         let mut message = self.discipline(name, kind, options)?;
         message.header.parent = place.handle();
@@ -247,7 +247,7 @@ impl Netlink {
         Ok(message)
     }
 
-    /// The queueing disciplines of a device, the outermost first, each with its one class.
+    /// A device's queueing disciplines, the outermost first, each with its one class.
     pub fn qdiscs(&self, name: &str) -> Result<Vec<QdiscReadback>> {
         let index = self.index(name)? as i32;
         let ask = |query: fn(TcMessage) -> RouteNetlinkMessage| {
@@ -292,7 +292,7 @@ impl Netlink {
         self.request(&format!("set {name} up or down"), RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives a device an address with a prefix of its whole length, without duplicate address detection.
+    /// Gives a device an address with a full-length prefix, without duplicate address detection.
     pub fn add_address(&self, name: &str, address: IpAddr) -> Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
@@ -309,7 +309,7 @@ impl Netlink {
         )
     }
 
-    /// A route to one address through a device, with metrics; `source` is what this host sends from.
+    /// A route to one address through a device, with metrics; `source` is this host's source address.
     pub fn add_route(&self, name: &str, to: IpAddr, source: Option<IpAddr>, metrics: Vec<RouteMetric>) -> Result<()> {
         let mut route = RouteMessage::default();
         route.header.address_family = family(to);
@@ -327,14 +327,14 @@ impl Netlink {
         self.request(&format!("add a route to {to}"), RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Waits until a device that is up takes packets. The kernel gives it its queue by itself, some time after both ends
-    /// of a pair are up; before that, it drops what is sent.
+    /// Waits until an up device takes packets. The kernel gives it its queue by itself, some time after both ends of a
+    /// pair are up; before that, it drops packets.
     pub fn wait_until_sending(&self, name: &str) -> Result<()> {
         let dropping = LinkAttribute::Qdisc("noop".into());
         wait_until(&format!("{name} takes no packets"), || Ok(!self.link(name)?.attributes.contains(&dropping)))
     }
 
-    /// Waits until packets to the host's own `address` are taken in. For IPv6 the kernel adds the route that says so by
+    /// Waits until packets to the host's own `address` are taken in. For IPv6 the kernel adds the local route by
     /// itself, some time after the address; before that, it drops them.
     pub fn wait_until_local(&self, address: IpAddr) -> Result<()> {
         let mut query = RouteMessage::default();
@@ -349,7 +349,7 @@ impl Netlink {
         })
     }
 
-    /// The metrics of the route to `to`, as read back from the kernel.
+    /// The metrics of the route to `to`, read back from the kernel.
     pub fn route_metrics(&self, to: IpAddr) -> Result<Vec<RouteMetric>> {
         let mut query = RouteMessage::default();
         query.header.address_family = family(to);
@@ -391,7 +391,7 @@ impl Netlink {
             })
     }
 
-    /// Settings of a device, as read back from the kernel.
+    /// A device's settings, read back from the kernel.
     pub fn device(&self, name: &str) -> Result<BTreeMap<String, String>> {
         let link = self.link(name)?;
         Ok(link
@@ -460,7 +460,7 @@ impl Netlink {
     }
 }
 
-/// Waits for what the kernel does by itself. `problem`: what is so as long as it has not.
+/// Waits for the kernel's own steps. `problem`: the state until then.
 fn wait_until(problem: &str, done: impl Fn() -> Result<bool>) -> Result<()> {
     let started = Instant::now();
     while !done()? {

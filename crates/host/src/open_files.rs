@@ -1,12 +1,12 @@
-//! How many files this process may have open. Every connection takes a few at each end, and 1024 is what most systems begin with.
+//! The limit on this process's open files. Every connection takes a few at each end, and most systems begin with 1024.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::sync::OnceLock;
 
-/// More than the connections take that a cell may have.
+/// More than a cell's connections take.
 const ENOUGH: u64 = 65_536;
 
-/// What the process had before, soft and hard.
+/// The process's initial limits, soft and hard.
 static BEFORE: OnceLock<(u64, u64)> = OnceLock::new();
 
 /// Raises the limit as far as this process may.
@@ -21,8 +21,7 @@ pub fn allow_many() {
     }
 }
 
-/// Gives a program that is about to start what it would have had: some close as many files as they may have. To be called between fork and
-/// exec.
+/// Restores the initial limits for a program: some close as many files as they may have. Call between fork and exec.
 pub fn restore() -> nix::Result<()> {
     BEFORE.get().map_or(Ok(()), |&(soft, hard)| setrlimit(Resource::RLIMIT_NOFILE, soft, hard))
 }

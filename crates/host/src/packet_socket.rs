@@ -1,4 +1,4 @@
-//! Every IP packet that this machine sends and receives (packet(7)), for captures at the ends of a network that is really there.
+//! Every IP packet sent and received by this machine (packet(7)), for captures at the ends of an existing network.
 
 use crate::error::{HostError, Result};
 use nix::sys::socket::{
@@ -9,23 +9,23 @@ use nix::sys::time::TimeVal;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// What the kernel may hold until it is read, bytes.
+/// The kernel's buffer until read, bytes.
 const BUFFER: usize = 64 << 20;
 /// The longest wait for a packet.
 const WAIT_US: i64 = 100_000;
-/// Of the address of a packet (`linux/if_packet.h`): this machine sent it.
+/// In a packet's address (`linux/if_packet.h`): this machine sent it.
 const PACKET_OUTGOING: u8 = 4;
-/// Of the same file: packets that were counted, and those of them that did not fit into the buffer.
+/// From the same file: packets counted, and those too many for the buffer.
 const PACKET_STATISTICS: libc::c_int = 6;
 
-/// Reads packets. Segments that the network card splits or joins are whole (segmentation offload).
+/// Reads packets. Segments split or joined by the network card are whole (segmentation offload).
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
-/// A packet's place in the buffer, and what is known of it.
+/// A packet's place in the buffer, and its known facts.
 #[derive(Clone, Copy, Debug)]
 pub struct CapturedPacket {
-    /// Bytes of it in the buffer, from its IP header on.
+    /// Its bytes in the buffer, from its IP header on.
     pub length: usize,
     /// Unix time, nanoseconds, by the kernel.
     pub at_ns: u64,
@@ -40,7 +40,7 @@ impl AsFd for PacketSocket {
 }
 
 impl PacketSocket {
-    /// Sees every packet from now on, of the calling thread's namespace.
+    /// Sees every packet in the calling thread's namespace from now on.
     pub fn open() -> Result<Self> {
         let failed = |cause| {
             HostError::new("cannot capture packets", cause)
@@ -48,14 +48,14 @@ impl PacketSocket {
         };
         let flags = SockFlag::SOCK_CLOEXEC;
         let all = socket(AddressFamily::Packet, SockType::Datagram, flags, SockProtocol::EthAll).map_err(failed)?;
-        // With less the kernel may drop packets of the capture, which are counted.
+        // With less the kernel may drop packets from the capture; they are counted.
         let _ = setsockopt(&all, sockopt::RcvBufForce, &BUFFER);
         setsockopt(&all, sockopt::ReceiveTimestampns, &true).map_err(failed)?;
         setsockopt(&all, sockopt::ReceiveTimeout, &TimeVal::new(0, WAIT_US)).map_err(failed)?;
         Ok(Self(all))
     }
 
-    /// The next packet, in `buffer`; none within a tenth of a second. What does not fit is cut off.
+    /// The next packet, in `buffer`; none within a tenth of a second. An excess is cut off.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<CapturedPacket>> {
         let mut control = nix::cmsg_space!(libc::timespec);
         let mut parts = [IoSliceMut::new(buffer)];

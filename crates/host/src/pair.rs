@@ -19,7 +19,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The namespace that sends packets in the direction of `side`.
+    /// The sending namespace of direction `side`.
     pub fn namespace(&self, side: Side) -> &Namespace {
         side.pick(&self.client, &self.server)
     }
@@ -28,7 +28,7 @@ impl Pair {
         [&self.client, &self.server]
     }
 
-    /// What `read` says in each namespace: client, server.
+    /// `read`'s result in each namespace: client, server.
     pub(crate) fn read<T: Send>(&self, read: impl Fn() -> Result<T> + Copy + Send) -> Result<[T; 2]> {
         Ok([self.client.run(read)?, self.server.run(read)?])
     }

@@ -1,4 +1,4 @@
-//! Which processors a cell's threads run on, and whether the cell has the machine to itself.
+//! Processors for a cell's threads, and whether the cell has the machine to itself.
 
 use crate::backend::Backend;
 use crate::realtime;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Placement {
-    /// Largest share of a processor's time, from 0 to 1, that the emulator may spend watching the clock while other emulators
-    /// run on the same processor. Without a value the emulator has the processor to itself.
+    /// Largest share of a processor's time, from 0 to 1, for the emulator to watch the clock while other emulators run
+    /// on the same processor. Without a value the emulator has the processor to itself.
     pub watch: Option<f64>,
-    /// Processors of the emulator. Empty: the last of those that the process may use.
+    /// The emulator's processors. Empty: the process's last allowed one.
     pub emulator_cpus: Vec<usize>,
-    /// Processors of the hosts. Empty: all others.
+    /// The hosts' processors. Empty: all others.
     pub host_cpus: Vec<usize>,
 }
 
@@ -42,12 +42,12 @@ impl Placement {
     }
 }
 
-/// The processors on which threads are pinned; empty where they are not pinned.
+/// Processors for pinned threads; empty if not pinned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cpus {
-    /// Those of the emulator's thread.
+    /// For the emulator's thread.
     pub emulator: Vec<usize>,
-    /// Those of the hosts: of their workload and their kernel's work.
+    /// For the hosts: their workload and their kernel's work.
     pub hosts: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Becomes root of a user namespace where the process is not root already.
+//! Becomes root of a user namespace unless the process is root already.
 
 use crate::error::{HostError, Result};
 use nix::sched::{CloneFlags, unshare};
@@ -10,11 +10,11 @@ use std::fs;
 pub enum Privilege {
     /// Root, or sudo.
     Root,
-    /// Root of a user namespace of its own.
+    /// Root of its own user namespace.
     UserNamespace,
 }
 
-/// Makes sure that the process may make network namespaces. Call it before any thread is started.
+/// Makes sure the process may make network namespaces. Call it before any thread is started.
 pub fn acquire() -> Result<Privilege> {
     if has_net_admin() {
         return Ok(Privilege::Root);
@@ -31,12 +31,12 @@ pub fn acquire() -> Result<Privilege> {
     Ok(Privilege::UserNamespace)
 }
 
-/// Whether the process has `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, which namespaces and devices take.
+/// Whether the process has `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, needed for namespaces and devices.
 fn has_net_admin() -> bool {
     has_capabilities((1 << 12) | (1 << 21))
 }
 
-/// Whether all capabilities of the mask (linux/capability.h) are effective.
+/// Whether all capabilities in the mask (linux/capability.h) are effective.
 pub(crate) fn has_capabilities(mask: u64) -> bool {
     fs::read_to_string("/proc/self/status")
         .ok()

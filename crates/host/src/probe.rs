@@ -1,4 +1,4 @@
-//! Finds out what this machine allows, by trying it.
+//! Finds out by trial what this machine allows.
 
 use crate::namespace::Namespace;
 use crate::privilege::{self, Privilege};
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, thread};
 
-/// The result of a trial.
+/// A trial's result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Whether it works.
     pub ok: bool,
-    /// What was found.
+    /// The observation.
     pub detail: String,
-    /// What the user can do where it does not work.
+    /// Advice if it does not work.
     pub hint: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Finding {
     }
 }
 
-/// Tries everything that a cell needs or can use. Call it before any thread is started.
+/// Tries everything a cell needs or can use. Call it before any thread is started.
 pub fn probe() -> BTreeMap<&'static str, Finding> {
     let mut findings = BTreeMap::new();
     let privilege = privilege::acquire();
@@ -51,7 +51,7 @@ pub fn probe() -> BTreeMap<&'static str, Finding> {
     let detail = tun.as_ref().map_or_else(ToString::to_string, |()| "devices can be made".to_owned());
     findings.insert("tun", Finding::new(tun.is_ok(), detail, hint_of(&tun)));
 
-    // On a thread of its own, which keeps the priority.
+    // On its own thread, which keeps the priority.
     let realtime = thread::spawn(realtime::raise_priority).join().unwrap_or(false);
     let detail = if realtime { "SCHED_FIFO is allowed" } else { "not allowed: timing will be less exact" };
     findings.insert("realtime", Finding::new(realtime, detail, "run with sudo, or raise the limit: ulimit -r 20"));

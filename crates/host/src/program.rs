@@ -27,20 +27,20 @@ use std::time::{Duration, Instant};
 /// The option that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
 
-/// The environment variable of the token that two machines share, which no program inherits.
+/// The environment variable for two machines' shared token; no program inherits it.
 pub const TOKEN: &str = "CROSSWIND_TOKEN";
 
-/// What to do about a program that cannot be started.
+/// Advice about a program that does not start.
 const NOT_HERE: &str = "is it installed, and on the PATH?";
 const NOT_IN_GUEST: &str =
     "is it installed, on the PATH, and outside of /dev, /proc, /run and /sys, which are a guest's own?";
 
-/// How often it is looked whether processes have ended that are no children of this one.
+/// The polling interval for ends of processes other than children.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
 ///
-/// It belongs to a thread of its own, the parent of every program: a thread whose children go to another PID namespace can
+/// It belongs to a thread of its own, the parent of every program: a thread with children in another PID namespace can
 /// start no threads any more, and a program's parent-death signal is about the thread that started it.
 pub struct Programs {
     starter: Sender<Request>,
@@ -49,26 +49,26 @@ pub struct Programs {
     unnamed: Option<io::Error>,
 }
 
-/// A program that was started.
+/// A started program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramId(usize);
 
-/// The standard streams that a program is started with.
+/// A program's standard streams.
 #[derive(Debug)]
 pub struct Streams {
-    /// What it reads.
+    /// Its input.
     pub input: Stdio,
     /// Where it writes.
     pub output: Stdio,
     /// Where it writes its errors.
     pub errors: Stdio,
-    /// Whether it takes the terminal that is one of them.
+    /// Whether it takes the terminal among them.
     pub foreground: bool,
-    /// The most bytes that a file may have that it writes; one that goes on is ended by SIGXFSZ.
+    /// The largest file it may write, bytes; SIGXFSZ ends it beyond.
     pub largest_file: Option<u64>,
 }
 
-/// What came of waiting for a program's output.
+/// The result of waiting for a program's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// It wrote this many bytes.
@@ -90,7 +90,7 @@ impl Programs {
         Self::start_with(None)
     }
 
-    /// Likewise, for programs that find these names.
+    /// Likewise, for programs with these names.
     pub fn with_names(names: Names) -> Result<Self> {
         Self::start_with(Some(names))
     }
@@ -124,7 +124,7 @@ impl Programs {
         Ok(Self { starter, init, started: Vec::new(), unnamed })
     }
 
-    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with some variables beside those of this process.
+    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with some variables beside this process's.
     pub fn start(
         &mut self,
         namespace: &Namespace,
@@ -145,8 +145,8 @@ impl Programs {
         let mut command = Command::new(program);
         command.args(rest).env_remove(TOKEN).envs(environment);
         command.stdin(streams.input).stdout(streams.output).stderr(streams.errors);
-        // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
-        // spawn has returned.
+        // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` keeps the descriptor open
+        // meanwhile.
         unsafe {
             command.pre_exec(move || {
                 set_pdeathsig(Signal::SIGKILL)?;
@@ -176,14 +176,14 @@ impl Programs {
         Ok(ProgramId(self.started.len() - 1))
     }
 
-    /// This end of the pipes that a program was started with, each once: its input, its output, its errors.
+    /// This end of a program's pipes, each once: its input, its output, its errors.
     pub fn pipes(&mut self, program: ProgramId) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         let child = &mut self.started[program.0];
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     }
 
-    /// Waits until a program has written to `output` or has ended, at most `limit`. What another process writes that has inherited its
-    /// output is heard for as long as the program itself runs.
+    /// Waits until a program has written to `output` or has ended, at most `limit`. Output from another process that
+    /// inherited the stream is heard while the program itself runs.
     pub fn hear(
         &self,
         program: ProgramId,
@@ -211,7 +211,7 @@ impl Programs {
         }
     }
 
-    /// The PID namespace of all of them, by the number that its kernel gives it.
+    /// The PID namespace of all of them, by its kernel's number.
     pub fn namespace_number(&self) -> io::Result<u64> {
         Ok(std::fs::metadata(format!("/proc/{}/ns/pid", self.init.id()))?.ino())
     }
@@ -219,7 +219,7 @@ impl Programs {
     /// How a program ended, once it has; `None` when it has not after `limit`.
     pub fn wait(&mut self, program: ProgramId, limit: Duration) -> Result<Option<ExitStatus>> {
         let failed = |cause| HostError::new("cannot wait for a program", cause);
-        // One that has been waited for is no process any more.
+        // After waiting it is no process any more.
         if let Some(status) = self.try_wait(program)? {
             return Ok(Some(status));
         }
@@ -238,7 +238,7 @@ impl Programs {
         }
     }
 
-    /// Processes that programs have left behind, or that still run: all in the namespace but its first.
+    /// Programs' remaining processes: all in the namespace except its first.
     pub fn processes(&self) -> Result<Vec<u32>> {
         let failed = |cause| HostError::new("cannot list a PID namespace's processes", cause);
         let mut found = processes_in(self.namespace_number().map_err(failed)?).map_err(failed)?;
@@ -258,12 +258,12 @@ impl Programs {
         Ok(())
     }
 
-    /// What asks a program to end (SIGTERM), from any thread.
+    /// Asks a program to end (SIGTERM) when called, from any thread.
     pub fn stopper(&self, program: ProgramId) -> Result<impl Fn() + Send + use<>> {
         let failed = |cause| HostError::new("cannot have a program stopped", cause);
         let descriptor = descriptor_of(&self.started[program.0]).map_err(failed)?;
         Ok(move || {
-            // SAFETY: a system call that takes numbers, and no information about the signal. An error means that it has ended.
+            // SAFETY: a system call with numbers, and no information about the signal. An error means it has ended.
             let _ = unsafe {
                 libc::syscall(
                     libc::SYS_pidfd_send_signal,
@@ -296,12 +296,12 @@ impl Programs {
     }
 }
 
-/// The processes that this process can see in a PID namespace.
+/// This process's view of a PID namespace.
 fn processes_in(namespace: u64) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // One that has just ended has no namespace.
+        // A process that has just ended has no namespace.
         if std::fs::metadata(format!("/proc/{pid}/ns/pid")).is_ok_and(|about| about.ino() == namespace) {
             found.push(pid);
         }
@@ -326,9 +326,9 @@ pub fn wrote_too_much(status: ExitStatus) -> bool {
     status.signal() == Some(libc::SIGXFSZ)
 }
 
-/// A descriptor that can be read once a child has ended.
+/// A descriptor readable after a child's end.
 fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: a system call that takes two numbers.
+    // SAFETY: a system call with two numbers.
     let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
     if number < 0 {
         return Err(io::Error::last_os_error());
@@ -337,13 +337,13 @@ fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
 }
 
-/// Gives the calling thread a mount namespace of its own, in which there are these names.
+/// Gives the calling thread its own mount namespace with these names.
 fn named(names: &Names) -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     names.set()
 }
 
-/// Sends the children of the calling thread to a new PID namespace, and starts its first process.
+/// Sends the calling thread's children to a new PID namespace, and starts its first process.
 fn make_namespace() -> Result<Child> {
     unshare(CloneFlags::CLONE_NEWPID).map_err(|e| HostError::new("cannot make a PID namespace", e))?;
     let mut command = Command::new("/proc/self/exe");
@@ -355,8 +355,8 @@ fn make_namespace() -> Result<Child> {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        // The first process cannot end before every program has been waited for, which its parent, this process, has to do. An
-        // error means that the program has already ended.
+        // The first process cannot end before this process, their parent, has waited for every program. An error means
+        // the program has already ended.
         let _ = self.init.kill();
         for program in &mut self.started {
             let _ = program.kill();
@@ -366,7 +366,7 @@ impl Drop for Programs {
     }
 }
 
-/// What the first process of a PID namespace does until it is killed: it waits for processes that have ended.
+/// A PID namespace's first process until it is killed: it waits for ended processes.
 pub fn be_init() -> ! {
     loop {
         // There is no such process now. An interrupted pause only means another attempt.

@@ -1,7 +1,7 @@
-//! How long the threads of programs that others wrote ran, and waited for a processor: theirs and those of all their descendants,
-//! as the kernel's scheduler counts it (/proc/PID/task/TID/schedstat).
+//! Third-party programs' run time and wait for a processor, threads and descendants included, as the kernel's scheduler
+//! counts it (/proc/PID/task/TID/schedstat).
 //!
-//! A thread's counts end with it, so they are read from time to time: what a thread waited after the last look before its end is
+//! A thread's counts end with it, so they are read from time to time: its wait after the last look before its end is
 //! not known.
 
 use crate::namespace::Namespace;
@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-/// The threads of all processes in the PID namespace of some programs.
+/// The threads of all processes in some programs' PID namespace.
 #[derive(Debug)]
 pub struct ProgramTimes {
     pid_namespace: u64,
@@ -36,7 +36,7 @@ struct Followed {
 }
 
 impl ProgramTimes {
-    /// Counts from now on. What runs in the network of `server` counts to the server, everything else to the client.
+    /// Counts from now on. Processes in the network of `server` count to the server, everything else to the client.
     pub fn begin(programs: &Programs, server: &Namespace) -> io::Result<Self> {
         let mut times = Self {
             pid_namespace: programs.namespace_number()?,
@@ -52,7 +52,7 @@ impl ProgramTimes {
         Ok(times)
     }
 
-    /// Reads what there is now. A process or a thread that ends meanwhile is passed over.
+    /// Reads the present counts. A process or a thread that ends meanwhile is passed over.
     pub fn look(&mut self) -> io::Result<()> {
         for process in numbered(Path::new("/proc"))? {
             let Some(side) = self.side_of(process) else { continue };
@@ -67,7 +67,7 @@ impl ProgramTimes {
         Ok(())
     }
 
-    /// Of each thread that was seen, its host, and how long it ran and waited.
+    /// Every seen thread's host, run time and wait.
     pub fn threads(&self) -> Vec<(Side, Starvation)> {
         let elapsed_ns = self.begun.elapsed().as_nanos() as u64;
         let since = |now: u64, before: u64| now.saturating_sub(before);
@@ -79,7 +79,7 @@ impl ProgramTimes {
         .collect()
     }
 
-    /// The host of a process; none of one that is not among the programs.
+    /// A process's host; none if it is not among the programs.
     fn side_of(&self, process: i32) -> Option<Side> {
         let number = |kind: &str| fs::metadata(format!("/proc/{process}/ns/{kind}")).map(|about| about.ino()).ok();
         (number("pid")? == self.pid_namespace).then_some(())?;
@@ -97,12 +97,12 @@ impl ProgramTimes {
     }
 }
 
-/// Whether a file of a process could not be read because the process has ended.
+/// Whether a process's file could not be read because the process has ended.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The entries of a directory that are numbers.
+/// A directory's numeric entries.
 fn numbered(directory: &Path) -> io::Result<Vec<i32>> {
     let names = fs::read_dir(directory)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter_map(|name| name.parse().ok()).collect())

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::{fs, io};
 
-/// Below the kernel's own threads, and above every thread that is not real-time.
+/// Below the kernel's own threads, and above every non-real-time thread.
 const PRIORITY: i32 = 20;
 
 /// Gives the calling thread real-time priority (`SCHED_FIFO`), where allowed.
@@ -19,21 +19,21 @@ pub fn raise_priority() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) == 0 }
 }
 
-/// Keeps the process's memory from being paged out, where allowed without limit: a limit would make later allocations fail.
+/// Keeps the process's memory from being paged out, if unlimited: a limit would make later allocations fail.
 pub fn lock_memory() -> bool {
     let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
         .is_ok_and(|(soft, _)| soft == nix::sys::resource::RLIM_INFINITY);
     if !unlimited && !may_lock() {
         return false;
     }
-    // Pages are locked when they are first touched: of a thread's stack of 2 MB only a few ever are.
+    // Pages are locked when first touched: a thread's stack of 2 MB only ever has a few touched.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
     mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault).is_ok()
 }
 
 fn may_lock() -> bool {
     const CAP_IPC_LOCK: u64 = 1 << 14;
-    // The capability of a user namespace does not apply to memory locks.
+    // A user namespace's capability does not apply to memory locks.
     let own_namespace = fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"));
     !own_namespace && privilege::has_capabilities(CAP_IPC_LOCK)
 }
@@ -43,8 +43,8 @@ pub fn sharpen_timers() -> bool {
     nix::sys::prctl::set_timerslack(1).is_ok()
 }
 
-/// Keeps processors from falling asleep, where allowed, for as long as the returned file is held: waking one up costs tens
-/// of microseconds, and milliseconds in a virtual machine whose host has given its processor to others
+/// Keeps processors from falling asleep, if allowed, as long as the returned file is held: waking one up costs tens of
+/// microseconds, and milliseconds in a virtual machine whose host has given its processor to others
 /// (docs/decisions/0007; the kernel's PM quality of service: a tolerated latency of zero).
 pub fn keep_processors_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
@@ -52,13 +52,13 @@ pub fn keep_processors_awake() -> Option<File> {
     Some(file)
 }
 
-/// Processors that the process may use.
+/// The process's allowed processors.
 pub fn cpus() -> Vec<usize> {
     let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
-/// `cpus` as the kernel writes sets of processors: hexadecimal words of 32 bits, the highest first, with commas between.
+/// `cpus` in the kernel's format for processor sets: hexadecimal 32-bit words, the highest first, with commas between.
 pub fn mask(cpus: &[usize]) -> String {
     let mut words = vec![0_u32; cpus.iter().max().map_or(1, |highest| highest / 32 + 1)];
     for cpu in cpus {
@@ -80,7 +80,7 @@ pub fn pin(cpus: &[usize]) -> Result<()> {
         .map_err(|e| HostError::new(format!("cannot pin to processors {cpus:?}"), e))
 }
 
-/// The largest amount of memory that the process has held at a time, bytes.
+/// The process's peak memory, bytes.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -88,7 +88,7 @@ pub fn peak_memory_bytes() -> io::Result<u64> {
     kibibytes.map(|kib| kib * 1024).ok_or_else(|| io::Error::other("/proc/self/status has no VmHWM"))
 }
 
-/// Nanoseconds that the calling thread ran, and waited for a processor while it could have run.
+/// The calling thread's run time, and its wait for a processor while runnable, nanoseconds.
 pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
     schedstat("/proc/thread-self/schedstat")
 }
@@ -98,7 +98,7 @@ pub fn run_and_wait_ns_of(thread: i32) -> io::Result<(u64, u64)> {
     schedstat(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
-/// The same of any thread, by the path of its file.
+/// The same for any thread, by its file's path.
 pub(crate) fn schedstat(path: &str) -> io::Result<(u64, u64)> {
     let text = fs::read_to_string(path)?;
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());

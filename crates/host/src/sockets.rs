@@ -1,17 +1,17 @@
-//! What a host's kernel has counted of its sockets: datagrams that it dropped, and TCP segments that it retransmitted.
+//! The kernel's socket counters for a host: dropped datagrams, and retransmitted TCP segments.
 
 use std::fs;
 
-/// The kernel's counters of the calling thread's namespace (RFC 1213's, proc(5)).
+/// The kernel's counters for the calling thread's namespace (RFC 1213's, proc(5)).
 const COUNTERS: &str = "/proc/thread-self/net/snmp";
 const COUNTERS_IPV6: &str = "/proc/thread-self/net/snmp6";
 
-/// What a host's kernel has counted, over IPv4 and IPv6.
+/// The kernel's counts for a host, over IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Datagrams whose socket's buffer was full.
+    /// Datagrams dropped at a full socket buffer.
     pub dropped_datagrams: u64,
-    /// TCP segments that were retransmitted, those of handshakes included; none where the kernel does not say.
+    /// Retransmitted TCP segments, handshakes included; none if the kernel does not count them.
     pub retransmitted_segments: Option<u64>,
 }
 
@@ -39,21 +39,21 @@ impl std::ops::Add for Counted {
     }
 }
 
-/// What a namespace that forwards has done about packets that were too large, over IPv4 and IPv6.
+/// A forwarding namespace's handling of packets too large, over IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TooBig {
-    /// Packets that it has dropped.
+    /// Dropped packets.
     pub dropped: u64,
-    /// ICMP messages that it has sent.
+    /// ICMP messages sent.
     pub icmp: u64,
     /// Their bytes.
     pub icmp_bytes: u64,
 }
 
-/// An ICMP message about a packet of more than 576 bytes has 576 (RFC 1812, 4.3.2.3), one about IPv6 the least MTU (RFC 4443, 2.4).
+/// An ICMP message about a large packet has 576 bytes (RFC 1812, 4.3.2.3), or IPv6's minimum MTU (RFC 4443, 2.4).
 const ICMP_BYTES: [u64; 2] = [576, 1280];
 
-/// The same of the calling thread's namespace.
+/// The same for the calling thread's namespace.
 pub fn too_big() -> TooBig {
     let [ipv4, ipv6] = [COUNTERS, COUNTERS_IPV6].map(|file| fs::read_to_string(file).unwrap_or_default());
     let dropped = [counter(&ipv4, "Ip:", "FragFails"), line(&ipv6, "Ip6FragFails")].map(Option::unwrap_or_default);
@@ -63,7 +63,7 @@ pub fn too_big() -> TooBig {
     TooBig { dropped: dropped.iter().sum(), icmp: sent.iter().sum(), icmp_bytes }
 }
 
-/// The value of a counter of two lines, which begin alike: the first is of names, the second of values.
+/// A counter's value from two lines with the same beginning: names, then values.
 fn counter(text: &str, protocol: &str, wanted: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with(protocol));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -71,7 +71,7 @@ fn counter(text: &str, protocol: &str, wanted: &str) -> Option<u64> {
     columns.find(|(name, _)| *name == wanted).and_then(|(_, value)| value.parse().ok())
 }
 
-/// The value of a counter that has a line of its own, as those of IPv6.
+/// The value of a counter with its own line, as IPv6's.
 fn line(text: &str, wanted: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
     lines.find(|(name, _)| *name == wanted).and_then(|(_, value)| value.trim().parse().ok())

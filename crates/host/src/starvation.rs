@@ -1,7 +1,7 @@
-//! How long a workload's threads waited for a processor that threads of other cells used: while they run, and afterwards.
+//! How long a workload's threads waited for processors used by other cells' threads: while they run, and afterwards.
 //!
-//! Waiting for threads of the same cell is part of what is measured: on a small machine both hosts share a processor. So the
-//! time that the other threads of the cell ran is subtracted from the wait of each thread.
+//! Waiting for threads of the same cell is part of the measurement: on a small machine both hosts share a processor. So
+//! the run time of the cell's other threads is subtracted from each thread's wait.
 
 use crate::realtime::{run_and_wait_ns, run_and_wait_ns_of};
 use crate::sampler::{SampledThread, Sampler};
@@ -20,43 +20,43 @@ pub struct Threads {
 #[derive(Debug, Default)]
 struct Times {
     running: Vec<(Side, i32)>,
-    /// Threads of programs that others wrote, as they were last seen.
+    /// Third-party programs' threads, as last seen.
     programs: Vec<(Side, Starvation)>,
     /// Those could not be seen.
     programs_hidden: bool,
-    /// Of each host, the thread that waited longest among those that have ended.
+    /// Each host's longest-waiting thread among the ended ones.
     worst: [Starvation; 2],
-    /// How long all those that have ended ran, and waited.
+    /// The ended threads' total run time, and wait.
     run_ns: u64,
     wait_ns: u64,
 }
 
 impl Threads {
-    /// Threads that `sampler` samples, if it is given.
+    /// Threads sampled by `sampler`, if given.
     pub fn sampled_by(sampler: Option<Sampler>) -> Self {
         Self { sampler, ..Self::default() }
     }
 
-    /// The sampler of these threads.
+    /// These threads' sampler.
     pub const fn sampler(&self) -> Option<&Sampler> {
         self.sampler.as_ref()
     }
 
-    /// Counts the calling thread to the host that sends in the direction of `side`, until the guard is dropped.
+    /// Counts the calling thread to the sending host of direction `side`, until the guard is dropped.
     pub fn enter(&self, side: Side) -> Entered<'_> {
         let id = nix::unistd::gettid().as_raw();
         if let Ok(mut times) = self.times.lock() {
             times.running.push((side, id));
         }
         let started = Instant::now();
-        // The wait before this, until the thread was started, delayed nothing that is measured.
+        // The wait before the thread's start delayed nothing in the measurement.
         let before = run_and_wait_ns().unwrap_or_default();
-        // A thread for which the sampler gets no timer is not sampled; the workload does not depend on it.
+        // A thread without a sampling timer is not sampled; the workload does not depend on it.
         let sampled = self.sampler.as_ref().and_then(|sampler| sampler.enter(side).ok());
         Entered { threads: self, side, id, before, started, _sampled: sampled }
     }
 
-    /// The longest time that a thread has waited for threads of other cells so far, nanoseconds.
+    /// A thread's longest wait for other cells' threads so far, nanoseconds.
     pub fn longest_wait_ns(&self) -> u64 {
         let Ok(times) = self.times.lock() else { return 0 };
         let mut running: Vec<_> = times.running.iter().filter_map(|(_, id)| run_and_wait_ns_of(*id).ok()).collect();
@@ -74,8 +74,7 @@ impl Threads {
         times.wait_ns + programs + running.map(|(_, wait)| wait).sum::<u64>()
     }
 
-    /// Takes what was seen of the threads of programs that others wrote, in place of what was seen before; `None` where nothing can
-    /// be seen of them.
+    /// Replaces the observations of third-party programs' threads; `None` if nothing can be seen of them.
     pub fn note_programs(&self, threads: Option<Vec<(Side, Starvation)>>) {
         if let Ok(mut times) = self.times.lock() {
             times.programs_hidden = threads.is_none();
@@ -83,12 +82,12 @@ impl Threads {
         }
     }
 
-    /// Whether there are threads of which it is not known how long they waited.
+    /// Whether some threads' waits are unknown.
     pub fn are_hidden(&self) -> bool {
         self.times.lock().is_ok_and(|times| times.programs_hidden)
     }
 
-    /// Of each host, the thread that waited longest, once all have ended: client, server.
+    /// Each host's longest-waiting thread, once all have ended: client, server.
     pub fn worst(&self) -> [Starvation; 2] {
         let Ok(times) = self.times.lock() else { return Default::default() };
         let run_ns = times.run_ns + times.programs.iter().map(|(_, thread)| thread.run_ns).sum::<u64>();
@@ -102,12 +101,12 @@ impl Threads {
     }
 }
 
-/// How long a thread that ran `run_ns` waited for threads of other cells, if all threads of its cell ran `all_ran_ns`.
+/// A thread's wait for other cells' threads: it ran `run_ns`, its cell's threads `all_ran_ns` in total.
 const fn for_others(run_ns: u64, wait_ns: u64, all_ran_ns: u64) -> u64 {
     wait_ns.saturating_sub(all_ran_ns.saturating_sub(run_ns))
 }
 
-/// A thread that is counted until this is dropped.
+/// A thread counted until this is dropped.
 #[derive(Debug)]
 pub struct Entered<'a> {
     threads: &'a Threads,

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Bytes; no value of a setting is as long.
+/// Bytes; no setting's value is as long.
 const LARGEST: usize = 4096;
 
 fn file(name: &str) -> PathBuf {

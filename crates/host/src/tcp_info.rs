@@ -1,9 +1,9 @@
-//! What the kernel has counted of one TCP connection (tcp(7), `TCP_INFO`).
+//! The kernel's counts for one TCP connection (tcp(7), `TCP_INFO`).
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Where the fields are in the kernel's `struct tcp_info` (include/uapi/linux/tcp.h), bytes. It only ever grows at its end.
+/// Field offsets in the kernel's `struct tcp_info` (include/uapi/linux/tcp.h), bytes. It only ever grows at its end.
 const RTO: usize = 8;
 const SND_MSS: usize = 16;
 const UNACKED: usize = 24;
@@ -29,26 +29,26 @@ const NEEDED: usize = 216;
 /// The kernel's slow start threshold where there is none (include/net/tcp.h).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// What the kernel has counted of a connection.
+/// The kernel's counts for a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments with data that this end has sent, retransmitted ones included.
+    /// Data segments sent by this end, retransmissions included.
     pub segments_sent: u32,
-    /// Segments that it has retransmitted, those of the handshake included.
+    /// Retransmitted segments, the handshake's included.
     pub retransmitted: u32,
-    /// The shortest round trip that it has measured, microseconds.
+    /// The shortest measured round trip, microseconds.
     pub shortest_round_trip_us: Option<u32>,
     /// The congestion window, segments.
     pub congestion_window: u32,
     /// Up to where the window grows by slow start, segments; none before the first loss.
     pub slow_start_threshold: Option<u32>,
-    /// Bytes of a segment.
+    /// Segment size, bytes.
     pub segment_bytes: u32,
-    /// Segments that were sent and are not acknowledged.
+    /// Segments in flight, not acknowledged.
     pub unacknowledged: u32,
-    /// Of those, the ones that are taken for lost.
+    /// Those marked lost.
     pub lost: u32,
-    /// Of those, the ones that were sent again.
+    /// Those sent again.
     pub sent_again: u32,
     /// The smoothed round trip, microseconds.
     pub smoothed_round_trip_us: u32,
@@ -60,25 +60,25 @@ pub struct TcpInfo {
     pub delivery_rate: u64,
     /// For how long something was in flight or to be sent, microseconds.
     pub busy_us: u64,
-    /// Of that, for how long the receiver's window held it back.
+    /// The part limited by the receiver's window.
     pub receive_window_limited_us: u64,
-    /// Of that, for how long nothing more was there to be sent because the send buffer was full.
+    /// The part limited by a full send buffer.
     pub send_buffer_limited_us: u64,
-    /// Bytes of data that were sent, retransmitted ones included.
+    /// Data bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Bytes of data that were sent again.
+    /// Data bytes sent again.
     pub retransmitted_bytes: u64,
-    /// Bytes that are acknowledged; at the client the SYN counts as one.
+    /// Acknowledged bytes; at the client the SYN counts as one.
     pub acknowledged_bytes: u64,
-    /// Bytes in the send buffer that were not sent yet.
+    /// Unsent bytes in the send buffer.
     pub unsent_bytes: u32,
 }
 
-/// What the kernel has counted of the connection on `socket`; none where it does not say.
+/// The kernel's counts for the connection on `socket`; none if unavailable.
 pub fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     let mut bytes = MaybeUninit::<[u8; 256]>::zeroed();
     let mut length: libc::socklen_t = 256;
-    // SAFETY: the kernel writes at most `length` bytes into the buffer, which has as many; every byte of it is initialised.
+    // SAFETY: the kernel writes at most `length` bytes into the buffer, which has as many, all initialised.
     let (result, bytes) = unsafe {
         let result = libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,16 +1,16 @@
-//! The terminal of a program that is started in its foreground.
+//! The terminal of a program started in its foreground.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::{Pid, getpid, isatty, setpgid, tcsetpgrp};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Gives the calling process a process group of its own, and the terminal that is one of its standard streams.
+/// Gives the calling process its own process group, and the terminal among its standard streams.
 ///
-/// Of async-signal-safe calls alone: it runs between fork and exec.
+/// Only async-signal-safe calls: it runs between fork and exec.
 pub fn take_terminal() -> io::Result<()> {
     setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
-    // A process of the background that takes the terminal is stopped by this signal, unless it has blocked it.
+    // A background process that takes the terminal is stopped by this signal, unless it has blocked it.
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTTOU);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None)?;

@@ -7,7 +7,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use tokio::io::unix::AsyncFd;
 
-/// A timer that can be set again and again.
+/// A reusable timer.
 #[derive(Debug)]
 pub struct Timer(AsyncFd<Descriptor>);
 

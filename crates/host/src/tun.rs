@@ -1,4 +1,4 @@
-//! TUN devices without offloads: each read or write is an IP packet of at most the MTU.
+//! TUN devices without offloads: each read or write is an IP packet up to the MTU.
 
 use crate::error::{HostError, Result};
 use crate::ifreq;
@@ -38,22 +38,21 @@ impl Tun {
             return Err(HostError::new(format!("cannot make the TUN device {name}"), io::Error::last_os_error())
                 .hint("run with sudo, or `crosswind doctor` to see what this machine allows"));
         }
-        // Closing a device unregisters it, which takes tens of milliseconds. A persistent device stays until its namespace
-        // ends, which the kernel sees to when the process is gone.
-        // SAFETY: the descriptor is open; the request takes a plain integer.
+        // Closing a device unregisters it, which takes tens of milliseconds. A persistent device stays until its
+        // namespace ends, after the process is gone. SAFETY: the descriptor is open; the request takes a plain integer.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, 1) } < 0 {
             return Err(HostError::new(format!("cannot keep the TUN device {name}"), io::Error::last_os_error()));
         }
         Ok(Self { file })
     }
 
-    /// A device made of any descriptor whose reads and writes are packets.
+    /// A device over any packet-wise descriptor.
     #[cfg(test)]
     pub fn over(device: std::os::fd::OwnedFd) -> Self {
         Self { file: device.into() }
     }
 
-    /// Reads a packet, if one waits: what does not fit into the first buffer goes into the second.
+    /// Reads a packet, if one waits: an excess over the first buffer goes into the second.
     pub fn read(&self, into: &mut [u8], rest: &mut [u8]) -> io::Result<Option<usize>> {
         match readv(&self.file, &mut [IoSliceMut::new(into), IoSliceMut::new(rest)]) {
             Ok(n) => Ok(Some(n)),
@@ -62,7 +61,7 @@ impl Tun {
         }
     }
 
-    /// Hands a packet to the host. An error means that the device did not take it.
+    /// Hands a packet to the host. An error means the device did not take it.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         nix::unistd::write(&self.file, packet)?;
         Ok(())

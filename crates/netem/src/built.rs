@@ -1,4 +1,4 @@
-//! The namespaces between the hosts, and the disciplines on their devices: set up, read back, and what they have counted.
+//! The namespaces between the hosts, and the disciplines on their devices: setup, readback and counts.
 
 use super::discipline::{Discipline, attribute};
 use super::plan::{Plan, Stage};
@@ -17,17 +17,17 @@ use serde::Serialize;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The devices of a middle namespace, named after the host that they lead to.
+/// A middle namespace's devices, named after the hosts they lead to.
 pub const TO_CLIENT: &str = "client";
 pub const TO_SERVER: &str = "server";
-/// Of every device: none asks for another's, and all take what is sent to this.
+/// Every device's: none asks for another's, and all take packets to this.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// What a device counts beside the IP packet.
+/// A device's count per packet beside IP.
 pub const ETHERNET_HEADER: u64 = 14;
 const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;
 
-/// The namespaces between the hosts, the client's first, and what their devices do.
+/// The namespaces between the hosts, the client's first, and their devices' stages.
 pub struct Built {
     /// As the kernel has it now.
     pub plan: Mutex<Plan>,
@@ -49,18 +49,18 @@ pub struct QdiscReport {
     pub marked: u64,
 }
 
-/// What became of the packets of one direction.
+/// One direction's packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SideReport {
-    /// The disciplines, in the order in which packets pass them.
+    /// The disciplines, in packet order.
     pub qdiscs: Vec<QdiscReport>,
-    /// Packets that did not come out.
+    /// Packets lost or held.
     pub passed: Passed,
 }
 
 impl Built {
     pub fn plan(&self) -> MutexGuard<'_, Plan> {
-        // Who panicked while it held the plan has left one that the kernel may not have, as reading it back says.
+        // A panic while holding the lock may leave a plan the kernel does not have; reading back tells.
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,10 +77,10 @@ impl Built {
                     }
                 }
                 sysctl::set("net.ipv4.ip_forward", "1")?;
-                // A device that does multicast when this is set tells its neighbours that it is a router. A kernel without IPv6
-                // has nothing to forward.
+                // On a device with multicast, this tells its neighbours about a router. A kernel without IPv6 has
+                // nothing to forward.
                 let _ = sysctl::set("net.ipv6.conf.all.forwarding", "1");
-                // Each sender of a packet that is too large is told.
+                // Every sender of a packet too large gets a message.
                 for unlimited in ["net.ipv4.icmp_ratelimit", "net.ipv6.icmp.ratelimit"] {
                     let _ = sysctl::set(unlimited, "0");
                 }
@@ -150,13 +150,12 @@ impl Built {
         Ok(report)
     }
 
-    /// The stage that a namespace does to one direction.
     fn stage(&self, side: Side, place: usize) -> Option<Stage> {
         let number = side.pick(place, self.namespaces.len() - 1 - place);
         self.plan().side(side).get(number).cloned()
     }
 
-    /// Where a stage is: in which namespace, on which device.
+    /// A stage's namespace and device.
     pub fn place(&self, side: Side, number: usize) -> (usize, &'static str) {
         side.pick((number, TO_SERVER), (self.namespaces.len() - 1 - number, TO_CLIENT))
     }
@@ -178,10 +177,10 @@ impl Stage {
         self.read(netlink, device, mtu).map(|_| ())
     }
 
-    /// What the kernel has made of its disciplines, and counted, the outer one first.
+    /// The kernel's version of its disciplines, with counts, the outer one first.
     ///
     /// # Errors
-    /// Where they are not what was asked.
+    /// If they differ from the request.
     pub fn read(&self, netlink: &Netlink, device: &str, mtu: u32) -> Result<Vec<QdiscReadback>> {
         if self.disciplines.is_empty() {
             return Ok(Vec::new());
@@ -207,7 +206,7 @@ impl Stage {
         Ok(found)
     }
 
-    /// The counters, whose bytes are as much larger as the kernel takes packets to be.
+    /// The counters; their bytes are scaled as the kernel's packet sizes.
     const fn in_bytes(&self, counters: QdiscCounters) -> QdiscCounters {
         QdiscCounters {
             sent_bytes: counters.sent_bytes >> self.shift,
@@ -217,7 +216,7 @@ impl Stage {
     }
 }
 
-/// The error of a kernel that does not know a discipline says so.
+/// The error for a discipline unknown to the kernel.
 fn lacking(kind: &str, error: HostError) -> HostError {
     if error.cause != Errno::ENOENT.desc().to_lowercase() {
         return error;
@@ -226,9 +225,9 @@ fn lacking(kind: &str, error: HostError) -> HostError {
         .hint(format!("virtual time has it: --clock virtual (or modprobe sch_{kind}, where there is such a module)"))
 }
 
-/// What the kernel takes for the size of a packet, of which it sees the Ethernet header too.
+/// The kernel's packet sizes; it sees the Ethernet header too.
 pub struct SizeTable {
-    /// What is occupied by IP packets of 0, 1, 2, .. bytes; empty where it is these bytes themselves.
+    /// Bytes occupied by IP packets of 0, 1, 2, .. bytes; empty if the same.
     occupied: Vec<u16>,
     /// By how many bits the kernel takes it to be larger.
     shift: u8,
@@ -241,7 +240,7 @@ impl SizeTable {
         Self { occupied: if is_itself { Vec::new() } else { (0..=u64::from(mtu)).map(occupied).collect() }, shift }
     }
 
-    /// As `TCA_STAB` of a request.
+    /// As a request's `TCA_STAB`.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.base();
         if !self.occupied.is_empty() {
@@ -251,7 +250,7 @@ impl SizeTable {
         bytes
     }
 
-    /// What the kernel says of it: all but the table itself.
+    /// The kernel's report of it: all but the table itself.
     fn base(&self) -> Vec<u8> {
         // struct tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize.
         let overhead = -(ETHERNET_HEADER as i32);

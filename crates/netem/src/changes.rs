@@ -32,7 +32,7 @@ pub struct QdiscChange {
     pub late_ns: u64,
 }
 
-/// The thread that tells the kernel.
+/// The thread that updates the kernel.
 pub struct Changing {
     thread: JoinHandle<Result<Vec<QdiscChange>>>,
     /// Dropped when the cell has ended.
@@ -40,7 +40,7 @@ pub struct Changing {
 }
 
 impl Changing {
-    /// Waits for the first packet that leaves a host, and from then on changes the settings of `built`.
+    /// Waits for the first packet from a host, and from then on changes the settings of `built`.
     pub fn start(built: Arc<Built>, timeline: Timeline, hosts: [&Namespace; 2]) -> Result<Self> {
         let hosts = hosts.map(|host| host.run(PacketSocket::open));
         let [client, server] = hosts;
@@ -57,7 +57,7 @@ impl Changing {
         Ok(Self { thread, running })
     }
 
-    /// Ends the changes, and says which there were.
+    /// Ends the changes, and returns them.
     pub fn finish(self) -> Result<Vec<QdiscChange>> {
         drop(self.running);
         let panicked = || Err(HostError::unsupported("the thread that changes queueing disciplines", "panicked"));
@@ -127,7 +127,7 @@ fn now_ns(clock: ClockId) -> u64 {
 }
 
 impl Built {
-    /// Tells the kernel the settings that `hops` have otherwise, and reads them back; false where it has them already.
+    /// Sends the kernel the settings changed in `hops`, and reads them back; false if it has them already.
     fn change(&self, hops: &[crosswind_path::Hop], number: u64, netlinks: &[Netlink]) -> Result<bool> {
         let mut plan = self.plan();
         let mut next = plan.at(hops, number);
@@ -151,7 +151,7 @@ impl Built {
 }
 
 impl Stage {
-    /// Tells the kernel what differs in `after`; what does not keeps its randomness.
+    /// Sends the kernel the differences to `after`; unchanged disciplines keep their randomness.
     fn change(&self, after: &mut Self, netlink: &Netlink, device: &str, mtu: u32) -> Result<bool> {
         let mut any = false;
         for ((place, before), after) in (0..).map(Place).zip(&self.disciplines).zip(&mut after.disciplines) {
@@ -164,7 +164,7 @@ impl Stage {
             if let Some(class) = after.discipline.encode_class() {
                 netlink.set_class(device, place, kind, class, true)?;
             } else {
-                // A device that is told no sizes forgets them.
+                // A device forgets its size table unless it is sent again.
                 let sizes = (place.0 == 0).then(|| SizeTable::new(self.counting, self.shift, mtu).encode());
                 netlink.set_discipline(device, place, kind, after.discipline.encode(), sizes, true)?;
             }

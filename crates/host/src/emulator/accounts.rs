@@ -1,4 +1,4 @@
-//! What the emulator writes down of every packet: counts, times, records and captures.
+//! The emulator's accounts for every packet: counts, times, records and captures.
 
 use super::punctuality::Punctuality;
 use super::traffic::TrafficCounters;
@@ -9,7 +9,7 @@ use crosswind_path::{Departure, Packet, Side};
 use crosswind_units::{Bytes, Instant};
 use std::sync::Arc;
 
-/// The emulator's accounts of both directions.
+/// Both directions' accounts.
 pub struct Accounts {
     ledger: Ledger,
     delay_error: TimeHistogram,
@@ -28,7 +28,7 @@ pub struct Totals {
 }
 
 impl Accounts {
-    /// Accounts without an entry, of a path with so many hops.
+    /// Empty accounts, for a path with so many hops.
     pub fn new(
         hops: usize,
         recorder: Recorder,
@@ -47,7 +47,7 @@ impl Accounts {
         }
     }
 
-    /// The calling thread is the one whose punctuality counts.
+    /// Makes the calling thread the one whose punctuality counts.
     pub fn start(&self) {
         self.punctuality.start();
     }
@@ -73,7 +73,7 @@ impl Accounts {
     pub fn handle_release(&self, side: Side, headers: Headers, now: Instant) {
         let client_port = headers.client_port(side);
         if headers.flags & TCP_SYN != 0 {
-            // This begins a connection, whose port may have belonged to another before.
+            // A new connection; another may have had its port before.
             for side in Side::BOTH {
                 self.payload_clock.reset(side, client_port);
             }
@@ -109,7 +109,7 @@ impl Accounts {
         self.record(side, packet, headers, None, Verdict::Dropped(cause));
     }
 
-    /// A packet of background traffic has left the path, or was dropped.
+    /// A background packet has left the path, or was dropped.
     pub fn handle_background(&mut self, side: Side, departure: &Departure) {
         let packet = departure.packet();
         self.recorder.background(side, packet, matches!(departure, Departure::Dropped(..)));
@@ -119,12 +119,12 @@ impl Accounts {
         }
     }
 
-    /// So many packets of background traffic have entered the path in all.
+    /// The total of background packets into the path so far.
     pub fn handle_background_sent(&mut self, side: Side, packets: u64) {
         self.ledger.handle_background_sent(side, packets);
     }
 
-    /// The path itself has written an ICMP message to the host that sends in the direction of `side`, whose device has `taken` it or not.
+    /// The path sent an ICMP message to the sending host of direction `side`; its device has `taken` it or not.
     pub fn handle_icmp(&mut self, side: Side, message: &[u8], now: Instant, taken: bool) {
         self.ledger.handle_icmp(side, Bytes(message.len() as u64), taken);
         if taken {

@@ -1,25 +1,22 @@
 //! Decides how long before a packet is due the emulator stops sleeping and watches the clock instead.
 //!
-//! A thread that sleeps wakes late: by a few microseconds on bare metal, by tens in a virtual machine. The margin follows the
-//! measured lateness, as a retransmission timer follows the round-trip time (RFC 6298): it is the mean and four times the
-//! deviation.
+//! A sleeping thread wakes late: by a few microseconds on bare metal, by tens in a virtual machine. The margin follows
+//! the measured lateness, as a retransmission timer follows the round-trip time (RFC 6298): it is the mean and four
+//! times the deviation.
 //!
-//! Watching is rationed. The kernel takes the processor away from a real-time thread that never sleeps, for 50 ms of every
-//! second (`sched_rt_runtime_us`), which is worse than packets that leave late by tens of microseconds.
+//! Watching is rationed. The kernel takes the processor away from a never-sleeping real-time thread for 50 ms in every
+//! second (`sched_rt_runtime_us`), which is worse than packets tens of microseconds late.
 
 use crosswind_units::{Duration, Instant};
 
 /// A greater lateness comes from another thread on the processor and not from the timer.
 const MAX_LATENESS_NS: i64 = 100_000;
-/// The lateness that is assumed before any was measured.
 const INITIAL_LATENESS_NS: i64 = 30_000;
-/// Share of time that an emulator with a processor of its own may watch the clock. Together with the work itself it has to
-/// stay below the kernel's 95 %.
+/// Share of time for watching the clock with its own processor; together with the work, below the kernel's 95 %.
 pub const SHARE_WHEN_ALONE: f64 = 0.7;
-/// The credit that can be saved with that share, so that a whole burst can be watched. With a smaller share it is smaller in
-/// proportion.
+/// The largest saved credit with that share, enough for a whole burst. A smaller share has proportionally less.
 const MAX_CREDIT_NS: i64 = 50_000_000;
-/// Between calls that are further apart than this, the thread worked or slept and did not watch.
+/// Between calls further apart than this, the thread worked or slept and did not watch.
 const MAX_WATCHING_GAP_NS: i64 = 20_000;
 
 /// The margin before a due time.
@@ -27,7 +24,7 @@ const MAX_WATCHING_GAP_NS: i64 = 20_000;
 pub struct Alarm {
     mean_ns: i64,
     deviation_ns: i64,
-    /// Seconds of watching that a second of time earns.
+    /// Seconds of watching earned per second.
     share: f64,
     max_credit_ns: i64,
     credit_ns: i64,
@@ -35,7 +32,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm that may watch the clock for `share` of the time; with 0 it only sleeps.
+    /// An alarm watching the clock for `share` of the time; with 0 it only sleeps.
     pub fn new(share: f64) -> Self {
         let max_credit_ns = (MAX_CREDIT_NS as f64 * share / SHARE_WHEN_ALONE) as i64;
         Self {
@@ -48,7 +45,7 @@ impl Alarm {
         }
     }
 
-    /// When to wake up for a packet that is due at `due`, if it is `now`. A time that is not after `now` means: watch the clock.
+    /// When to wake up at `now` for a packet at `due`. A time not after `now` means: watch the clock.
     pub fn before(&mut self, due: Instant, now: Instant) -> Instant {
         let margin = if self.credit_ns > 0 { self.margin() } else { Duration::ZERO };
         let alarm = Instant::from_nanos(due.as_nanos().saturating_sub(margin.as_nanos()));
@@ -70,7 +67,7 @@ impl Alarm {
         Duration::from_nanos(margin as u64)
     }
 
-    /// Adds what the time since the last call has earned, and takes that time off when it was spent watching.
+    /// Adds the credit earned since the last call, and subtracts that time if spent watching.
     fn account(&mut self, now: Instant, watching: bool) {
         let elapsed = now.saturating_since(self.last_call).as_nanos().min(MAX_CREDIT_NS as u64) as i64;
         self.last_call = now;
@@ -92,7 +89,7 @@ mod tests {
         DUE.as_nanos() - alarm.before(DUE, Instant::ZERO).as_nanos()
     }
 
-    /// For how many of 2,000,000 microseconds the clock is watched when a packet is always due in 10 us.
+    /// How many of 2,000,000 microseconds are spent watching when a packet is always due in 10 us.
     fn watched_us(alarm: &mut Alarm) -> usize {
         (0..2_000_000)
             .filter(|us| {
@@ -105,7 +102,7 @@ mod tests {
     #[test]
     fn watching_is_rationed() {
         let watched = watched_us(&mut Alarm::new(SHARE_WHEN_ALONE));
-        // 70 % of the time, and the credit of 50 ms that it starts with.
+        // 70 % of the time, and the initial credit of 50 ms.
         assert!((1_400_000..1_460_000).contains(&watched), "{watched}");
     }
 

@@ -1,8 +1,8 @@
 //! Keeps the hosts' receive backlogs from overflowing.
 //!
-//! With receive packet steering, a delivered packet waits in its processor's backlog, which the kernel bounds at
-//! `net.core.netdev_max_backlog` (1000 for the whole machine) and drops from when it is full. A network does not overrun a
-//! host that way, so the emulator reads how full the backlogs are, and waits when they are full.
+//! With receive packet steering, a delivered packet waits in its processor's backlog. The kernel limits it to
+//! `net.core.netdev_max_backlog` (1000 for the whole machine) and drops from a full one. A network does not overrun a
+//! host that way, so the emulator reads the backlogs' lengths, and waits when they are full.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,16 +10,15 @@ use std::time::{Duration, Instant};
 
 /// Deliveries between two readings of the backlogs.
 const CHECK_INTERVAL: u32 = 128;
-/// Packets waiting at which the emulator waits too: with those that come before the next reading, well below the kernel's
-/// bound.
+/// Waiting packets at which the emulator waits too: with those before the next reading, well below the kernel's bound.
 const FULL: u64 = 400;
-/// The longest that the emulator waits for a backlog to shrink.
+/// The emulator's longest wait for a backlog to shrink.
 const MAX_WAIT: Duration = Duration::from_millis(10);
 // Columns of softnet_stat, hexadecimal, one line a processor.
 const WAITING: usize = 11;
 const PROCESSOR: usize = 12;
 
-/// Watches the backlogs of some processors.
+/// Watches some processors' backlogs.
 pub struct Backlog {
     file: Option<File>,
     cpus: Vec<usize>,
@@ -56,7 +55,7 @@ impl Backlog {
     }
 }
 
-/// The longest backlog of `cpus` in the text of `softnet_stat`.
+/// The longest backlog among `cpus` in the text of `softnet_stat`.
 fn longest(text: &str, cpus: &[usize]) -> u64 {
     let of_line = |line: &str| -> Option<u64> {
         let column = |n: usize| u64::from_str_radix(line.split_ascii_whitespace().nth(n)?, 16).ok();

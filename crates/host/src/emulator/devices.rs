@@ -12,12 +12,12 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
-/// Packets that are read from one device before the other device and the clock are looked at.
+/// Packets read from one device before checking the other device and the clock.
 const BURST: usize = 16;
-/// A wait that ends sooner than this found packets that had arrived before it.
+/// A shorter wait found packets that had arrived before it.
 const SHORTEST_WAIT: Duration = Duration::from_micros(5);
 
-/// A host: of which pair, and the direction in which it sends.
+/// A host: its pair, and the direction it sends in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub pair: u8,
@@ -30,20 +30,19 @@ impl Sender {
         Self { side: self.side.opposite(), ..self }
     }
 
-    /// The place of its device.
     const fn place(self) -> usize {
         self.pair as usize * 2 + self.side as usize
     }
 }
 
-/// The devices, and what wakes the emulator from another thread.
+/// The devices, and the wake-up from another thread.
 pub struct Devices {
-    /// Of each pair the client's and the server's.
+    /// Each pair's client and server.
     tuns: Vec<Tun>,
     wake: Arc<EventFd>,
     /// Whether a packet may wait in a device.
     readable: Vec<bool>,
-    /// Whether packets of a device arrive faster than they are read singly.
+    /// Whether a device's packets arrive faster than they are read singly.
     bursts: Vec<bool>,
 }
 
@@ -57,7 +56,7 @@ pub enum Woken {
 }
 
 impl Devices {
-    /// Of each pair of hosts the client's and the server's device.
+    /// Each pair's client and server device.
     pub fn new(pairs: Vec<[Tun; 2]>, wake: Arc<EventFd>) -> Self {
         let tuns: Vec<Tun> = pairs.into_iter().flatten().collect();
         let all = vec![true; tuns.len()];
@@ -69,7 +68,7 @@ impl Devices {
         (0..self.tuns.len() as u8 / 2).flat_map(|pair| Side::BOTH.map(|side| Sender { pair, side }))
     }
 
-    /// Reads a packet that a host sent, if one waits.
+    /// Reads a packet from a host, if one waits.
     pub fn read(&self, from: Sender, into: &mut [u8], rest: &mut [u8]) -> Result<Option<usize>> {
         self.tuns[from.place()].read(into, rest).map_err(|e| HostError::new("cannot read from a TUN device", e))
     }
@@ -79,28 +78,28 @@ impl Devices {
         self.tuns[to.place()].write(packet).is_ok()
     }
 
-    /// Whether a packet of this host may wait.
+    /// Whether this host may have a packet waiting.
     pub fn is_readable(&self, from: Sender) -> bool {
         self.readable[from.place()]
     }
 
-    /// Whether a packet of any host may wait.
+    /// Whether any host may have a packet waiting.
     pub fn any_readable(&self) -> bool {
         self.readable.contains(&true)
     }
 
-    /// From now on a packet of any host may wait.
+    /// From now on any host may have a packet waiting.
     pub fn expect_packets(&mut self) {
         self.readable.fill(true);
     }
 
-    /// How many packets to read from a host now. It takes a read of its own to find that no more packets wait; where packets
-    /// arrive singly, that read is saved, because the next wait finds it as well.
+    /// How many packets to read from a host now. Finding no more packets takes a read of its own; when packets arrive
+    /// singly, that read is saved, because the next wait finds it as well.
     pub fn burst_limit(&self, from: Sender) -> usize {
         if self.bursts[from.place()] { BURST } else { 1 }
     }
 
-    /// `count` packets of at most `limit` were read from a host.
+    /// `count` packets, at most `limit`, were read from a host.
     pub fn handle_burst(&mut self, from: Sender, count: usize, limit: usize) {
         self.readable[from.place()] = count == limit && limit > 1;
         if count < 2 && limit > 1 {
@@ -108,7 +107,7 @@ impl Devices {
         }
     }
 
-    /// Waits from `now` until a packet arrives, another thread asks for attention, or `timeout` is over (without one, forever).
+    /// Waits from `now` for a packet, another thread's request, or the end of `timeout` (without one, forever).
     pub fn wait(&mut self, clock: Clock, now: Instant, timeout: Option<Duration>) -> Result<Woken> {
         let devices = self.tuns.iter().map(Tun::as_fd).chain([self.wake.as_fd()]);
         let mut fds: Vec<_> = devices.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
@@ -120,13 +119,13 @@ impl Devices {
             self.bursts.clone_from(&self.readable);
         }
         if is_woken {
-            // Cleared so that it does not end the next wait as well; what the other thread wants stands elsewhere.
+            // Cleared, or it would end the next wait as well; the other thread's request is elsewhere.
             let _ = self.wake.read();
         }
         Ok(woken)
     }
 
-    /// Waits until another thread asks for attention, or `timeout` is over; what waits in the devices stays there.
+    /// Waits until another thread asks for attention, or `timeout` is over; the devices' packets stay.
     pub fn wait_without_packets(&self, timeout: Option<Duration>) -> Result<Woken> {
         let woken = poll(&mut [PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)], timeout)?;
         if woken == Woken::Event {

@@ -20,20 +20,20 @@ use nix::sys::eventfd::EventFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the length field of an IP packet holds.
+/// The limit of an IP packet's length field.
 const LARGEST_PACKET: usize = 65_535;
 
-/// What is not out of the path by then stays for good, as before a link that stands still.
+/// A packet still in the path by then stays for good, as before a stalled link.
 const PATH_EMPTY: Duration = Duration::from_secs(86_400);
 
-/// The value of `drain_by` while the cell runs.
+/// `drain_by` while the cell runs.
 pub const RUNNING: u64 = u64::MAX;
 
-/// Everything that the emulator's thread has.
+/// The emulator thread's state.
 pub struct ForwardingLoop {
     path: Path,
     devices: Devices,
-    /// The bytes of the packets inside the path.
+    /// The bytes of packets inside the path.
     slab: Slab,
     accounts: Accounts,
     clock: Clock,
@@ -45,13 +45,13 @@ pub struct ForwardingLoop {
     backlog: Backlog,
     cpus: Vec<usize>,
     thread: ThreadTime,
-    /// Time by which the path must be empty, nanoseconds; `RUNNING` while the cell runs.
+    /// Deadline for the path to be empty, nanoseconds; `RUNNING` while the cell runs.
     drain_by: Arc<AtomicU64>,
-    /// Once the devices are down: the packets that would have left the path since, forward and reverse.
+    /// Once the devices are down: packets lost to that since, forward and reverse.
     undeliverable: Option<[u64; 2]>,
     /// Empty between calls; kept for its memory.
     departures: Vec<Departure>,
-    /// Where the rest of a packet is read to that is larger than the hosts' devices were to take, and a packet is changed.
+    /// Room for the rest of a packet larger than the devices' MTU, and for changing a packet.
     rest: Box<[u8]>,
 }
 
@@ -119,8 +119,8 @@ impl ForwardingLoop {
         }
     }
 
-    /// Reads the packets that the devices still hold, now that they are down, into the path, where they stay. The kernel of a
-    /// host may have sent them on its own (a reset to a process that is gone) after the path was empty.
+    /// Reads the packets left in the devices, now down, into the path, where they stay. A host's kernel may have sent
+    /// them on its own (a reset to a dead process) after the path was empty.
     pub fn read_rest(&mut self) -> Result<()> {
         self.undeliverable = Some([0, 0]);
         for sender in self.devices.senders() {
@@ -184,7 +184,7 @@ impl ForwardingLoop {
         Ok(())
     }
 
-    /// Reads one packet that a host sent, into the path. False when none waits.
+    /// Reads one packet from a host into the path. False when none waits.
     fn read_packet(&mut self, sender: Sender) -> Result<bool> {
         let Sender { pair, side } = sender;
         let start = self.clock.now();
@@ -214,15 +214,14 @@ impl ForwardingLoop {
         Ok(true)
     }
 
-    /// Releases everything that is due.
     fn release(&mut self, now: Instant) {
         for side in Side::BOTH {
             self.settle(side, now, None);
         }
     }
 
-    /// Takes the packets that have left the path by `now`. `entered` is the buffer of a packet that has just entered: it is
-    /// captured before those that leave, with its verdict if the path dropped it on entry.
+    /// Takes the packets out of the path by `now`. `entered` is the buffer of a packet just entered: it is captured
+    /// before the leaving ones, with its verdict if the path dropped it on entry.
     fn settle(&mut self, side: Side, now: Instant, entered: Option<u32>) {
         let mut departures = std::mem::take(&mut self.departures);
         departures.extend(std::iter::from_fn(|| self.path.poll_packet(side, now)));
@@ -269,7 +268,7 @@ impl ForwardingLoop {
         if packet.flipped_bit.is_none() {
             self.accounts.handle_release(side, headers, actual);
         }
-        // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
+        // A host that takes no packet (device down, memory full) is a drop by the device.
         let taken = self.devices.write(Sender { pair: packet.pair, side }.receiver(), bytes);
         self.intake.handle_write(self.clock.now().saturating_since(actual));
         self.accounts.handle_departure(side, packet, actual);
@@ -287,7 +286,7 @@ impl ForwardingLoop {
         self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
     }
 
-    /// Says to the sender of a packet that it is larger than `mtu`.
+    /// Tells a packet's sender that it is larger than `mtu`.
     fn answer(&mut self, side: Side, packet: &Packet, mtu: Bytes) {
         let Some(message) = icmp_about(self.slab.bytes(packet.buffer), mtu) else { return };
         let taken = self.devices.write(Sender { pair: packet.pair, side }, &message);
@@ -319,7 +318,7 @@ impl ForwardingLoop {
         Ok(())
     }
 
-    /// Packets inside the path, with those that can no longer be delivered: forward, reverse.
+    /// Packets inside the path, with the undeliverable ones: forward, reverse.
     fn queued(&self) -> [u64; 2] {
         let ([forward, reverse], undeliverable) = (self.path.queued(), self.undeliverable.unwrap_or_default());
         [forward + undeliverable[0], reverse + undeliverable[1]]
@@ -338,7 +337,7 @@ mod tests {
 
     const PACKET: [u8; 40] = [0; 40];
 
-    /// A loop between two hosts that are sockets here: a datagram is a packet.
+    /// A loop between two hosts, here sockets: a datagram is a packet.
     fn emulator(config: PathConfig) -> (ForwardingLoop, [UnixDatagram; 2]) {
         let setup = Setup {
             config,

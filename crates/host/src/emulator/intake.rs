@@ -1,30 +1,30 @@
-//! Paces what the emulator takes in, so that what it has taken in leaves in time.
+//! Paces the emulator's intake, so that packets leave in time.
 //!
-//! A packet costs the loop time twice: when it is read, and a delay later when it is written. A loop that reads as fast as it can takes in
-//! more than it can write later, and everything behind that leaves late. So a packet is charged with both when it is read, unless the path's
-//! link lets packets out more slowly than the loop can write them. Where the credit
-//! is used up, packets stay in the hosts' devices for a while: the device's queue fills, and senders wait as for a slow device. For how long
-//! that was is counted, because packets that wait there are not in the path yet.
+//! A packet costs the loop time twice: when it is read, and a delay later when it is written. A loop reading as fast as
+//! it can takes in more than it can write later, and everything behind that leaves late. So a packet is charged with
+//! both when it is read, unless the path's link lets packets out more slowly than the loop can write them. With the
+//! credit used up, packets stay in the hosts' devices for a while: the device's queue fills, and senders wait as for a
+//! slow device. That time is counted, because packets waiting there are not in the path yet.
 
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// Nanoseconds of work that 100 ns of time allow: with what watching the clock takes, less than the 95 % that a real-time thread gets.
+/// Nanoseconds of work per 100 ns: together with watching the clock, less than a real-time thread's 95 %.
 const PERCENT: i64 = 85;
-/// What can be saved: so much work may come at once without being held.
+/// The largest saved credit: so much work may come at once without being held.
 const MAX_CREDIT_NS: i64 = 400_000;
-/// The credit at which reading goes on. Below it, the loop would sleep for times that are shorter than a wake-up.
+/// The credit at which reading resumes. With less, the loop would sleep for times shorter than a wake-up.
 const ENOUGH_NS: i64 = 200_000;
 /// A longer read or write was interrupted.
 const LONGEST_NS: u64 = 50_000;
 
-/// What a read or a write is taken for before any was measured: the first one may have been interrupted.
+/// The assumed time for a read or a write before any measurement: the first one may have been interrupted.
 const USUAL_NS: u64 = 2_000;
 
 /// Whether packets may be read.
 #[derive(Debug)]
 pub struct Intake {
-    /// Whether handling packets takes time. In virtual time it takes none, and what is measured is others' time.
+    /// Whether handling packets takes time. In virtual time it takes none, and a measurement shows others' time.
     holds: bool,
     /// How long the path's link takes for a full packet, forward and reverse: 0 without a link.
     link_ns: [u64; 2],
@@ -37,7 +37,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// For a path whose links take so long for a full packet, forward and reverse; none without a link.
+    /// For a path whose links need these times for a full packet, forward and reverse; none without a link.
     pub fn new(links: [Option<Duration>; 2], virtual_time: bool) -> Self {
         Self {
             holds: !virtual_time,
@@ -76,7 +76,7 @@ impl Intake {
         Some(now + Duration::from_nanos(((ENOUGH_NS - self.credit_ns).max(0) * 100 / PERCENT) as u64))
     }
 
-    /// A packet of `side` was read, which took `time`. It has to be written, too.
+    /// A packet of `side` was read in `time`. It has to be written, too.
     pub fn handle_read(&mut self, side: Side, time: Duration) {
         self.read_ns = mean(self.read_ns, time);
         let both = (self.read_ns + self.write_ns) as i64;
@@ -84,7 +84,7 @@ impl Intake {
         self.credit_ns -= if is_spaced { self.read_ns as i64 } else { both };
     }
 
-    /// A packet was written, which took `time`.
+    /// A packet was written in `time`.
     pub fn handle_write(&mut self, time: Duration) {
         self.write_ns = mean(self.write_ns, time);
     }
@@ -103,8 +103,7 @@ fn mean(before: u64, time: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// Packets that are always there, of which each takes 2 us to read and 3 us to write: how many are read in 100 ms, and for how long they
-    /// are held.
+    /// Packets are always there, with 2 us to read and 3 us to write each: reads in 100 ms, and time held.
     fn saturated(step: Duration) -> (u64, Duration) {
         let mut intake = Intake::new([None, None], false);
         let (mut now, mut read) = (Instant::from_nanos(1_000_000), 0);
@@ -126,10 +125,10 @@ mod tests {
     #[test]
     fn no_more_is_read_than_can_be_read_and_written() {
         let (read, held) = saturated(Duration::from_micros(1));
-        // 85 % of 100 ms is 17,000 packets of 5 us, and what was saved 80 more; the first
-        // writes are taken for less than they cost.
+        // 85 % of 100 ms is 17,000 packets of 5 us, and the credit 80 more; the first writes are estimated below their
+        // cost.
         assert!((16_900..=17_150).contains(&read), "{read}");
-        // Reading takes 34 ms; the other 66 are those in which packets leave.
+        // Reading takes 34 ms; packets leave in the other 66.
         assert!((65..=67).contains(&(held.as_nanos() / 1_000_000)), "{held:?}");
     }
 
@@ -169,8 +168,8 @@ mod tests {
         };
         // 1500 bytes take 120 us at 100 Mbit/s, and 3 us at 4 Gbit/s.
         assert_eq!(packets(Some(Duration::from_micros(120))), 300);
-        // What is saved lasts for 400 / (5 - 1.7) packets, as 2 us earn 1.7, and some more while the
-        // time of a write is taken for less.
+        // The credit lasts for 400 / (5 - 1.7) packets, as 2 us earn 1.7, and some more while a write is
+        // underestimated.
         assert_eq!([Some(Duration::from_micros(3)), None].map(packets), [127; 2]);
     }
 }

@@ -1,9 +1,9 @@
-//! The emulator: passes packets from each host's device through the path to the other's of its pair, on a thread of its own.
+//! The emulator: passes packets from each host's device through the path to its peer's, on a thread of its own.
 //!
-//! The thread serves both directions and sleeps until a packet arrives or is due ([`ForwardingLoop`]). It never touches the
-//! disk and takes no lock; what it records goes through a channel. When it is to finish, it lets the path run empty, waits
-//! until the devices are down, reads the packets that are left in them, and reports its counts: every packet is then
-//! delivered, dropped or still inside.
+//! The thread serves both directions and sleeps until a packet arrives or is due ([`ForwardingLoop`]). It never touches
+//! the disk and takes no lock; its records go through a channel. At the end it lets the path run empty, waits until the
+//! devices are down, reads the packets left in them, and reports its counts: every packet is then delivered, dropped or
+//! still inside.
 
 mod accounts;
 mod alarm;
@@ -40,16 +40,16 @@ const DEVICES_DOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs
 pub struct Emulator {
     thread: thread::JoinHandle<Result<EmulatorReport>>,
     wake: Arc<EventFd>,
-    /// Time by which the path must be empty, nanoseconds of `clock`; `RUNNING` while the cell runs.
+    /// Deadline for the path to be empty, nanoseconds of `clock`; `RUNNING` while the cell runs.
     drain_by: Arc<AtomicU64>,
-    /// A message comes when the path is empty. In a mutex only so that the forwarder can be shared; it is read once.
+    /// Gets a message when the path is empty. The mutex only makes the forwarder shareable; it is read once.
     drained: Mutex<Receiver<()>>,
     devices_down: Sender<()>,
     clock: Clock,
 }
 
 impl Emulator {
-    /// Starts the emulator between the client's and the server's device of each pair of hosts.
+    /// Starts the emulator between each pair's client and server device.
     pub fn start(pairs: Vec<[Tun; 2]>, setup: Setup) -> Result<Self> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
             .map_err(|e| HostError::new("cannot make an eventfd", e))?;
@@ -83,11 +83,11 @@ impl Emulator {
     }
 }
 
-/// What the emulator's thread does, from its start to its report.
+/// The emulator's thread, from its start to its report.
 fn run(mut emulator: ForwardingLoop, drained: &Sender<()>, devices_down: &Receiver<()>) -> Result<EmulatorReport> {
     emulator.prepare()?;
     emulator.forward()?;
-    // The other side gone means that the process is on its way out: the counts below still hold.
+    // A closed channel means the process is ending: the counts below still hold.
     let _ = drained.send(());
     match devices_down.recv_timeout(DEVICES_DOWN_TIMEOUT) {
         Ok(()) | Err(RecvTimeoutError::Disconnected) => {}

@@ -1,4 +1,4 @@
-//! How punctual the emulator is while it runs: its thread writes, the thread that reports progress reads.
+//! The running emulator's punctuality: its thread writes, the progress thread reads.
 
 use crate::realtime::run_and_wait_ns_of;
 use crosswind_units::Duration;
@@ -17,18 +17,18 @@ pub struct Punctuality {
 /// The counts at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Punctual {
-    /// Packets that left the path.
+    /// Packets out of the path.
     pub released: u64,
-    /// Packets among them that left later than allowed.
+    /// Packets among them later than allowed.
     pub late: u64,
-    /// How late all of them were together, nanoseconds.
+    /// Their total lateness, nanoseconds.
     pub error_ns: u64,
-    /// Time that the loop waited for a processor, nanoseconds.
+    /// The loop's wait for a processor, nanoseconds.
     pub wait_ns: u64,
 }
 
 impl Punctuality {
-    /// Packets that leave more than `late_after` after they were due are late.
+    /// A packet leaving more than `late_after` past its due time is late.
     pub const fn new(late_after: Duration) -> Self {
         Self {
             late_after_ns: late_after.as_nanos(),

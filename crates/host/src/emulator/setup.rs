@@ -1,4 +1,4 @@
-//! What the emulator is told, and what it reports.
+//! The emulator's inputs and its report.
 
 use super::punctuality::Punctuality;
 use super::traffic::TrafficCounters;
@@ -9,21 +9,21 @@ use crosswind_path::PathConfig;
 use crosswind_units::{Duration, Seed};
 use std::sync::Arc;
 
-/// What the emulator is to do, and with what.
+/// The emulator's tasks and resources.
 pub struct Setup {
     /// The emulated network.
     pub config: PathConfig,
     /// Where its chance comes from.
     pub seed: Seed,
-    /// Shared with everyone who stamps times in this cell.
+    /// Shared by everything with timestamps in this cell.
     pub clock: Clock,
     /// The largest packet.
     pub mtu: usize,
     /// Processors to run on; empty for any.
     pub cpus: Vec<usize>,
-    /// Processors on which the hosts receive; empty when it is the emulator's own.
+    /// Processors where the hosts receive; empty if they are the emulator's own.
     pub host_cpus: Vec<usize>,
-    /// Share of the processor's time for watching the clock, where other emulators run on it too.
+    /// Share of the processor's time for watching the clock, if other emulators run on it too.
     pub watch: Option<f64>,
     /// Packet records and captures.
     pub recorder: Recorder,
@@ -31,17 +31,17 @@ pub struct Setup {
     pub payload_clock: Arc<PayloadClock>,
     /// Counts how late every packet leaves.
     pub punctuality: Arc<Punctuality>,
-    /// Counts every packet that enters.
+    /// Counts every entering packet.
     pub traffic: Arc<TrafficCounters>,
 }
 
-/// What the emulator saw.
+/// The emulator's observations.
 pub struct EmulatorReport {
     /// Counts by direction.
     pub ledger: Ledger,
     /// Packets still inside at the end: forward, reverse.
     pub queued: [u64; 2],
-    /// Actual minus nominal time of release.
+    /// Actual minus nominal departure.
     pub delay_error: TimeHistogram,
     /// Time spent behind other packets: forward, reverse.
     pub queueing: [TimeHistogram; 2],
@@ -53,8 +53,8 @@ pub struct EmulatorReport {
     pub in_kernel: bool,
     /// For how long it left packets in the hosts' devices.
     pub held: Duration,
-    /// CPU time that it used.
+    /// Its CPU time.
     pub cpu_ns: u64,
-    /// The devices, which are gone when this is dropped.
+    /// The devices; dropping them removes them.
     pub(crate) _devices: Vec<Tun>,
 }

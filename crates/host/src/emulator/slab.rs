@@ -1,11 +1,11 @@
-//! The bytes of the packets inside the path, by token. The slab grows when the path holds more, and never shrinks. A packet that is larger
-//! than its buffers has one of its own.
+//! The bytes of packets inside the path, by token. The slab grows on demand and never shrinks. A packet too large for
+//! its buffers has one of its own.
 
 use crosswind_ledger::Headers;
 use crosswind_packet::mark;
 use crosswind_path::Packet;
 
-/// Buffers of one size, reused.
+/// Equal-sized buffers, reused.
 pub struct Slab {
     size: usize,
     slots: Vec<Slot>,
@@ -16,7 +16,7 @@ struct Slot {
     bytes: Box<[u8]>,
     length: usize,
     headers: Headers,
-    /// Packets in the path that have these bytes, beyond the first.
+    /// Copies in the path that share these bytes, beyond the first.
     copies: u32,
 }
 
@@ -41,7 +41,7 @@ impl Slab {
         })
     }
 
-    /// One more packet has the bytes of the buffer.
+    /// One more packet shares the buffer's bytes.
     pub fn share(&mut self, token: u32) {
         self.slots[token as usize].copies += 1;
     }
@@ -59,7 +59,7 @@ impl Slab {
         self.free.push(token);
     }
 
-    /// Appends to a full buffer what did not fit into it.
+    /// Appends the rest to a full buffer.
     pub fn append(&mut self, token: u32, rest: &[u8]) {
         let slot = &mut self.slots[token as usize];
         slot.bytes = [&slot.bytes, rest].concat().into_boxed_slice();
@@ -70,7 +70,7 @@ impl Slab {
         &mut self.slots[token as usize].bytes
     }
 
-    /// Sets the length and the headers of the packet that was read into the buffer.
+    /// Sets the length and headers of the packet in the buffer.
     pub fn fill(&mut self, token: u32, length: usize, headers: Headers) {
         let slot = &mut self.slots[token as usize];
         (slot.length, slot.headers) = (length, headers);

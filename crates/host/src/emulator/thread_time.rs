@@ -1,4 +1,4 @@
-//! The emulator's thread: where it runs, with which priority, and what it ran and waited.
+//! The emulator's thread: processor, priority, run time and wait.
 
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::error::{HostError, Result};
@@ -9,7 +9,7 @@ use crosswind_units::Instant;
 /// The calling thread's time since it was prepared.
 pub struct ThreadTime {
     realtime: bool,
-    /// What it had run and waited before, nanoseconds.
+    /// Its run time and wait at the start, nanoseconds.
     before: (u64, u64),
     started: Instant,
 }
@@ -25,7 +25,7 @@ impl ThreadTime {
         Ok(Self { realtime, started: clock.now(), before: realtime::run_and_wait_ns().unwrap_or_default() })
     }
 
-    /// A thread that was never prepared: its counts are those since it exists.
+    /// An unprepared thread: it counts from its creation.
     pub const fn unprepared() -> Self {
         Self { realtime: false, started: Instant::ZERO, before: (0, 0) }
     }
@@ -35,7 +35,7 @@ impl ThreadTime {
         self.realtime
     }
 
-    /// What it has run and waited so far.
+    /// Its run time and wait so far.
     pub fn starvation(&self, clock: Clock) -> Result<Starvation> {
         let (run, wait) = realtime::run_and_wait_ns().map_err(|e| HostError::new("cannot read schedstat", e))?;
         Ok(Starvation {
@@ -45,7 +45,7 @@ impl ThreadTime {
         })
     }
 
-    /// CPU time that it has used since it exists.
+    /// Its CPU time since its creation.
     pub fn cpu_ns() -> u64 {
         thread_cpu_ns()
     }

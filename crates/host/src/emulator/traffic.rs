@@ -1,4 +1,4 @@
-//! Packets and bytes that the hosts have sent into the path so far: the emulator's thread writes, other threads read.
+//! Packets and bytes sent into the path by hosts so far: the emulator's thread writes, other threads read.
 
 use crosswind_path::Side;
 use crosswind_units::Instant;
@@ -63,12 +63,12 @@ impl TrafficCounters {
         }
     }
 
-    /// Keeps the first packets by themselves from now on, so that [`Self::before`] can be asked later.
+    /// Keeps the first packets singly from now on, for later calls of [`Self::before`].
     pub fn keep_first(&self) {
         self.keeps.store(true, Ordering::Relaxed);
     }
 
-    /// The counts of the packets that were sent before `at`; `None` where that is not known any more. To be asked once `at` is over.
+    /// Counts of packets sent before `at`; `None` if no longer known. To be asked once `at` is over.
     pub fn before(&self, at: Instant) -> Option<Traffic> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = kept.partition_point(|(sent, ..)| *sent < at);

@@ -1,12 +1,13 @@
-//! Samples what the hosts' threads spend processor time on.
+//! Samples the hosts' threads by processor time.
 //!
-//! Each thread that enters has a timer on its own CPU clock, and gets the timer's signal itself. A sample is the thread's
-//! stack when the signal arrives: a list of addresses. Threads that sleep, and threads that did not enter, are not sampled.
-//! The kernel checks such timers at its ticks, every 1 ms or 4 ms depending on its build, and sends the signal when the thread
-//! leaves the kernel, so that a long system call delays it. Each sample therefore stands for the CPU time since the sample
-//! before it. Work in the kernel appears in the C library's function that called the kernel.
+//! Each entering thread has a timer on its own CPU clock, and gets the timer's signal itself. A sample is the thread's
+//! stack when the signal arrives: a list of addresses. Sleeping threads, and threads that did not enter, are not
+//! sampled. The kernel checks such timers at its ticks, every 1 ms or 4 ms depending on its build, and sends the signal
+//! when the thread leaves the kernel, so a long system call delays it. Each sample therefore stands for the CPU time
+//! since the sample before it. Work in the kernel appears in the C library's function that called the kernel.
 //!
-//! The signal handler neither allocates nor locks, and its only system call reads the time. Names are looked up afterwards.
+//! The signal handler neither allocates nor locks, and its only system call reads the time. Names are looked up
+//! afterwards.
 
 mod unwind;
 
@@ -25,41 +26,40 @@ use unwind::{Modules, Registers, Walker};
 
 /// The requested CPU time between samples.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// The number of innermost frames of a stack that are recorded.
+/// Innermost stack frames recorded.
 const MAX_FRAMES: usize = 24;
 /// Size of a thread's recording, in words of 8 bytes: at least 20,000 samples.
 const RECORDING_WORDS: usize = 1 << 19;
 
 thread_local! {
-    /// The recording of this thread, if it is sampled. It is neither initialised lazily nor dropped, so that a signal handler
-    /// may read it.
+    /// This thread's recording, if sampled. Neither lazily initialised nor dropped, so a signal handler may read it.
     static RECORDING: Cell<*mut Recording> = const { Cell::new(null_mut()) };
 }
 
-/// Samples the threads that enter.
+/// Samples entering threads.
 #[derive(Debug)]
 pub struct Sampler {
     modules: Arc<Modules>,
     hosts: Mutex<[Samples; 2]>,
 }
 
-/// What a host's threads were doing.
+/// A host's threads' samples.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// CPU time of those threads, while they were sampled.
+    /// Those threads' CPU time while sampled.
     pub cpu_ns: u64,
     /// Their samples.
     pub samples: Vec<Sample>,
-    /// Samples that did not fit into the recording.
+    /// Samples too many for the recording.
     pub missed: u64,
 }
 
-/// What a thread was doing at some moment.
+/// A thread's activity at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// CPU time of the thread since its previous sample.
+    /// The thread's CPU time since its previous sample.
     pub cpu_ns: u64,
-    /// Addresses of the stack, the innermost first; [`Sampler::frames`] finds their functions.
+    /// Stack addresses, the innermost first; [`Sampler::frames`] finds their functions.
     pub stack: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ pub struct Frame {
 }
 
 impl Sampler {
-    /// CPU time that a sample stands for where the kernel's ticks are frequent enough.
+    /// A sample's CPU time if the kernel's ticks are frequent enough.
     pub const INTERVAL_NS: u64 = INTERVAL.as_nanos() as u64;
 
     /// Prepares to sample.
@@ -86,14 +86,14 @@ impl Sampler {
         }
         let sampler = Self { modules: Arc::new(Modules::loaded()), hosts: Mutex::default() };
         let action = SigAction::new(SigHandler::SigAction(handle_sample), SaFlags::SA_RESTART, SigSet::empty());
-        // SAFETY: the handler is signal-safe: it touches only its thread's `Recording` and stack. It is never removed, because a
-        // signal that is still under way would then end the process.
+        // SAFETY: the handler is signal-safe: it touches only its thread's `Recording` and stack. It is never removed,
+        // because a pending signal would then end the process.
         unsafe { sigaction(Signal::SIGPROF, &action) }
             .map_err(|e| HostError::new("cannot sample CPU time: cannot handle SIGPROF", e))?;
         Ok(sampler)
     }
 
-    /// Samples the calling thread, for the host that sends in the direction of `side`, until the guard is dropped.
+    /// Samples the calling thread, for the sending host of direction `side`, until the guard is dropped.
     ///
     /// # Errors
     /// When the thread cannot have a timer.
@@ -121,13 +121,12 @@ impl Sampler {
         Ok(SampledThread { sampler: self, side, recording, timer: Some(timer), began_ns: thread_cpu_ns() })
     }
 
-    /// The samples of the client and of the server. Threads that are still sampled do not count yet.
+    /// The client's and the server's samples. Threads still sampled do not count yet.
     pub fn samples(&self) -> [Samples; 2] {
         self.hosts.lock().map(|mut hosts| std::mem::take(&mut *hosts)).unwrap_or_default()
     }
 
-    /// The functions at an address of a stack, the innermost first: functions that were inlined there, and the function that
-    /// they were inlined into. None if they are unknown.
+    /// The functions at a stack address, the innermost first: inlined ones, then the containing one. None if unknown.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
         let mut frames = Vec::new();
         // Like every return address it is behind the instruction that counts; `resolve` looks before it.
@@ -143,8 +142,8 @@ impl Sampler {
         frames
     }
 
-    /// The C library's function on memory at an address. The library has several of each, for different processors, and a
-    /// stripped library names none of them.
+    /// The C library's memory function at an address. The library has several variants for different processors, and a
+    /// stripped library names none.
     fn memory_function(&self, address: u64) -> Option<Frame> {
         let known: [(*const (), &str); 4] = [
             (libc::memcpy as *const (), "memcpy"),
@@ -158,7 +157,7 @@ impl Sampler {
     }
 }
 
-/// A thread that is sampled until this is dropped.
+/// A thread sampled until this is dropped.
 #[derive(Debug)]
 pub struct SampledThread<'a> {
     sampler: &'a Sampler,
@@ -186,7 +185,6 @@ impl Drop for SampledThread<'_> {
     }
 }
 
-/// The samples of a running thread.
 #[derive(Debug)]
 struct Recording {
     modules: Arc<Modules>,
@@ -220,8 +218,8 @@ impl Recording {
         let (head, stack) = place.split_at_mut(2);
         let now_ns = thread_cpu_ns();
         let lowest = registers.stack_pointer();
-        // The interrupted instruction itself is moved by one, so that it is behind the instruction that counts, like the return
-        // addresses that follow.
+        // The interrupted instruction's address is moved by one, to lie behind the instruction that counts, like the
+        // return addresses after it.
         stack[0] = registers.instruction() + 1;
         let mut length = 1;
         while length < MAX_FRAMES {
@@ -238,7 +236,7 @@ impl Recording {
     }
 }
 
-/// Records what its thread was doing when the signal arrived.
+/// Records its thread's activity when the signal arrives.
 extern "C" fn handle_sample(_signal: libc::c_int, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let recording = RECORDING.get();
     if recording.is_null() {

@@ -1,5 +1,5 @@
-//! Walks a thread's stack in a signal handler, by the tables that compilers write for exceptions (`.eh_frame`). The tables
-//! are found beforehand, and the walk allocates nothing.
+//! Walks a thread's stack in a signal handler, by the compilers' exception tables (`.eh_frame`). The tables are found
+//! beforehand, and the walk allocates nothing.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, ParsedEhFrameHdr, Register, RegisterRule,
@@ -8,12 +8,12 @@ use gimli::{
 use std::fmt;
 use std::ops::Range;
 
-/// Whether this processor's registers are known here: only those of `x86_64` are.
+/// Whether this processor's registers are known here: only `x86_64`'s are.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
 
 type Slice = EndianSlice<'static, NativeEndian>;
 
-/// The executable and the libraries that are loaded. No library is unloaded again, because nothing here closes one.
+/// The loaded executable and libraries. No library is unloaded again, because nothing here closes one.
 #[derive(Debug)]
 pub struct Modules(Vec<Module>);
 
@@ -26,7 +26,7 @@ struct Module {
 }
 
 impl Modules {
-    /// The modules that are loaded now.
+    /// The modules loaded now.
     pub fn loaded() -> Self {
         let mut modules = Self(Vec::new());
         // SAFETY: the callback is called before this returns, with this pointer; it does not unwind.
@@ -47,26 +47,25 @@ impl Modules {
     }
 }
 
-/// Adds a module that is loaded.
 unsafe extern "C" fn handle_module(
     info: *mut libc::dl_phdr_info,
     _size: libc::size_t,
     modules: *mut libc::c_void,
 ) -> libc::c_int {
-    // SAFETY: the loader's description of a module, valid during the call; and what `loaded` handed over.
+    // SAFETY: the loader's description of a module, valid during the call; and the pointer from `loaded`.
     let (info, modules) = unsafe { (&*info, &mut *modules.cast::<Modules>()) };
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: the loader's table of that many segments.
+    // SAFETY: the loader's table with so many segments.
     let segments = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    // SAFETY: segments of a module that is loaded, and stays.
+    // SAFETY: segments of a loaded, permanent module.
     modules.0.extend(unsafe { read_module(info.dlpi_addr, segments) });
     0
 }
 
 /// # Safety
-/// `segments` are those of a module that is loaded at `base` for as long as the process runs.
+/// `segments` belong to a module loaded at `base` for as long as the process runs.
 unsafe fn read_module(base: u64, segments: &[libc::Elf64_Phdr]) -> Option<Module> {
     let range = |segment: &libc::Elf64_Phdr| base + segment.p_vaddr..base + segment.p_vaddr + segment.p_memsz;
     let loaded = || segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
@@ -91,16 +90,15 @@ const STACK_POINTER: usize = 7;
 const RETURN_ADDRESS: usize = 16;
 const REGISTERS: usize = 17;
 
-/// Registers of a frame. Registers that a function need not restore keep the values of the innermost frame; no rule needs
-/// them.
+/// A frame's registers. Registers a function need not restore keep the innermost frame's values; no rule needs them.
 #[derive(Clone, Debug)]
 pub struct Registers([u64; REGISTERS]);
 
 impl Registers {
-    /// The registers of the interrupted code.
+    /// The interrupted code's registers.
     ///
     /// # Safety
-    /// `context` is what a signal handler was called with.
+    /// `context` is a signal handler's argument.
     #[cfg(target_arch = "x86_64")]
     pub unsafe fn of_context(context: *const libc::ucontext_t) -> Self {
         use libc::{
@@ -125,7 +123,7 @@ impl Registers {
         Self([0; REGISTERS])
     }
 
-    /// The instruction that was about to run.
+    /// The instruction about to run.
     pub const fn instruction(&self) -> u64 {
         self.0[RETURN_ADDRESS]
     }
@@ -144,7 +142,7 @@ impl fmt::Debug for Walker {
     }
 }
 
-/// Storage for the rules of every register, and for as many saved rows as compilers use, without allocation.
+/// Storage without allocation for every register's rules, and for as many saved rows as compilers use.
 struct InPlace;
 
 impl UnwindContextStorage<usize> for InPlace {
@@ -159,8 +157,8 @@ impl Walker {
         Self(Box::new(UnwindContext::new_in()))
     }
 
-    /// Turns the registers of the function at `at` into those of its caller. It reads only `stack`. `None` at the outermost
-    /// frame, and where the tables have no rule.
+    /// Turns the registers of the function at `at` into its caller's. It reads only `stack`. `None` at the outermost
+    /// frame, and if the tables have no rule.
     pub fn step(&mut self, modules: &Modules, at: u64, registers: &mut Registers, stack: Range<u64>) -> Option<()> {
         let module = modules.find(at)?;
         let row = module
@@ -169,7 +167,7 @@ impl Walker {
             .unwind_info_for_address(&module.frames, &module.bases, &mut self.0, at, EhFrame::cie_from_offset)
             .ok()?;
         let old = |register: Register| registers.0.get(usize::from(register.0)).copied();
-        // Expressions are used only for the procedure linkage table, which is a few instructions long.
+        // Only the procedure linkage table uses expressions, for a few instructions.
         let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
         let frame = old(*register)?.wrapping_add_signed(*offset);
         let mut caller = registers.clone();
@@ -195,18 +193,18 @@ impl Walker {
     }
 }
 
-/// A word of the stack.
+/// A stack word.
 fn read(address: u64, stack: &Range<u64>) -> Option<u64> {
     let whole = address.is_multiple_of(8) && stack.start <= address && address.checked_add(8)? <= stack.end;
     // SAFETY: aligned, and between the stack pointer and the end of the thread's stack.
     whole.then(|| unsafe { (address as *const u64).read_volatile() })
 }
 
-/// The end of the calling thread's stack; 0 if unknown, and then nothing of the stack is read.
+/// The end of the calling thread's stack; 0 if unknown, and then the stack is not read.
 pub fn stack_top() -> u64 {
-    // SAFETY: all zeros is a value of this plain structure, which the next call fills in.
+    // SAFETY: all zeros is a valid value for this plain structure; the next call fills it in.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
-    // SAFETY: of the calling thread, into `attributes`.
+    // SAFETY: about the calling thread, into `attributes`.
     if unsafe { libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) } != 0 {
         return 0;
     }

@@ -1,4 +1,4 @@
-//! Codepoints of differentiated services.
+//! Differentiated services codepoints.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

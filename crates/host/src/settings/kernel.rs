@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 impl HostConfig {
-    /// Whether the running kernel offers what these settings ask for.
+    /// Whether the running kernel supports these settings.
     pub fn check_kernel(&self) -> Result<()> {
         let Some(name) = &self.congestion_control else { return Ok(()) };
         let available = sysctl::get("net.ipv4.tcp_available_congestion_control")?;
@@ -24,7 +24,7 @@ impl HostConfig {
     /// Sets the namespace's sysctls. Call inside the namespace, before any device is made.
     pub(crate) fn apply_sysctls(&self) -> Result<()> {
         self.check_kernel()?;
-        // Metrics of one connection must not leak into the next.
+        // One connection's metrics must not leak into the next.
         sysctl::set("net.ipv4.tcp_no_metrics_save", "1")?;
         for name in ["accept_ra", "accept_dad", "autoconf", "router_solicitations"] {
             sysctl::set(&format!("net.ipv6.conf.default.{name}"), "0")?;
@@ -64,7 +64,7 @@ impl HostConfig {
         Ok(())
     }
 
-    /// In virtual time, whose kernel is this cell's alone, raises the bounds of socket buffers as far as these settings ask. Call
+    /// In virtual time, with a kernel of this cell alone, raises the bounds of socket buffers for these settings. Call
     /// in the kernel's first namespace: others can only read them.
     pub(crate) fn raise_buffer_bounds(&self) -> Result<()> {
         let bounds = [("net.core.rmem_max", self.receive_buffer_bytes), ("net.core.wmem_max", self.send_buffer_bytes)];
@@ -81,7 +81,8 @@ impl HostConfig {
     pub(crate) fn route_metrics(&self) -> Vec<RouteMetric> {
         let mut metrics = Vec::new();
         if let Some(name) = &self.congestion_control {
-            // Set by the route and not by the sysctl, which a namespace may only set to what the initial one leaves unrestricted.
+            // Set by the route and not by the sysctl: a namespace may only set that to controls the initial one leaves
+            // unrestricted.
             metrics.push(RouteMetric::CcAlgo(name.clone()));
         }
         if let Some(ns) = self.min_rto_ns {
@@ -95,7 +96,7 @@ impl HostConfig {
         metrics
     }
 
-    /// Checks that the kernel has the route's metrics, and returns them for the record. Call inside the namespace.
+    /// Checks the kernel's route metrics, and returns them for the record. Call inside the namespace.
     pub(crate) fn read_back_route(&self, netlink: &Netlink, to: IpAddr) -> Result<BTreeMap<String, String>> {
         let found = netlink.route_metrics(to)?;
         for wanted in self.route_metrics() {
@@ -118,7 +119,7 @@ impl HostConfig {
     }
 }
 
-/// Settings that change what TCP and UDP do. They are recorded with every cell, whether or not the cell set them.
+/// Settings with an effect on TCP and UDP. They are recorded with every cell, whether or not the cell set them.
 const RECORDED: [&str; 24] = [
     "net.core.rmem_default",
     "net.core.rmem_max",
@@ -146,7 +147,7 @@ const RECORDED: [&str; 24] = [
     "net.ipv4.tcp_wmem",
 ];
 
-/// The recorded settings of the calling thread's namespace; those that this kernel lacks are left out.
+/// The recorded settings in the calling thread's namespace; settings absent from this kernel are left out.
 pub(crate) fn recorded_sysctls() -> BTreeMap<String, String> {
     RECORDED.iter().filter_map(|name| Some(((*name).to_owned(), sysctl::get(name).ok()?))).collect()
 }

@@ -1,4 +1,4 @@
-//! Attributes of netlink, as bytes.
+//! Netlink attributes, as bytes.
 
 /// Appends an attribute, padded to four bytes.
 pub fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
@@ -8,7 +8,7 @@ pub fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// The attributes in `bytes`, up to one that is cut off.
+/// The attributes in `bytes`, up to a truncated one.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(0..2)?.try_into().ok()?));
@@ -20,7 +20,7 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The bytes of words of 32 bits.
+/// The bytes of 32-bit words.
 pub fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }

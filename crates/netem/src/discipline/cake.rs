@@ -1,4 +1,4 @@
-//! The settings of cake.
+//! cake's settings.
 
 use super::attributes::{attribute, attributes, u32_at, u64_at};
 use crosswind_path::queue::{Isolation, Tins};
@@ -72,7 +72,7 @@ impl Cake {
         })
     }
 
-    /// Packets that all its tins have marked: `statistics` is `TCA_STATS_APP` of an answer.
+    /// Packets marked in all its tins: `statistics` is an answer's `TCA_STATS_APP`.
     pub(super) fn marked(statistics: &[u8]) -> u64 {
         let nested = |kind: u16, of: &[u8]| -> Vec<u8> {
             attributes(of).find(|(found, _)| *found == kind).map_or_else(Vec::new, |(_, value)| value.to_vec())

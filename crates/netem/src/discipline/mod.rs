@@ -43,7 +43,7 @@ pub enum Discipline {
     Cake(Cake),
 }
 
-/// What the kernel says of a discipline and has counted in it beside packets.
+/// The kernel's report of a discipline, with its counts beside packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Packets dropped because the queue was full.
@@ -70,7 +70,7 @@ impl Discipline {
         }
     }
 
-    /// As `TCA_OPTIONS` of a request.
+    /// As a request's `TCA_OPTIONS`.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Netem(netem) => netem.encode(),
@@ -85,12 +85,12 @@ impl Discipline {
         }
     }
 
-    /// As `TCA_OPTIONS` of the request for the class that it has; none where it has none.
+    /// As `TCA_OPTIONS` in the request for its class; none without one.
     pub fn encode_class(&self) -> Option<Vec<u8>> {
         if let Self::Htb(htb) = self { Some(htb.encode_class()) } else { None }
     }
 
-    /// From `TCA_OPTIONS` of an answer, and those of its class; none for other kinds, and what is too short.
+    /// From an answer's `TCA_OPTIONS`, and its class's; none for other kinds, and for truncated options.
     pub fn decode(kind: &str, options: &[u8], class: Option<&[u8]>) -> Option<Self> {
         Some(match kind {
             "netem" => Self::Netem(Netem::decode(options)?),
@@ -108,7 +108,7 @@ impl Discipline {
         })
     }
 
-    /// Whether the kernel made of `asked` what it says here, as far as it says so and its own units let it.
+    /// Whether the kernel's version matches `asked`, as far as it reports it and its own units allow.
     pub fn is_as_asked(&self, asked: &Self) -> bool {
         match (self, asked) {
             (Self::Netem(found), Self::Netem(asked)) => found.is_as_asked(asked),
@@ -130,7 +130,7 @@ impl Discipline {
         }
     }
 
-    /// What it has counted for itself: `statistics` is `TCA_STATS_APP` of an answer.
+    /// Its own counts: `statistics` is an answer's `TCA_STATS_APP`.
     pub fn extra(&self, statistics: &[u8]) -> Extra {
         let at = |offset: usize| u64::from(attributes::u32_at(statistics, offset).unwrap_or_default());
         match self {

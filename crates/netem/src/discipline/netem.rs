@@ -1,4 +1,4 @@
-//! The settings of netem.
+//! netem's settings.
 
 use super::attributes::{attribute, attributes, u32_at, u64_at, words};
 use super::shapers::short;
@@ -20,7 +20,7 @@ const NETEM_LOSS_GE: u16 = 2;
 /// The attribute has others inside (`linux/netlink.h`).
 const NLA_F_NESTED: u16 = 1 << 15;
 
-/// A standard deviation, in a table of a distribution.
+/// A standard deviation, in a distribution table.
 const NETEM_DIST_SCALE: f64 = 8192.0;
 
 /// The settings of netem.
@@ -58,12 +58,12 @@ pub struct Netem {
     pub seed: Option<u64>,
 }
 
-/// How netem loses packets. Probabilities are parts of the largest number of 32 bits.
+/// netem's loss model. Probabilities are fractions of the largest 32-bit number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Each by itself.
     Independent(u32),
-    /// Gilbert-Elliott: p, r, h (which of the bad state's packets pass) and 1-k.
+    /// Gilbert-Elliott: p, r, h (the bad state's delivery probability) and 1-k.
     GilbertElliott([u32; 4]),
     /// Four states: p13, p31, p32, p14, p23.
     FourStates([u32; 5]),
@@ -81,7 +81,7 @@ pub struct Jitter {
     pub table: Option<Vec<i16>>,
 }
 
-/// The kernel's probabilities are parts of the largest number of 32 bits.
+/// A probability as a fraction of the largest 32-bit number.
 pub fn parts(probability: Probability) -> u32 {
     (probability.as_fraction() * f64::from(u32::MAX)).round() as u32
 }
@@ -141,9 +141,9 @@ impl JsonSchema for Loss {
 }
 
 impl Jitter {
-    /// A distribution of any kind: `values` are its quantiles at equal distances, and `scale` is what 1 of them stands for.
+    /// Any distribution: `values` are its quantiles at equal distances, `scale` its unit.
     ///
-    /// The kernel's table ends at four times its scale. Where a value is beyond, the scale is made larger, and the values smaller.
+    /// The kernel's table ends at four times its scale. For a value beyond, the scale grows, and the values shrink.
     pub fn of_table(scale: Duration, values: &[f64]) -> Self {
         let most = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         let larger = (most * NETEM_DIST_SCALE / f64::from(i16::MAX)).max(1.0);
@@ -213,7 +213,7 @@ impl Netem {
         Some(netem)
     }
 
-    /// Kernels say no table, and no seed where they do not know one. They keep no probability of overtaking without a gap.
+    /// Kernels report no table, nor an unsupported seed, nor a probability of overtaking without a gap.
     pub(super) fn is_as_asked(&self, asked: &Self) -> bool {
         let jitter = Jitter { table: self.jitter.table.clone(), ..asked.jitter.clone() };
         *self == Self { seed: self.seed.and(asked.seed), jitter, ..asked.clone() }

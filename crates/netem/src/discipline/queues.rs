@@ -1,4 +1,4 @@
-//! Disciplines that hold packets for one that lets them go.
+//! Disciplines that hold packets for a shaper.
 
 use super::attributes::{attribute, attributes, u32_at, words};
 use crosswind_units::{Bytes, Duration, Probability};
@@ -9,9 +9,9 @@ const TCA_RED_PARMS: u16 = 1;
 const TCA_RED_STAB: u16 = 2;
 const TCA_RED_MAX_P: u16 = 3;
 const TC_RED_ECN: u8 = 1;
-/// Above the upper threshold it drops packets that it would otherwise mark.
+/// Above the upper threshold it drops packets it would otherwise mark.
 const TC_RED_HARDDROP: u8 = 2;
-/// The table of how much the mean queue falls while nothing waits, which is for packets of this size.
+/// The idle table's cell size, packets of this size: how much the mean queue falls while nothing waits.
 const RED_IDLE: usize = 256;
 const MEAN_PACKET: f64 = 1000.0;
 
@@ -99,7 +99,7 @@ fn value_of(options: &[u8], key: u16) -> Option<u32> {
     attributes(options).find(|(kind, _)| *kind == key).and_then(|(_, value)| u32_at(value, 0))
 }
 
-/// Whether a time is what was asked: the kernel keeps it in units of its own, of at most 1.024 us.
+/// Whether a time matches the request: the kernel's units are at most 1.024 us.
 const fn is_time(found_us: u32, asked_us: u32) -> bool {
     found_us.abs_diff(asked_us) <= 2
 }
@@ -119,7 +119,7 @@ impl Red {
         let (cell_log, idle) = self.idle();
         // struct tc_red_qopt: limit, qth_min, qth_max, Wlog, Plog, Scell_log, flags.
         let flags = TC_RED_HARDDROP | if self.ecn { TC_RED_ECN } else { 0 };
-        // The limit is that of a queue that another one replaces.
+        // The limit of a queue about to be replaced.
         let mut parameters = words(&[self.maximum.0 as u32, self.minimum.0 as u32, self.maximum.0 as u32]);
         parameters.extend([self.weight_log, 0, cell_log, flags]);
         let mut bytes = Vec::new();
@@ -129,7 +129,7 @@ impl Red {
         bytes
     }
 
-    /// How often the mean queue is halved while nothing waits: of each cell of so many microseconds.
+    /// The mean queue's halvings while nothing waits, for each cell of so many microseconds.
     fn idle(&self) -> (u8, Vec<u8>) {
         let packet_us = MEAN_PACKET * 1e6 / self.rate_bytes_per_s.max(1) as f64;
         let halvings_per_us = -(1.0 - f64::from(self.weight_log).exp2().recip()).log2() / packet_us;
@@ -189,7 +189,7 @@ impl FqCodel {
     const MEMORY_LIMIT: u16 = 9;
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        // A limit in packets alone: that of memory, 32 MB, may come first.
+        // A limit in packets alone: memory's, 32 MB, may come first.
         let own = [(Self::FLOWS, self.flows), (Self::QUANTUM, self.quantum_bytes), (Self::MEMORY_LIMIT, u32::MAX)];
         [self.codel.encode(), encode(&own)].concat()
     }

@@ -1,4 +1,4 @@
-//! Disciplines that let packets go at a rate: tbf and htb.
+//! Disciplines that release packets at a rate: tbf and htb.
 
 use super::attributes::{attribute, attributes, u32_at, u64_at, words};
 use crosswind_units::{Bytes, Duration};
@@ -14,13 +14,12 @@ const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-/// Kernels then compute the time of a packet instead of looking it up in a table.
+/// Makes kernels compute a packet's time instead of looking it up in a table.
 const TC_LINKLAYER_ETHERNET: u8 = 1;
-/// In what the kernel says times of buckets, ns (`PSCHED_SHIFT`).
+/// The kernel's unit for bucket times, ns (`PSCHED_SHIFT`).
 const TICK_NS: u64 = 64;
-/// What a class may send in its turn among others; there are none.
+/// A class's quantum in its turn among others; there are none.
 const QUANTUM: u32 = 1514;
-/// The number of htb's interface.
 const HTB_VERSION: u32 = 3;
 
 /// The settings of tbf.
@@ -59,17 +58,17 @@ fn ratespec(rate: u64) -> Vec<u8> {
     [[0, layer, 0, 0, 0, 0, 0, 0].as_slice(), &short(rate).to_ne_bytes()].concat()
 }
 
-/// What the field of 32 bits says of a rate that may not fit.
+/// The 32-bit field for a rate perhaps too large for it.
 pub(super) fn short(rate: u64) -> u32 {
     u32::try_from(rate).unwrap_or(u32::MAX)
 }
 
-/// The size of a bucket that the kernel says as the time to fill it.
+/// A bucket's size, from the kernel's time to fill it.
 fn bucket(ticks: u32, rate: u64) -> Bytes {
     Bytes((u128::from(ticks) * u128::from(TICK_NS) * u128::from(rate) / 1_000_000_000) as u64)
 }
 
-/// Whether `found` is `asked`, but for a tick that rounding takes.
+/// Whether `found` is `asked`, up to a tick of rounding.
 fn is_bucket(found: Bytes, asked: Bytes, rate: u64) -> bool {
     let tick = (u128::from(rate) * u128::from(TICK_NS)).div_ceil(1_000_000_000) as u64;
     asked.0.checked_sub(found.0).is_some_and(|short| short <= tick + 1)
@@ -122,7 +121,7 @@ impl Tbf {
 }
 
 impl Htb {
-    /// A class of `rate_bytes_per_s` whose bucket is filled in about `burst`: in whole ticks of the kernel's.
+    /// A class with `rate_bytes_per_s` and a bucket filled in about `burst`, in whole kernel ticks.
     pub fn new(rate_bytes_per_s: u64, burst: Duration) -> Self {
         Self { rate_bytes_per_s, burst: Duration::from_nanos(burst.as_nanos() / TICK_NS * TICK_NS) }
     }
@@ -148,7 +147,7 @@ impl Htb {
         bytes
     }
 
-    /// None where packets go elsewhere than to the one class, or that has another ceiling than its rate.
+    /// None if packets bypass the one class, or its ceiling differs from its rate.
     pub(super) fn decode(options: &[u8], class: &[u8]) -> Option<Self> {
         let (_, glob) = attributes(options).find(|(kind, _)| *kind == TCA_HTB_INIT)?;
         let (_, parameters) = attributes(class).find(|(kind, _)| *kind == TCA_HTB_PARMS)?;

@@ -2,7 +2,7 @@
 
 use crosswind_path::link::{LinkRate, LinkSettings};
 
-/// How much the kernel's weight of red may differ from the one that was asked for: 0.002 is 2.3 % more than 1/512.
+/// The tolerance for the kernel's red weight: 0.002 is 2.3 % more than 1/512.
 pub const RED_WEIGHT_ERROR: f64 = 0.03;
 
 /// By how many bits sizes and rates are larger to the kernel, so that a rate is a whole number.
@@ -18,7 +18,7 @@ pub fn sixteenths(gain: Option<f64>) -> Option<u32> {
     (scaled.fract() == 0.0 && (0.0..=32.0).contains(&scaled)).then_some(scaled as u32)
 }
 
-/// The weight of the queue of now as a power of a half, where one is near.
+/// The EWMA weight as a power of a half, if one is near.
 pub fn weight_log(weight: f64) -> Option<u8> {
     let log = (-weight.log2()).round().clamp(0.0, 31.0);
     ((-log).exp2() / weight - 1.0).abs().le(&RED_WEIGHT_ERROR).then_some(log as u8)

@@ -1,4 +1,4 @@
-//! What a direction of one hop is as queueing disciplines, stage by stage.
+//! One hop's direction as queueing disciplines, stage by stage.
 
 use super::rounding::{sixteenths, weight_log};
 use crate::discipline::{
@@ -14,30 +14,30 @@ use crosswind_units::{BitRate, Bytes, Duration, Probability, Seed};
 /// So many packets never wait: a line drops none.
 const UNLIMITED: u32 = 1_000_000_000;
 
-/// At this rate packets take no time, and netem keeps their order: it lets none go before those that came earlier.
+/// At this rate packets take no time, and netem keeps their order: none overtakes earlier ones.
 const IN_ORDER: u64 = 1_000_000_000_000_000;
 
-/// How much earlier than it must a bucket lets packets go: its timer may be late by that without costing throughput.
+/// How early a bucket releases packets: its timer may be so late without costing throughput.
 const TIMER_SLACK: Duration = Duration::from_micros(10);
 
-/// The kernel's table of a distribution has room for so many values.
+/// The capacity of the kernel's distribution table.
 const TABLE: u64 = 16_384;
 
 /// The kernel draws no longer jitter without a table.
 const LONGEST_UNIFORM: Duration = Duration::from_nanos(i32::MAX as u64);
 
-/// What one device does: a discipline, and perhaps another one inside, to which it hands its packets. Without any it lets them pass.
+/// One device's discipline, and perhaps an inner one for its packets. Without any it lets them pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stage {
-    /// What occupies the link and queues in bytes.
+    /// How packets count on the link and in byte-limited queues.
     pub counting: Counting,
     /// By how many bits sizes are larger to the kernel.
     pub shift: u8,
-    /// The largest packet that is forwarded; senders of larger ones are told.
+    /// The largest forwarded packet; senders of larger ones get a message.
     pub mtu: Option<u32>,
     /// Whether it makes copies.
     pub duplicates: bool,
-    /// Which hop it is part of.
+    /// Its hop.
     pub hop: u8,
     /// The outer one first.
     pub disciplines: Vec<Applied>,
@@ -46,17 +46,16 @@ pub struct Stage {
 /// A discipline, and why it drops packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
-    /// What the kernel is to do.
+    /// The kernel's task.
     pub discipline: Discipline,
-    /// The cause of its own drops; none where it is not to drop any.
+    /// The cause of its own drops; none if it should not drop any.
     pub cause: Option<Cause>,
-    /// Which hop it is part of.
     pub hop: u8,
 }
 
-/// What a hop ever does in one direction: it has the stages for that at all times.
+/// All a hop ever does in one direction: it has the stages for that at all times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
+#[allow(clippy::struct_excessive_bools)] // independent facts
 pub struct Needs {
     pub loss: bool,
     pub duplicate: bool,
@@ -70,24 +69,24 @@ pub struct Needs {
     pub shift: u8,
 }
 
-/// Whose stages are wanted.
+/// The parameters for stages.
 pub struct Wanted {
-    /// The largest packet of the hosts.
+    /// The hosts' largest packet.
     pub mtu: u32,
     pub hop: u8,
 }
 
 /// How a link and its queue are emulated.
 enum Link {
-    /// The rate inside netem, whose limit is the queue.
+    /// The rate inside netem; its limit is the queue.
     Netem,
-    /// A token bucket with room for one packet, whose limit is the queue; then the time on the wire.
+    /// A token bucket for one packet, with its limit as the queue; then the time on the wire.
     Bucket,
-    /// A class of htb, which takes packets from any queue one by one; then the time on the wire.
+    /// An htb class, taking packets from any queue one by one; then the time on the wire.
     Class,
-    /// The shaper that a queue has of its own; then the time on the wire.
+    /// A queue's own shaper; then the time on the wire.
     Shaper,
-    /// A token bucket of the link's own; then the time on the wire at the peak rate.
+    /// The link's own token bucket; then the time on the wire at the peak rate.
     Burst,
 }
 
@@ -107,7 +106,7 @@ impl Link {
     }
 }
 
-/// The stages of one direction of one hop. What needs a place at the end of the direction is left to [`corruption`].
+/// One hop's stages in one direction. Stages for the direction's end are left to [`corruption`].
 pub fn stages(config: &DirectionConfig, needs: Needs, wanted: &Wanted, seed: Seed) -> Vec<Stage> {
     let builder = Builder { config, needs, wanted, seed, shift: needs.shift };
     let mut stages = Vec::new();
@@ -127,7 +126,7 @@ pub fn stages(config: &DirectionConfig, needs: Needs, wanted: &Wanted, seed: See
     stages
 }
 
-/// A flipped bit, of one hop.
+/// One hop's bit flips.
 pub fn corruption(config: &DirectionConfig, hop: u8, seed: Seed) -> Applied {
     let corrupt = parts(config.corrupt.corrupt);
     let netem = Netem { limit_packets: UNLIMITED, corrupt, seed: Some(seed.word(4)), ..Netem::default() };
@@ -156,7 +155,7 @@ impl Builder<'_> {
         Stage { counting, shift, mtu: None, duplicates: false, hop: self.wanted.hop, disciplines }
     }
 
-    /// What a packet of the largest size occupies, as the kernel counts it.
+    /// Bytes occupied by the largest packet, as the kernel counts it.
     fn largest(&self) -> u64 {
         self.config.link.counting.occupied(Bytes(self.wanted.mtu.into())).0 << self.shift
     }
@@ -165,7 +164,7 @@ impl Builder<'_> {
         (rate.as_bps() << self.shift) / 8
     }
 
-    /// A route with an MTU makes the kernel tell the sender; a bucket that is too small drops in silence.
+    /// A route with an MTU makes the kernel tell the sender; a bucket too small drops in silence.
     fn largest_packet(&self) -> Option<Stage> {
         let largest = self.config.mtu.link_mtu_bytes.filter(|largest| *largest < self.wanted.mtu)?;
         if !self.config.mtu.mtu_black_hole {
@@ -191,7 +190,7 @@ impl Builder<'_> {
         self.netem(Netem { limit_packets: UNLIMITED, duplicate, ..Netem::default() }, 3, None)
     }
 
-    /// The link, and whether it can be inside the netem of the loss; and the rate of the wire that follows, 0 where none does.
+    /// The link, and whether it can be inside the loss's netem; and the following wire's rate, 0 without one.
     fn link(&self) -> (Option<(Vec<Applied>, bool)>, u64) {
         let settings = &self.config.link;
         let Some(rate) = settings.rate.and_then(LinkRate::moving) else { return (None, 0) };
@@ -200,13 +199,14 @@ impl Builder<'_> {
         let limit = settings.queue.unwrap_or_default().at_rate(Some(rate));
         match (Link::of(settings, self.needs), limit) {
             (Link::Netem, QueueLimit::Packets(packets)) => {
-                // The packet on the wire is among those that netem holds.
+                // netem also holds the packet on the wire.
                 let limit_packets = (packets + 1) as u32;
                 let netem = Netem { limit_packets, rate_bytes_per_s, ..Netem::default() };
                 (Some((vec![self.netem(netem, 1, Some(link::QUEUE_FULL))], true)), 0)
             }
             (Link::Bucket, QueueLimit::Bytes(limit)) => {
-                // netem counts no bytes. A bucket of one packet lets each go when the one before is over, and netem then takes its time.
+                // netem counts no bytes. A bucket of one packet lets each go when the one before is over; netem then
+                // takes its time.
                 let burst = Bytes(self.largest() + in_slack(rate_bytes_per_s));
                 let limit_bytes = bytes(limit);
                 let bucket = Tbf { rate_bytes_per_s, burst, limit_bytes, ..Tbf::default() };
@@ -218,9 +218,9 @@ impl Builder<'_> {
                 let burst = Bytes(settings.burst.map_or(0, |burst| burst.0 << self.shift));
                 let peak = settings.peak_rate.map_or(0, |peak| self.rate(peak));
                 let peak_burst = if peak > 0 { Bytes(self.largest() + in_slack(peak)) } else { Bytes(0) };
-                // Without a limit of its own, as another queue takes the place of the one inside.
+                // Without its own limit, as another queue replaces the inner one.
                 let bucket = Tbf { rate_bytes_per_s, burst, peak_bytes_per_s: peak, peak_burst, limit_bytes: 0 };
-                // The packet that waits for tokens is still in the queue.
+                // The packet waiting for tokens is still in the queue.
                 let limit = match limit {
                     QueueLimit::Packets(packets) => QueueLimit::Packets(packets + 1),
                     QueueLimit::Bytes(bytes) => QueueLimit::Bytes((bytes << self.shift) + self.largest()),
@@ -240,7 +240,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The queue inside what lets packets go.
+    /// The queue inside the shaper.
     fn queue(&self, limit: QueueLimit, rate_bytes_per_s: u64) -> Vec<Applied> {
         let QueueSettings { discipline, signals, fq_codel, controller, cake, red, .. } = &self.config.link.queueing;
         let fifo = match limit {
@@ -327,7 +327,7 @@ impl Builder<'_> {
     }
 }
 
-/// What comes in the slack of a timer.
+/// Bytes arriving within a timer's slack.
 fn in_slack(rate_bytes_per_s: u64) -> u64 {
     let slack = u128::from(rate_bytes_per_s) * u128::from(TIMER_SLACK.as_nanos());
     slack.div_ceil(1_000_000_000) as u64
@@ -352,7 +352,7 @@ fn markov(rows: &[Vec<f64>], loss: &[f64]) -> Loss {
         [good, bad] => Loss::GilbertElliott([
             part(good[1]),
             part(bad[0]),
-            // The kernel loses what is above.
+            // The kernel loses the values above.
             u32::MAX - parts(Probability::new(loss[1]).unwrap_or_default()),
             part(loss[0]),
         ]),
