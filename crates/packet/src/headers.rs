@@ -1,13 +1,12 @@
-//! The few header fields that a packet's record keeps: RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 768 (UDP).
+//! The few header fields in a packet's record: RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 768 (UDP).
 //!
-//! The parser runs for every packet on the real-time thread: it allocates nothing, panics on no bytes, and every loop is
-//! bounded.
+//! The parser runs for every packet on the real-time thread: it allocates nothing, panics on no bytes, and every loop
+//! is bounded.
 
 use crosswind_path::{Ecn, Side};
 use crosswind_units::Seed;
 
-/// The number of extension headers that are followed. Real packets carry one or two; a hostile packet with many must not
-/// hold up the thread.
+/// The most extension headers followed. Real packets have one or two; a hostile packet must not hold up the thread.
 const MAX_EXTENSIONS: usize = 8;
 
 const HOP_BY_HOP: u8 = 0;
@@ -15,15 +14,15 @@ const HOP_BY_HOP: u8 = 0;
 pub const TCP: u8 = 6;
 /// UDP's IP protocol number.
 pub const UDP: u8 = 17;
-/// TCP's flag of a sender that is done (RFC 9293).
+/// TCP's FIN flag: the sender is done (RFC 9293).
 pub const TCP_FIN: u8 = 0x01;
-/// TCP's flag of a new connection (RFC 9293).
+/// TCP's SYN flag: a new connection (RFC 9293).
 pub const TCP_SYN: u8 = 0x02;
-/// TCP's flag of a connection that is given up (RFC 9293).
+/// TCP's RST flag: the connection is aborted (RFC 9293).
 pub const TCP_RST: u8 = 0x04;
-/// TCP's flag of a segment that ends what was written (RFC 9293, 3.9.1).
+/// TCP's PSH flag: the end of a write (RFC 9293, 3.9.1).
 pub const TCP_PSH: u8 = 0x08;
-/// TCP's flag that says that there is an acknowledgement number.
+/// TCP's ACK flag: the acknowledgement number is valid.
 pub const TCP_ACK: u8 = 0x10;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -33,41 +32,41 @@ const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// The fields of a packet's headers. A field that cannot be read is 0.
+/// A packet's header fields. An unreadable field is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// IP version: 4, 6, or 0 when this is no IP packet.
     pub version: u8,
-    /// IP protocol number of the transport, or of the IPv6 extension header at which reading had to stop.
+    /// IP protocol number: the transport, or the IPv6 extension header at which reading stopped.
     pub protocol: u8,
     /// TCP or UDP source port; 0 in every fragment but the first.
     pub source_port: u16,
     /// TCP or UDP destination port; 0 in every fragment but the first.
     pub destination_port: u16,
-    /// TCP or UDP payload, clipped to the bytes that are there. In later fragments, all that follows the IP header.
+    /// TCP or UDP payload, clipped to the captured bytes. In later fragments everything after the IP header.
     pub payload_bytes: u32,
     /// TCP flags (CWR ECE URG ACK PSH RST SYN FIN), else 0.
     pub flags: u8,
-    /// TCP sequence number of the first byte of payload; of a datagram its tail's upper half.
+    /// TCP sequence number of the first payload byte; the upper half of a datagram's tail.
     pub sequence: u32,
-    /// TCP acknowledgement number; of a datagram its tail's lower half.
+    /// TCP acknowledgement number; the lower half of a datagram's tail.
     pub acknowledgement: u32,
-    /// TCP window, as in the header: what it is scaled by is in the options of the SYN.
+    /// TCP window as in the header: its scale is in the SYN's options.
     pub window: u16,
-    /// What TCP options say.
+    /// TCP options.
     pub options: TcpOptions,
     /// IP's bits about congestion.
     pub ecn: Ecn,
 }
 
-/// Of TCP's options (RFC 9293, 7323, 2018) what is needed to follow a connection.
+/// The TCP options needed to follow a connection (RFC 9293, 7323, 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TcpOptions {
-    /// By how many bits later windows are shifted, of a SYN.
+    /// A SYN's window scale, in bits.
     pub window_shift: Option<u8>,
-    /// Largest segment that the sender of a SYN takes; 0 where it does not say.
+    /// Maximum segment size announced in a SYN; 0 if absent.
     pub largest_segment: u16,
-    /// The sender of a SYN understands selective acknowledgements.
+    /// A SYN permits selective acknowledgements.
     pub sack_permitted: bool,
     /// There is a selective acknowledgement.
     pub has_sack: bool,
@@ -110,19 +109,19 @@ impl TcpOptions {
     }
 }
 
-/// By what a queue may tell packets apart beside their flow.
+/// Header fields a queue classifies by, beside the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// The address that sent it; of IPv6 its four words, added bit by bit.
+    /// Source address; for IPv6 the XOR of its four words.
     pub source: u32,
-    /// The address that it goes to, likewise.
+    /// Destination address, likewise.
     pub destination: u32,
-    /// The codepoint of its differentiated service (RFC 2474), of 6 bits.
+    /// Differentiated services codepoint (RFC 2474), 6 bits.
     pub dscp: u8,
 }
 
 impl Service {
-    /// Reads an IP packet. Of one that is too short all is 0.
+    /// Reads an IP packet; all fields are 0 if it is too short.
     pub fn parse(packet: &[u8]) -> Self {
         let (addresses, dscp) = match packet {
             [0x40..=0x4f, service, ..] => (packet.get(12..20), service >> 2),
@@ -149,18 +148,17 @@ impl Headers {
         .unwrap_or_default()
     }
 
-    /// The client's port, of a packet in the direction of `side`.
+    /// The client's port, for a packet in direction `side`.
     pub fn client_port(&self, side: Side) -> u16 {
         side.pick(self.source_port, self.destination_port)
     }
 
-    /// The last eight bytes of a datagram's payload, by which whoever sent it knows it again; 0 of one that is shorter. Of TCP it
-    /// says nothing.
+    /// The last eight bytes of a datagram's payload, its sender's mark; 0 for a shorter one. Meaningless for TCP.
     pub const fn tail(&self) -> u64 {
         ((self.sequence as u64) << 32) | self.acknowledgement as u64
     }
 
-    /// A hash of version, protocol and ports: packets of one flow have the same.
+    /// A hash over version, protocol and ports, equal for all packets of a flow.
     pub const fn flow(&self) -> u32 {
         let ports = ((self.source_port as u64) << 16) | self.destination_port as u64;
         Seed(((self.version as u64) << 40) | ((self.protocol as u64) << 32) | ports).word(0) as u32
@@ -202,8 +200,8 @@ fn parse_ipv6(packet: &[u8]) -> Option<Headers> {
     Some(Headers { ecn: Ecn::from_bits(fixed[1] >> 4), ..headers })
 }
 
-/// Next header, own length and fragment offset of the extension header `protocol` at the start of `bytes`; `None` when it
-/// is a transport, or is cut off.
+/// Next header, own length and fragment offset of the extension header `protocol` at the start of `bytes`; `None` for a
+/// transport or a truncated header.
 fn extension(protocol: u8, bytes: &[u8]) -> Option<(u8, usize, u16)> {
     let start: &[u8; 8] = match protocol {
         HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {

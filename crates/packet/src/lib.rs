@@ -1,5 +1,4 @@
-//! The bytes of IP packets: what their headers say, and what a path does to them. Sans-IO, and without the standard library, as the path
-//! that it serves.
+//! IP packets as bytes: header parsing, and a path's changes to them. Sans-IO, and without the standard library.
 
 #![no_std]
 

@@ -2,7 +2,7 @@
 
 const CONGESTION_EXPERIENCED: u8 = 0b11;
 
-/// Marks an IP packet; what is none stays as it is.
+/// Marks an IP packet; other bytes stay unchanged.
 pub fn mark(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => mark_ipv4(packet),
@@ -46,7 +46,7 @@ mod tests {
         !(((folded & 0xffff) + (folded >> 16)) as u16)
     }
 
-    /// A packet of 40 bytes with these bits, whose header has a correct checksum.
+    /// A packet of 40 bytes with these bits and a correct header checksum.
     fn ipv4(tos: u8, id: u16) -> Vec<u8> {
         let [high, low] = id.to_be_bytes();
         let mut packet = vec![0x45, tos, 0, 40, high, low, 0x40, 0, 64, 6, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2];

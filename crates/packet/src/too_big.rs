@@ -1,10 +1,10 @@
-//! What a router says to the sender of a packet that is too large for its next link.
+//! A router's message to the sender of a packet too large for the next link.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use crosswind_units::Bytes;
 
-/// The most of an IPv4 message: RFC 1812, section 4.3.2.3. An IPv6 message has the least MTU that IPv6 has: RFC 4443, section 2.4.
+/// The longest IPv4 message: RFC 1812, section 4.3.2.3. IPv6's is as long as the minimum MTU: RFC 4443, section 2.4.
 const LONGEST_IPV4: usize = 576;
 const LONGEST_IPV6: usize = 1280;
 const HEADER_IPV4: usize = 20;
@@ -14,9 +14,9 @@ const TIME_TO_LIVE: u8 = 64;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// The ICMP message about `packet`, which is larger than `mtu`: "fragmentation needed" of IPv4 (RFC 792, with the MTU by RFC 1191), "packet
-/// too big" of IPv6 (RFC 4443). It comes from the packet's destination, the one address to which every host here has a route.
-/// None about a packet that nothing is said about.
+/// The ICMP message about `packet`, larger than `mtu`: "fragmentation needed" for IPv4 (RFC 792, with the MTU by RFC
+/// 1191), "packet too big" for IPv6 (RFC 4443). Its source is the packet's destination, the one address every host here
+/// has a route to. `None` for packets excluded by the RFCs.
 pub fn icmp_about(packet: &[u8], mtu: Bytes) -> Option<Vec<u8>> {
     match packet.first()? >> 4 {
         4 => about_ipv4(packet, mtu),
@@ -29,7 +29,7 @@ fn about_ipv4(packet: &[u8], mtu: Bytes) -> Option<Vec<u8>> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let is_later_fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff != 0;
     let kind = *packet.get(header)?;
-    // RFC 1122, section 3.2.2: nothing about an ICMP error, or about a fragment that is not the first.
+    // RFC 1122, section 3.2.2: nothing about an ICMP error or a later fragment.
     if is_later_fragment || (packet[9] == ICMP && ![0, 8, 13, 14].contains(&kind)) {
         return None;
     }
@@ -50,7 +50,7 @@ fn about_ipv4(packet: &[u8], mtu: Bytes) -> Option<Vec<u8>> {
 }
 
 fn about_ipv6(packet: &[u8], mtu: Bytes) -> Option<Vec<u8>> {
-    // RFC 4443, section 2.4: nothing about an ICMPv6 error, whose types are less than 128.
+    // RFC 4443, section 2.4: nothing about an ICMPv6 error (types below 128).
     if *packet.get(6)? == ICMPV6 && *packet.get(HEADER_IPV6)? < 128 {
         return None;
     }
@@ -71,7 +71,7 @@ fn about_ipv6(packet: &[u8], mtu: Bytes) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// RFC 1071, of bytes that follow others with this sum.
+/// RFC 1071, continued from the sum `before`.
 fn checksum(bytes: &[u8], before: u16) -> u16 {
     let words = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
     let mut sum: u32 = words.sum::<u32>() + u32::from(before);

@@ -1,8 +1,8 @@
 //! Quantities with their units in the type: `Instant`, `Duration`, `Bytes`, `BitRate`, `Probability`, `Seed`.
 //!
-//! Times, sizes and rates are integers of the smallest unit (nanosecond, byte, bit/s), so that arithmetic on virtual time
-//! is exact. An `Instant` counts from an origin that its owner chooses; nothing here reads a clock. In JSON a quantity is
-//! its number. With the feature `serde`, which is on by default; without it the crate needs no standard library.
+//! Times, sizes and rates are integers (nanoseconds, bytes, bit/s), so arithmetic on virtual time is exact. An
+//! `Instant` counts from its owner's origin; nothing here reads a clock. In JSON a quantity is its number. With the
+//! feature `serde`, on by default; without it the crate needs no standard library.
 
 #![no_std]
 

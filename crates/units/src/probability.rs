@@ -1,4 +1,4 @@
-//! A probability, and the exact comparison of a random word against it.
+//! A probability, and its exact comparison with a random word.
 
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
 pub struct Probability(f64);
 
-/// For how many of the 2^64 random words an event happens: a probability without fractions.
+/// A count among the 2^64 random words: a probability without fractions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance(u128);
 
@@ -20,7 +20,7 @@ impl Chance {
     }
 }
 
-/// A number that is no probability.
+/// A number outside [0, 1].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbabilityError(pub f64);
 
@@ -28,30 +28,30 @@ impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0.0);
 
-    /// `p` as a fraction of 1.
+    /// `p` in [0, 1].
     pub fn new(p: f64) -> Result<Self, ProbabilityError> {
         if (0.0..=1.0).contains(&p) { Ok(Self(p)) } else { Err(ProbabilityError(p)) }
     }
 
-    /// The fraction of 1.
+    /// In [0, 1].
     pub const fn as_fraction(self) -> f64 {
         self.0
     }
 
-    /// The probability that at least one of two independent events happens.
+    /// The probability of at least one of two independent events.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self((self.0 + other.0 - self.0 * other.0).min(1.0))
     }
 
-    /// Whether an event of this probability happens, given a uniform random word.
+    /// Whether the event happens, given a uniform random word.
     pub fn happens(self, word: u64) -> bool {
         self.chance().happens(word)
     }
 
-    /// The same as a number of words, for many decisions.
+    /// The same as a count, for many decisions.
     pub fn chance(self) -> Chance {
-        // 2^64 possible words; p = 1 covers them all, which a u64 could not express.
+        // 2^64 possible words; p = 1 covers them all, too many for a u64.
         Chance((self.0 * 18_446_744_073_709_551_616.0) as u128)
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// Where randomness comes from. Children of one seed under different labels are independent streams.
+/// A source of randomness. Children of one seed under different labels are independent streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Seed(pub u64);
@@ -11,13 +11,13 @@ pub struct Seed(pub u64);
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Seed {
-    /// The stream of this seed's child called `label`.
+    /// The child seed called `label`.
     #[must_use]
     pub fn child(self, label: &str) -> Self {
         label.bytes().fold(Self(mix(self.0 ^ GOLDEN)), |seed, byte| Self(mix(seed.0 ^ u64::from(byte))))
     }
 
-    /// The `index`-th word of this seed's stream: the SplitMix64 sequence (Steele, Lea & Flood 2014), entered at any place.
+    /// The `index`-th word: the SplitMix64 sequence (Steele, Lea & Flood 2014), with random access.
     pub const fn word(self, index: u64) -> u64 {
         mix(self.0.wrapping_add(GOLDEN.wrapping_mul(index.wrapping_add(1))))
     }

@@ -1,11 +1,11 @@
-//! Bytes, bit rates, and the exact time that bytes take at a rate.
+//! Bytes, bit rates, and exact transmission times.
 
 use crate::Duration;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes.
+/// A size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Bytes(pub u64);
@@ -16,23 +16,24 @@ pub struct Bytes(pub u64);
 #[cfg_attr(feature = "serde", serde(try_from = "u64", into = "u64"))]
 pub struct BitRate(u64);
 
-/// A rate of zero, which no link has.
+/// A zero rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZeroRateError;
 
-/// A transmission's length: whole nanoseconds, and the fraction of the next one in units of 1/rate nanosecond.
+/// A transmission's length: whole nanoseconds, and the rest in units of 1/rate nanosecond.
 ///
-/// Carrying `remainder` into the following back-to-back transmission keeps a busy link exact over any number of packets.
+/// Carrying `remainder` into the following back-to-back transmission keeps a busy link exact over any number of
+/// packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transmission {
     /// Whole nanoseconds.
     pub duration: Duration,
-    /// What is left, in 1/rate ns: less than the rate.
+    /// The remainder in 1/rate ns, less than the rate.
     pub remainder: u64,
 }
 
 impl BitRate {
-    /// A rate of `bps` bit/s; `None` for zero, which no link has.
+    /// `bps` bit/s; `None` for zero.
     pub const fn new(bps: u64) -> Option<Self> {
         if bps == 0 { None } else { Some(Self(bps)) }
     }
@@ -42,7 +43,7 @@ impl BitRate {
         self.0
     }
 
-    /// Time to transmit `size`, continuing from the `carried` remainder of the transmission before it.
+    /// Time to transmit `size`, continuing from the previous transmission's remainder (`carried`).
     pub const fn transmission(self, size: Bytes, carried: u64) -> Transmission {
         let total = size.0 as u128 * 8 * 1_000_000_000 + carried as u128;
         let rate = self.0 as u128;

@@ -1,15 +1,15 @@
-//! Points and lengths of time in whole nanoseconds.
+//! Instants and durations in whole nanoseconds.
 
 use core::ops::{Add, AddAssign, Sub};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// A point in time: nanoseconds since an origin that its owner chooses.
+/// A point in time: nanoseconds since its owner's origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Duration(u64);

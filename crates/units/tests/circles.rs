@@ -1,24 +1,24 @@
-//! No two files of a crate use each other, directly or through others: what their paths name is followed to the file that defines it.
+//! No two files of a crate use each other, directly or through others: paths are followed to the defining file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A path of modules and what is in them, from the root of the crate.
+/// A module path from the crate's root.
 type Name = Vec<String>;
 
-/// The modules of a crate that are files.
+/// A crate's modules with a file each.
 #[derive(Default)]
 struct Crate {
     files: BTreeMap<Name, File>,
 }
 
-/// What stands in a file, without its tests.
+/// A file without its tests.
 #[derive(Default)]
 struct File {
-    /// What it calls things of other files; none of other crates.
+    /// Its names for other files' items; none for other crates.
     aliases: BTreeMap<String, Option<Name>>,
-    /// Everything that it names by a path.
+    /// Every path in it.
     names: Vec<Name>,
 }
 
@@ -29,7 +29,6 @@ impl Crate {
         all
     }
 
-    /// Adds the module in `file`, whose own modules are in `folder`.
     fn add(&mut self, folder: &Path, file: &Path, module: Name) {
         let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let mut reader =
@@ -43,7 +42,7 @@ impl Crate {
         self.files.insert(module, reader.file);
     }
 
-    /// The file that defines what `name` means, if it is of this crate; none for a module itself.
+    /// The file defining `name`, if in this crate; none for a module itself.
     fn file_of(&self, name: &[String]) -> Option<&Name> {
         let (module, file) = (0..=name.len()).rev().find_map(|length| self.files.get_key_value(&name[..length]))?;
         let (item, rest) = name[module.len()..].split_first()?;
@@ -54,7 +53,7 @@ impl Crate {
         }
     }
 
-    /// The other files that each file uses.
+    /// Each file's uses of others.
     fn uses(&self) -> BTreeMap<&Name, BTreeSet<&Name>> {
         let used = |module: &Name, file: &File| {
             let used = file.names.iter().filter_map(|name| self.file_of(name)).filter(|used| *used != module);
@@ -63,7 +62,7 @@ impl Crate {
         self.files.iter().map(|(module, file)| (module, used(module, file))).collect()
     }
 
-    /// Every circle: files each of which uses all others, directly or through others.
+    /// Every circle: files using each other, directly or through others.
     fn circles(&self) -> BTreeSet<Vec<String>> {
         let uses = self.uses();
         let reached: BTreeMap<&Name, BTreeSet<&Name>> =
@@ -80,7 +79,7 @@ impl Crate {
     }
 }
 
-/// What a file uses, directly and through others.
+/// A file's uses, directly and through others.
 fn reached<'a>(uses: &BTreeMap<&'a Name, BTreeSet<&'a Name>>, from: &'a Name) -> BTreeSet<&'a Name> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {
@@ -89,7 +88,7 @@ fn reached<'a>(uses: &BTreeMap<&'a Name, BTreeSet<&'a Name>>, from: &'a Name) ->
     reached
 }
 
-/// The words and signs of Rust, without comments and texts.
+/// Rust's words and signs, without comments and strings.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -129,7 +128,6 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// `tokens` without what is there for tests alone.
 fn without_tests(tokens: &[String]) -> Vec<String> {
     const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -153,16 +151,15 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// Reads the names of a file.
 #[derive(Default)]
 struct Reader {
     tokens: Vec<String>,
     at: usize,
     depth: usize,
-    /// Where it is: the file's module, and in it those that are no files, each with the depth at which it ends.
+    /// The current module: the file's, then inline ones, each with the depth at its end.
     module: Name,
     inside: Vec<usize>,
-    /// The modules that are files of their own.
+    /// The modules with files of their own.
     modules: Vec<String>,
     file: File,
 }
@@ -175,7 +172,7 @@ impl Reader {
     fn read(&mut self) {
         let mods = self.tokens.windows(3).filter(|it| it[0] == "mod" && it[2] == ";");
         self.modules = mods.map(|it| it[1].clone()).collect();
-        // First what things are called, then what is named.
+        // First aliases, then names.
         for only_aliases in [true, false] {
             (self.at, self.depth) = (0, 0);
             while self.at < self.tokens.len() {
@@ -215,7 +212,7 @@ impl Reader {
         }
     }
 
-    /// Reads what a `use` says, up to the sign behind it.
+    /// Reads a `use` up to the sign behind it.
     fn tree(&mut self, mut name: Name, only_aliases: bool) {
         loop {
             match self.token(0).to_owned().as_str() {
@@ -254,7 +251,7 @@ impl Reader {
         }
     }
 
-    /// What `name` means from the root of the crate; none of other crates and of what is in this file.
+    /// `name` from the crate's root; none for other crates and for this file's items.
     fn absolute(&self, name: &[String]) -> Option<Name> {
         let (first, mut rest) = name.split_first()?;
         let mut base = match first.as_str() {
