@@ -1,4 +1,4 @@
-//! A digest of the sources that a cell and the kernel of virtual time have to have in common.
+//! A digest of the sources shared by a cell and the kernel of virtual time.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};

@@ -1,22 +1,21 @@
-//! The bytes of packets that are on their way, by a token each.
+//! The bytes of packets in the path, by token.
 //!
-//! In blocks, since a kernel that handles a packet gives no more than a few megabytes in one piece.
+//! In blocks: during packet processing the kernel allocates a few megabytes at most in one piece.
 
 use alloc::vec::Vec;
 
 const IN_A_BLOCK: usize = 1024;
 
-/// The bytes of the packets with one token.
+/// The bytes behind one token.
 struct Slot<B> {
     buffer: Option<B>,
-    /// Packets in the path that have these bytes, beyond the first.
+    /// Copies in the path that share these bytes, beyond the first.
     copies: u32,
 }
 
 pub struct Buffers<B> {
     blocks: Vec<Vec<Slot<B>>>,
     free: Vec<u32>,
-    /// How many tokens there are.
     tokens: u32,
 }
 
@@ -41,7 +40,7 @@ impl<B> Buffers<B> {
         token
     }
 
-    /// What was taken for a token, until it is given back.
+    /// The bytes behind a token, until it is given back.
     pub fn get(&self, token: u32) -> Option<&B> {
         self.blocks[token as usize / IN_A_BLOCK][token as usize % IN_A_BLOCK].buffer.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What the kernel tells of packets.
+//! The kernel's events about packets.
 
 use crate::wire::{Wire, read_bytes, write_bytes};
 use alloc::vec::Vec;
@@ -6,9 +6,9 @@ use crosswind_packet::Headers;
 use crosswind_path::{Cause, Packet, Side};
 use crosswind_units::{Bytes, Instant};
 
-/// What has happened. A packet that left names the token of the one that entered, [`Packet::buffer`].
+/// An event. A packet leaves with the token it entered with, [`Packet::buffer`].
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the fields are what their types say
+#[allow(missing_docs)] // the types name the fields
 pub enum Event<'a> {
     /// A host sent a packet into the path; `dropped` where the path dropped it on entry. `bytes` are those of the packet, where they
     /// are wanted.
@@ -21,19 +21,19 @@ pub enum Event<'a> {
         dropped: Option<Cause>,
         bytes: &'a [u8],
     },
-    /// A packet was offered to the receiver's device, which has `taken` it or not.
+    /// A packet was offered to the receiver's device, `taken` or not.
     Left { side: Side, packet: Packet, at: Instant, taken: bool },
     /// The path dropped a packet.
     Dropped { side: Side, packet: Packet, cause: Cause },
-    /// The path made a copy of a packet.
+    /// The path copied a packet.
     Duplicated { side: Side },
-    /// A packet of background traffic has left the path, or was dropped for a cause.
+    /// A background packet has left the path, or was dropped for a cause.
     Background { side: Side, packet: Packet, cause: Option<Cause> },
-    /// The path wrote an ICMP message to the host that sends in the direction of `side`.
+    /// The path sent an ICMP message to the host sending in direction `side`.
     Icmp { side: Side, at: Instant, taken: bool, bytes: &'a [u8] },
     /// A packet was still in the path at the end.
     Rest { side: Side, packet: Packet },
-    /// The last event: packets of hosts that are left inside, and packets of background traffic that have entered; forward, reverse.
+    /// The last event: host packets still inside, background packets entered; forward, reverse.
     Ended { queued: [u64; 2], background: [u64; 2] },
 }
 
@@ -77,17 +77,17 @@ impl Event<'_> {
     }
 }
 
-/// The events in a piece of the log, in their order.
+/// A log chunk's events, in order.
 #[derive(Clone, Debug)]
 pub struct Events<'a>(&'a [u8]);
 
 impl<'a> Events<'a> {
-    /// Of bytes that the kernel has written.
+    /// Reads the kernel's bytes.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What is left: nothing at the end, unless it is no event.
+    /// The unread rest; not empty at the end if it is no event.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }

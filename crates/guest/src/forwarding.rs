@@ -1,4 +1,4 @@
-//! What becomes of a packet: into the path, and out of it.
+//! Packets into the path, and out of it.
 
 use crate::buffers::Buffers;
 use crate::log::Log;
@@ -9,47 +9,47 @@ use crosswind_packet::{Headers, Service, icmp_about};
 use crosswind_path::{Arrival, Cause, Departure, Direction, Packet, Path, Side};
 use crosswind_units::{Bytes, Duration, Instant};
 
-/// What is not out of the path by then stays for good, as before a link that stands still.
+/// A packet still inside by then stays for good, as before a stalled link.
 const PATH_EMPTY: Duration = Duration::from_secs(86_400);
 
-/// The bytes of a packet, as the kernel has them.
+/// A packet's bytes in the kernel.
 pub trait Buffer {
     /// The packet.
     fn bytes(&self) -> &[u8];
 }
 
-/// What is to be handed to a host.
+/// A packet to hand to a host.
 pub struct Leaving<'a> {
     /// The pair of hosts.
     pub pair: u8,
-    /// The host: the one that gets what goes in this direction.
+    /// The receiving host of this direction.
     pub side: Side,
     /// An IP packet.
     pub bytes: &'a [u8],
     /// Whether it is to be marked (ECN).
     pub marked: bool,
-    /// Which bit is to be flipped, counted from its first one.
+    /// The bit to flip, counted from the first.
     pub flipped_bit: Option<u32>,
 }
 
-/// Packets of hosts on their way through a path. Times are the kernel's, nanoseconds.
+/// Host packets in a path. Times are the kernel's, nanoseconds.
 pub struct Forwarding<B> {
     path: Path,
     origin_ns: u64,
     keeps_bytes: bool,
     buffers: Buffers<B>,
-    /// What has left the path and has not been handed to a host yet.
+    /// Departed, not yet handed to a host.
     departures: VecDeque<(Side, Departure)>,
-    /// What was handed out last, and waits for its outcome.
+    /// Handed out last, awaiting its outcome.
     offered: Option<(Side, Offer)>,
-    /// Once nothing is delivered any more: the packets that would have been since, forward and reverse.
+    /// Once delivery has stopped: packets lost to that since, forward and reverse.
     undeliverable: Option<[u64; 2]>,
     log: Log,
 }
 
 enum Offer {
     Packet(Packet),
-    /// About a packet that was dropped.
+    /// About a dropped packet.
     Message(Vec<u8>, Packet, Cause),
 }
 
@@ -69,7 +69,7 @@ impl<B: Buffer> Forwarding<B> {
         }
     }
 
-    /// Takes a packet that a host has sent at `now`.
+    /// Takes a packet sent at `now` by a host.
     pub fn handle_packet(&mut self, pair: u8, side: Side, now: u64, buffer: B) {
         let now = self.own(now);
         let bytes = buffer.bytes();
@@ -96,7 +96,7 @@ impl<B: Buffer> Forwarding<B> {
         self.log.push(&Event::Entered { side, at: now, token, size, headers, dropped, bytes });
     }
 
-    /// Takes out of the path what is due at `now`.
+    /// Releases due packets from the path.
     pub fn release(&mut self, now: u64) {
         let now = self.own(now);
         for side in Side::BOTH {
@@ -109,7 +109,7 @@ impl<B: Buffer> Forwarding<B> {
         !self.departures.is_empty()
     }
 
-    /// What is to be handed to a host next. [`handle_offered`](Self::handle_offered) has to follow.
+    /// The next packet to hand to a host. [`handle_offered`](Self::handle_offered) has to follow.
     pub fn next_leaving(&mut self) -> Option<Leaving<'_>> {
         while let Some((side, departure)) = self.departures.pop_front() {
             let packet = *departure.packet();
@@ -147,7 +147,7 @@ impl<B: Buffer> Forwarding<B> {
         None
     }
 
-    /// The host's device has `taken` at `now` what was handed out last, or not.
+    /// Whether the host's device took the last packet at `now`.
     pub fn handle_offered(&mut self, now: u64, taken: bool) {
         let at = self.own(now);
         match self.offered.take() {
@@ -170,7 +170,7 @@ impl<B: Buffer> Forwarding<B> {
         Some(self.origin_ns.saturating_add(next.as_nanos()))
     }
 
-    /// Whether no packet of a host is inside.
+    /// Whether no host packet is inside.
     pub fn is_empty(&self) -> bool {
         self.path.queued() == [0, 0] && self.departures.is_empty()
     }
@@ -180,7 +180,7 @@ impl<B: Buffer> Forwarding<B> {
         self.undeliverable.get_or_insert([0, 0]);
     }
 
-    /// Writes down what is left inside. Nothing may happen afterwards.
+    /// Logs the packets left inside. Nothing may happen afterwards.
     pub fn report(&mut self, now: u64) {
         while self.next_leaving().is_some() {}
         let undeliverable = self.undeliverable.unwrap_or_default();
@@ -206,7 +206,7 @@ impl<B: Buffer> Forwarding<B> {
         self.log.push(&Event::Ended { queued, background });
     }
 
-    /// Chunks of events that are full.
+    /// The number of full event chunks.
     pub fn full_chunks(&self) -> usize {
         self.log.full()
     }
@@ -216,7 +216,7 @@ impl<B: Buffer> Forwarding<B> {
         self.log.take()
     }
 
-    /// Takes back what [`take_events`](Self::take_events) gave.
+    /// Takes back a chunk from [`take_events`](Self::take_events).
     pub fn give_back_events(&mut self, chunk: Vec<u8>) {
         self.log.give_back(chunk);
     }
@@ -247,7 +247,7 @@ impl<B: Buffer> Forwarding<B> {
         self.buffers.get(token).map_or(&[], Buffer::bytes)
     }
 
-    /// A time of the kernel on the path's clock.
+    /// The kernel's time on the path's clock.
     fn own(&self, now: u64) -> Instant {
         Instant::from_nanos(now.saturating_sub(self.origin_ns))
     }

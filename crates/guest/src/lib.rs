@@ -1,7 +1,7 @@
-//! The emulator inside the kernel of virtual time: what the kernel does with a packet ([`Forwarding`]), what a cell tells it beforehand
-//! ([`Settings`]), and what it tells the cell of every packet ([`Event`]). Without the standard library.
+//! The emulator inside the kernel of virtual time: packet handling ([`Forwarding`]), the cell's settings ([`Settings`])
+//! and the events for the cell ([`Event`]). Without the standard library.
 //!
-//! The kernel keeps no accounts: it writes down what happens, and the cell books it as the emulator of a process books what it does.
+//! The kernel keeps no accounts: it logs events, and the cell books them as it books its own emulator's.
 
 #![no_std]
 

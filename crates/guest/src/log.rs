@@ -1,4 +1,4 @@
-//! Events that wait for the cell, in chunks.
+//! Unread events, in chunks.
 
 use crate::Event;
 use alloc::collections::VecDeque;
@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 
 /// A chunk with so many bytes is full.
 const CHUNK: usize = 64 * 1024;
-/// The most that an event adds to one: an IP packet, and what is said of it.
+/// The largest event: an IP packet and its fields.
 const LARGEST_EVENT: usize = 64 * 1024 + 512;
 /// The largest chunk.
 pub const LARGEST_CHUNK: usize = CHUNK + LARGEST_EVENT;
-/// Empty chunks that are kept for reuse.
+/// Empty chunks kept for reuse.
 const SPARE: usize = 16;
 
-/// What has been written down and not been read yet.
+/// Events written and not yet read.
 #[derive(Debug, Default)]
 pub struct Log {
     full: VecDeque<Vec<u8>>,
@@ -29,12 +29,12 @@ impl Log {
         }
     }
 
-    /// Chunks that are full.
+    /// The number of full chunks.
     pub fn full(&self) -> usize {
         self.full.len()
     }
 
-    /// The oldest events, a chunk of them; none where there are none.
+    /// The chunk with the oldest events, if any.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         if self.full.is_empty() && !self.open.is_empty() {
             self.close();
@@ -42,7 +42,7 @@ impl Log {
         self.full.pop_front()
     }
 
-    /// Takes a chunk back that has been read.
+    /// Takes back a read chunk.
     pub fn give_back(&mut self, mut chunk: Vec<u8>) {
         if self.spare.len() < SPARE {
             chunk.clear();

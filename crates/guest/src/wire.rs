@@ -5,11 +5,11 @@ use crosswind_packet::{Headers, TcpOptions};
 use crosswind_path::{Cause, DirectionConfig, Ecn, Packet, Side, TimeSpent};
 use crosswind_units::{Bytes, Duration, Instant};
 
-/// A value that can be written and read.
+/// A value with a binary form.
 pub trait Wire: Sized {
     fn write(&self, to: &mut Vec<u8>);
 
-    /// Takes it from the beginning of `from`. None where that holds no such value.
+    /// Takes a value from the beginning of `from`; `None` without one.
     fn read(from: &mut &[u8]) -> Option<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel does with packets, without the kernel: a buffer is a vector.
+//! The kernel's packet handling without the kernel: a buffer is a vector.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -33,7 +33,7 @@ fn path(settings: Settings) -> Forwarding<Buffer> {
     Forwarding::new(settings)
 }
 
-/// Everything that has been written down, in words that can be compared.
+/// All logged events, as comparable words.
 fn written(path: &mut Forwarding<Buffer>) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(chunk) = path.take_events() {
@@ -112,7 +112,7 @@ fn a_packet_that_is_too_large_is_answered() {
     assert!(path.is_empty());
 }
 
-/// Fractions have to come out to the last bit, and the settings of each phase.
+/// Fractions have to come out to the last bit, and each phase's settings.
 #[test]
 fn settings_come_out_as_they_went_in() {
     let path = json!({

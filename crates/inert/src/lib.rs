@@ -1,14 +1,14 @@
-//! Derives that derive nothing: settings keep their attributes for serde and schemars in a build that has neither.
+//! Empty derives: settings keep their serde and schemars attributes in a build without either.
 
 use proc_macro::TokenStream;
 
-/// In the place of serde's.
+/// Replaces serde's.
 #[proc_macro_derive(Serialize, attributes(serde))]
 pub fn serialize(_item: TokenStream) -> TokenStream {
     TokenStream::new()
 }
 
-/// In the place of serde's.
+/// Replaces serde's.
 #[proc_macro_derive(Deserialize, attributes(serde))]
 pub fn deserialize(_item: TokenStream) -> TokenStream {
     TokenStream::new()

@@ -1,7 +1,7 @@
 //! The path as a library of the kernel of virtual time (`arch/um/kernel/path.c`), with the kernel's allocator.
 //!
-//! Every function that takes a path takes one that `crosswind_path_new` has made and `crosswind_path_free` has not had. The caller
-//! sees to it that only one of them runs at a time.
+//! Every `path` argument comes from `crosswind_path_new` and has not gone to `crosswind_path_free`. The caller runs one
+//! function at a time.
 
 #![no_std]
 #![allow(clippy::missing_safety_doc)] // said above
@@ -27,7 +27,7 @@ unsafe extern "C" {
 
 struct Kernel;
 
-// SAFETY: what the kernel allocates is aligned for every type here: by the next power of two, or by 8 bytes where that is less.
+// SAFETY: the kernel aligns for every type here: to the next power of two, or to 8 bytes if less.
 unsafe impl GlobalAlloc for Kernel {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: any size will do.
@@ -50,7 +50,7 @@ fn panic(information: &PanicInfo<'_>) -> ! {
     unsafe { crosswind_panic(text.as_ptr(), text.len()) }
 }
 
-/// A packet of the kernel (`struct sk_buff`), whose bytes lie in one piece.
+/// A kernel packet (`struct sk_buff`) with contiguous bytes.
 struct KernelPacket {
     packet: *mut c_void,
     bytes: *const u8,
@@ -59,7 +59,7 @@ struct KernelPacket {
 
 impl Buffer for KernelPacket {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: they are the packet's, which is there until this is dropped.
+        // SAFETY: the packet owns the bytes until this is dropped.
         unsafe { slice::from_raw_parts(self.bytes, self.length) }
     }
 }
@@ -81,7 +81,7 @@ pub struct Leaving {
     /// -1: none is flipped.
     flipped_bit: i64,
     pair: u8,
-    /// The host that gets what goes in this direction: 0 forward, 1 reverse.
+    /// The receiving host of this direction: 0 forward, 1 reverse.
     side: u8,
     marked: bool,
 }
@@ -94,7 +94,7 @@ pub struct Events {
     capacity: usize,
 }
 
-/// A path of these settings. None where there are no such settings; then `problem` is 1 where they are of other sources, else 2.
+/// A path with these settings. On error null, and `problem` is 1 for settings from other sources, else 2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn crosswind_path_new(text: *const u8, length: usize, problem: *mut c_int) -> *mut c_void {
     // SAFETY: the caller has so many bytes there.
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn crosswind_path_free(path: *mut c_void) {
     drop(unsafe { Box::from_raw(path.cast::<Path>()) });
 }
 
-/// Takes a packet that the client (`side` 0) or the server (1) of a pair has sent.
+/// Takes a packet from the client (`side` 0) or the server (1) of a pair.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn crosswind_path_handle_packet(
     path: *mut c_void,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn crosswind_path_has_left(path: *mut c_void) -> bool {
     unsafe { path_of(path) }.has_left()
 }
 
-/// What is to be handed to a host next, if there is anything; the bytes are there until the next call.
+/// The next packet to hand to a host, if any; its bytes live until the next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn crosswind_path_next_leaving(path: *mut c_void, leaving: *mut Leaving) -> bool {
     // SAFETY: as the caller promises.
