@@ -1,17 +1,17 @@
-//! What a [`Session`](crate::Session) is created with, and the events that it reports.
+//! The inputs of a new [`Session`](crate::Session), and the events it reports.
 
 use crate::{Error, Payload};
 
-/// What carries the session's payloads.
+/// The session's transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// One payload a message. The server speaks first.
     WebSocket,
-    /// One payload a frame, see [`FrameDecoder`](crate::FrameDecoder). The client speaks first, and no payload is empty.
+    /// One payload a frame, see [`FrameDecoder`](crate::FrameDecoder). The client speaks first; no payload is empty.
     WebTransport,
 }
 
-/// How far a client that upgrades got with Socket.IO while polling.
+/// An upgrading client's Socket.IO progress while polling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// It has not sent `40`.
@@ -22,14 +22,14 @@ pub enum Joined {
     As(String),
 }
 
-/// What a session reports to its owner.
+/// A session's report to its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Client, upgrading: the new transport works. End the polling transport, then call [`Session::finish_upgrade`](crate::Session::finish_upgrade).
     Probed,
     /// Events can be sent from now on.
     Connected {
-        /// The Socket.IO socket's id, which is not the Engine.IO session's.
+        /// The Socket.IO socket's id, different from the Engine.IO session's.
         sid: String,
     },
     /// The peer sent an event.
@@ -39,7 +39,7 @@ pub enum Event {
         /// Its argument.
         argument: Payload,
     },
-    /// The last event: poll the payloads that are still to be sent, then end the transport.
+    /// The last event: poll the unsent payloads, then end the transport.
     Closed(CloseReason),
 }
 

@@ -1,8 +1,8 @@
 //! Engine.IO frames on a WebTransport stream, as engine.io-parser 5.2 defines them.
 //!
-//! A frame is a header and a payload. Header byte: bit 7 set for binary, the low 7 bits a length; 126 there means that a
-//! big-endian u16 length follows, 127 a u64. A length of 0 is an error. A receiver takes a longer header than needed, as the
-//! original does; a sender writes the shortest.
+//! A frame is a header and a payload. Header byte: bit 7 set for binary, the low 7 bits a length; after 126 a
+//! big-endian u16 length follows, after 127 a u64. A length of 0 is an error. A receiver takes a longer header than
+//! needed, as the original does; a sender writes the shortest.
 
 use crate::{Error, Payload};
 use bytes::{Buf, BufMut, BytesMut};
@@ -11,10 +11,10 @@ const BINARY: u8 = 0x80;
 const LENGTH_U16: u8 = 126;
 const LENGTH_U64: u8 = 127;
 
-/// Cuts a stream of bytes into frames.
+/// Cuts a byte stream into frames.
 ///
 /// Invariant: it holds no more than one incomplete frame and the last chunk, if every chunk is followed by
-/// [`poll_frame`](Self::poll_frame) until `None`. It never reserves memory for a length that is only announced.
+/// [`poll_frame`](Self::poll_frame) until `None`. It never reserves memory for an announced length.
 #[derive(Debug)]
 pub struct FrameDecoder {
     max_payload_bytes: u64,
@@ -37,8 +37,8 @@ impl FrameDecoder {
 
     /// The next complete frame, or `None` until more bytes are received.
     ///
-    /// Errors: a length of 0 or above the maximum, as soon as the header is known; text that is not UTF-8. The stream has no
-    /// meaning after an error, so every later call returns the same one.
+    /// Errors: a length of 0 or above the maximum, as soon as the header is known; text that is not UTF-8. The stream
+    /// has no meaning after an error, so every later call returns the same one.
     pub fn poll_frame(&mut self) -> Result<Option<Payload>, Error> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -76,7 +76,7 @@ impl FrameDecoder {
     }
 }
 
-/// Appends a frame, header and payload in one piece, to `out`: a `Vec<u8>` or a `BytesMut`, which grow.
+/// Appends a frame, header and payload in one piece, to `out`: a growing `Vec<u8>` or `BytesMut`.
 ///
 /// Errors: [`Error::EmptyFrame`] for an empty payload, which the receiver would refuse; nothing is appended.
 pub fn encode_frame(payload: &Payload, out: &mut impl BufMut) -> Result<(), Error> {
@@ -85,7 +85,7 @@ pub fn encode_frame(payload: &Payload, out: &mut impl BufMut) -> Result<(), Erro
     Ok(())
 }
 
-/// Appends the header alone, for a sender that writes header and payload as two chunks, as the JavaScript one does.
+/// Appends the header alone, for a sender with header and payload in two chunks, as the JavaScript one.
 ///
 /// Errors: as [`encode_frame`].
 pub fn encode_frame_header(payload: &Payload, out: &mut impl BufMut) -> Result<(), Error> {
@@ -106,7 +106,7 @@ pub fn encode_frame_header(payload: &Payload, out: &mut impl BufMut) -> Result<(
     Ok(())
 }
 
-/// Length of the header and of the payload it announces, both in bytes; `None` while the header is not complete.
+/// Length of the header and of its payload, both in bytes; `None` while the header is not complete.
 fn header(received: &[u8]) -> Option<(usize, u64)> {
     let (first, rest) = received.split_first()?;
     match first & !BINARY {

@@ -1,15 +1,15 @@
-//! The opening of an Engine.IO session (protocol 4): the server's open packet, and the client's first WebTransport frame.
+//! The opening of an Engine.IO session (protocol 4): the server's open packet, the client's first WebTransport frame.
 
 use crate::Error;
 use serde_json::{Value, json};
 
-/// The longest time that JavaScript's timers keep, in milliseconds.
+/// The longest time in JavaScript's timers, in milliseconds.
 const MAX_TIMER_MS: u64 = (1 << 31) - 1;
-/// The largest whole number that JavaScript keeps exactly.
+/// The largest integer exact in JavaScript.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 const MAX_SID_BYTES: usize = 128;
 
-/// What the server tells the client when a session opens.
+/// The server's parameters for a new session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// The Engine.IO session's id: 1 to 128 printable ASCII characters without quotes and backslashes, because the
@@ -26,9 +26,9 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Reads the JSON of an open packet. All five fields are required; others are ignored.
+    /// Reads an open packet's JSON. All five fields are required; others are ignored.
     ///
-    /// Errors: not a JSON object, or a field that is missing, of another type, or outside its range.
+    /// Errors: not a JSON object, or a field missing, of another type, or outside its range.
     pub fn parse(json: &str) -> Result<Self, Error> {
         let value = parse_json("open packet", json)?;
         let number = |field, expected| value[field].as_u64().ok_or(Error::Handshake { field, expected });
@@ -44,7 +44,7 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// The JSON of an open packet, fields in the order of the original.
+    /// An open packet's JSON, fields in the original's order.
     pub fn to_json(&self) -> String {
         format!(
             r#"{{"sid":{},"upgrades":{},"pingInterval":{},"pingTimeout":{},"maxPayload":{}}}"#,
@@ -73,9 +73,9 @@ pub fn encode_client_open(sid: Option<&str>) -> String {
     sid.map(|sid| json!({ "sid": sid }).to_string()).unwrap_or_default()
 }
 
-/// The id in the client's first WebTransport frame; `None` when it asks for a new session.
+/// The id in the client's first WebTransport frame; `None` for a new session.
 ///
-/// Errors: data that is not a JSON object with a usable `sid`.
+/// Errors: anything but a JSON object with a usable `sid`.
 pub fn parse_client_open(data: &str) -> Result<Option<String>, Error> {
     if data.is_empty() {
         return Ok(None);

@@ -1,12 +1,12 @@
-//! The types of Socket.IO packets, and what bounds one.
+//! Socket.IO packet types and limits.
 
-/// The most attachments that one message may announce.
+/// The most attachments in one message.
 pub const MAX_ATTACHMENTS: usize = 16;
 
-/// The type of a message.
+/// A message's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// `0`: joins a namespace; the server answers with an object that holds `sid`.
+    /// `0`: joins a namespace; the server answers with an object with `sid`.
     Connect,
     /// `1`: leaves the namespace.
     Disconnect,
@@ -14,6 +14,6 @@ pub enum MessageKind {
     Event,
     /// `3`, or `6` with attachments: an array of arguments.
     Ack,
-    /// `4`: the namespace cannot be joined; text, or an object that holds `message`.
+    /// `4`: the namespace cannot be joined; text, or an object with `message`.
     ConnectError,
 }

@@ -1,10 +1,10 @@
 //! Engine.IO protocol 4 and Socket.IO protocol 5 without I/O: no sockets, no clock, no randomness.
 //!
-//! Bytes of a WebTransport stream go into a [`FrameDecoder`], which yields [`Payload`]s; a WebSocket message is a `Payload`
-//! as it is. Payloads go into a [`Session`], which hands out payloads to send and [`Event`]s. Below it, [`Packet`] is
-//! Engine.IO's packet and [`Message`] is Socket.IO's; both can be used alone.
+//! A WebTransport stream's bytes go into a [`FrameDecoder`], which yields [`Payload`]s; a WebSocket message is a
+//! `Payload` as it is. Payloads go into a [`Session`], which hands out payloads to send and [`Event`]s. Below it,
+//! [`Packet`] is Engine.IO's packet and [`Message`] is Socket.IO's; both can be used alone.
 //!
-//! Whatever a peer sends, nothing here panics, and no buffer grows beyond what was received and the stated limits.
+//! Whatever a peer sends, nothing here panics, and no buffer grows beyond the received bytes and the stated limits.
 
 mod error;
 mod event;

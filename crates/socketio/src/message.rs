@@ -1,10 +1,12 @@
-//! Socket.IO packets (protocol 5), which Engine.IO messages carry; called messages here, to tell the two apart.
+//! Socket.IO packets (protocol 5), carried by Engine.IO messages; called messages here, to tell the two apart.
 //!
-//! Text: type digit, then for binary ones the count of attachments and `-`, then the namespace and `,` unless it is `/`, then
-//! the acknowledgement id if any, then JSON if any. Attachments follow as binary Engine.IO messages, and stand in the JSON as
-//! `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with attachments, so [`MessageKind`] has five.
+//! Text: type digit, then for binary ones the count of attachments and `-`, then the namespace and `,` unless it is
+//! `/`, then the acknowledgement id if any, then JSON if any. Attachments follow as binary Engine.IO messages, and
+//! stand in the JSON as `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with
+//! attachments, so [`MessageKind`] has five.
 //!
-//! Stricter than socket.io-parser 4.2: an event must have a name, an ACK an id, and each attachment exactly one placeholder.
+//! Stricter than socket.io-parser 4.2: an event must have a name, an ACK an id, and each attachment exactly one
+//! placeholder.
 
 use crate::handshake::parse_json;
 use crate::kind::{MAX_ATTACHMENTS, MessageKind};
@@ -12,7 +14,7 @@ use crate::{Error, Payload};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// Names that Socket.IO reserves (socket.io-parser 4.2).
+/// Socket.IO's reserved names (socket.io-parser 4.2).
 pub(crate) const RESERVED: [&str; 6] =
     ["connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"];
 
@@ -27,7 +29,7 @@ pub struct Message {
     pub ack_id: Option<u64>,
     /// The JSON, with placeholders for the attachments.
     pub data: Option<Value>,
-    /// Attachments in the order of their numbers, at most [`MAX_ATTACHMENTS`].
+    /// Attachments in numeric order, at most [`MAX_ATTACHMENTS`].
     pub attachments: Vec<Bytes>,
 }
 
@@ -55,7 +57,7 @@ impl Message {
         Self { attachments, ..Self::new(MessageKind::Event, Some(data)) }
     }
 
-    /// The name and argument of an event such as [`Message::event`] makes.
+    /// The name and argument of an event from [`Message::event`].
     ///
     /// Errors: [`Error::Arguments`] for any other message.
     pub fn into_event(self) -> Result<(String, Payload), Error> {
@@ -72,9 +74,9 @@ impl Message {
         Ok((name, argument))
     }
 
-    /// The text of this message; the attachments follow it, each as a binary Engine.IO message.
+    /// This message's text; the attachments follow it, each as a binary Engine.IO message.
     ///
-    /// Errors: the same checks as for received messages, so that nothing is sent that would be refused.
+    /// Errors: the same checks as for received messages, so the receiver refuses nothing sent.
     pub fn encode(&self) -> Result<String, Error> {
         if !self.namespace.starts_with('/') || self.namespace.contains(',') {
             return Err(Error::Namespace);
@@ -107,7 +109,7 @@ impl Message {
         Ok(text)
     }
 
-    /// Reads the text of a message, and how many attachments are to follow it.
+    /// Reads a message's text, and the number of attachments to follow it.
     fn parse(text: &str) -> Result<(Self, usize), Error> {
         let mut rest = text.chars();
         let (kind, binary) = match rest.next() {
@@ -144,7 +146,7 @@ impl Message {
         Ok((message, attachments))
     }
 
-    /// Whether data, id and placeholders are what a message of this kind with so many attachments has.
+    /// Whether data, id and placeholders fit a message of this kind with so many attachments.
     fn check(&self, attachments: usize) -> Result<(), Error> {
         let takes_id = matches!(self.kind, MessageKind::Event | MessageKind::Ack);
         let has_id = self.ack_id.is_some();
@@ -178,7 +180,7 @@ impl Message {
 }
 
 impl MessageDecoder {
-    /// Takes the text of an Engine.IO message; returns the Socket.IO message unless attachments are to follow.
+    /// Takes an Engine.IO message's text; returns the Socket.IO message unless attachments are to follow.
     ///
     /// Errors: text that is not a message, or while attachments are missing. The session is over after an error.
     pub fn handle_text(&mut self, text: &str) -> Result<Option<Message>, Error> {
@@ -198,9 +200,9 @@ impl MessageDecoder {
         self.incomplete.is_none()
     }
 
-    /// Takes a binary Engine.IO message; returns the Socket.IO message that it completes.
+    /// Takes a binary Engine.IO message; returns the Socket.IO message it completes.
     ///
-    /// Errors: bytes that no text announced.
+    /// Errors: unannounced bytes.
     pub fn handle_binary(&mut self, bytes: Bytes) -> Result<Option<Message>, Error> {
         let (mut message, count) = self.incomplete.take().ok_or(Error::UnannouncedBinary)?;
         message.attachments.push(bytes);

@@ -4,10 +4,10 @@ use crate::Error;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 
-/// Joins the packets of a polling payload: ASCII "record separator".
+/// Joins a polling payload's packets: ASCII "record separator".
 const RECORD_SEPARATOR: char = '\u{1e}';
 
-/// Text or bytes: what a WebSocket message or WebTransport frame carries, and what an event has as its argument.
+/// Text or bytes: the content of a WebSocket message or WebTransport frame, and an event's argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Text.
@@ -29,11 +29,11 @@ pub enum Packet<'a> {
     Pong(&'a str),
     /// `4`: a text message.
     Message(&'a str),
-    /// A binary message, which has no digit.
+    /// A binary message, without a digit.
     Binary(&'a Bytes),
     /// `5`: the client moves to this transport.
     Upgrade,
-    /// `6`: no operation, sent to end a poll that waits.
+    /// `6`: no operation, sent to end a waiting poll.
     Noop,
 }
 
@@ -54,9 +54,9 @@ impl From<&str> for Payload {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the packet that a message or frame carries.
+    /// Reads a message's or frame's packet.
     ///
-    /// Errors: no type, an unknown type, or data on a type that has none.
+    /// Errors: no type, an unknown type, or data on a type without any.
     pub fn parse(payload: &'a Payload) -> Result<Self, Error> {
         let text = match payload {
             Payload::Binary(bytes) => return Ok(Self::Binary(bytes)),
@@ -77,7 +77,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The message or frame that carries this packet.
+    /// The message or frame for this packet.
     pub fn to_payload(self) -> Payload {
         match self {
             Self::Binary(bytes) => Payload::Binary(bytes.clone()),
@@ -128,7 +128,7 @@ pub fn encode_polling(packets: &[Packet]) -> Result<String, Error> {
     Ok(body)
 }
 
-/// The packets of a polling payload, each as the payload that [`Packet::parse`] reads.
+/// A polling payload's packets, each as a payload for [`Packet::parse`].
 ///
 /// Errors, in place of the packet: invalid base64. An empty packet is found by `Packet::parse`.
 pub fn decode_polling(body: &str) -> impl Iterator<Item = Result<Payload, Error>> {

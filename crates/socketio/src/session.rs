@@ -21,9 +21,9 @@ use crate::{
 use serde_json::json;
 use std::collections::VecDeque;
 
-/// How long a client waits to be connected: 20 s, the default `timeout` of socket.io-client 4.
+/// A client's time limit for connecting: 20 s, the default `timeout` of socket.io-client 4.
 pub const CLIENT_CONNECT_TIMEOUT_NS: u64 = 20 * 1_000_000_000;
-/// How long a server waits for a client to connect: 45 s, the default `connectTimeout` of socket.io 4.
+/// A server's time limit for a client to connect: 45 s, the default `connectTimeout` of socket.io 4.
 pub const SERVER_CONNECT_TIMEOUT_NS: u64 = 45 * 1_000_000_000;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -56,7 +56,7 @@ enum Heartbeat {
     Overdue(u64),
 }
 
-/// The state machine of one session.
+/// One session's state machine.
 #[derive(Debug)]
 pub struct Session {
     role: Role,
@@ -65,7 +65,7 @@ pub struct Session {
     handshake: Option<Handshake>,
     /// How far Socket.IO got before this transport.
     joined: Joined,
-    /// Server: the id that the client gets, or has.
+    /// Server: the client's id, assigned or not.
     socket_sid: String,
     upgrading: bool,
     connect_by_ns: u64,
@@ -76,7 +76,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A client over a transport that has just opened.
+    /// A client over a newly opened transport.
     pub fn client(carrier: Carrier, now_ns: u64) -> Self {
         let mut session = Self::new(Role::Client, carrier, now_ns);
         if carrier == Carrier::WebTransport {
@@ -103,7 +103,7 @@ impl Session {
         Ok(Self { handshake: Some(handshake), joined, upgrading: true, step: Step::Probing, ..session })
     }
 
-    /// A server for a client that asks for a new session; `socket_sid` is the Socket.IO id it will get.
+    /// A server for a client's new session; `socket_sid` is its future Socket.IO id.
     ///
     /// Errors: a handshake outside its ranges.
     pub fn server(carrier: Carrier, handshake: Handshake, socket_sid: String, now_ns: u64) -> Result<Self, Error> {
@@ -116,9 +116,9 @@ impl Session {
         Ok(session)
     }
 
-    /// A server for a client that moves the polling session of `handshake` here. `connected` says whether it has joined
-    /// the namespace. On WebTransport, [`parse_client_open`] on the first frame tells which session it is; the frame is
-    /// then given to the new machine as well. Pings begin again with the upgrade.
+    /// A server for a client that moves the polling session of `handshake` here. `connected`: whether it has joined the
+    /// namespace. On WebTransport, [`parse_client_open`] on the first frame identifies the session; the frame is then
+    /// given to the new machine as well. Pings begin again with the upgrade.
     ///
     /// Errors: a handshake outside its ranges.
     pub fn server_upgrading(
@@ -169,9 +169,9 @@ impl Session {
         self.end(CloseReason::TransportClosed);
     }
 
-    /// Client: the polling transport has ended, so the session may move: sends `5`, and `40` unless that was sent while polling.
-    /// What polling brought after the client had joined is to be given to [`handle_payload`](Self::handle_payload) now, before
-    /// what the new transport brings.
+    /// Client: the polling transport has ended, so the session may move: sends `5`, and `40` unless sent while polling.
+    /// Payloads polled after the client had joined go to [`handle_payload`](Self::handle_payload) now, before the new
+    /// transport's.
     ///
     /// Errors: [`Error::NotNow`] before [`Event::Probed`] or a second time.
     pub fn finish_upgrade(&mut self, now_ns: u64) -> Result<(), Error> {
@@ -204,7 +204,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends an event with one argument, which is text.
+    /// Sends an event with one text argument.
     ///
     /// Errors, with nothing sent: as [`emit`](Self::emit).
     pub fn emit_text(&mut self, name: &str, argument: &str) -> Result<(), Error> {
@@ -235,7 +235,7 @@ impl Session {
         self.to_send.pop_front()
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -250,7 +250,7 @@ impl Session {
         connect_by.into_iter().chain(heartbeat).min()
     }
 
-    /// The open packet, sent or received; `None` at a client that has not got it.
+    /// The open packet, sent or received; `None` at a client before it.
     pub fn handshake(&self) -> Option<&Handshake> {
         self.handshake.as_ref()
     }
@@ -309,7 +309,7 @@ impl Session {
                 self.send(Packet::Pong(""));
                 self.heartbeat = self.first_heartbeat(now_ns);
             }
-            // Without a ping before it, it answers one that was sent while polling.
+            // Without a ping before it, it answers one sent while polling.
             (Server, Connecting | Connected, Packet::Pong("")) => self.heartbeat = self.first_heartbeat(now_ns),
             (_, Connecting | Connected, Packet::Message(text)) => {
                 if self.step == Connected

@@ -1,9 +1,8 @@
-//! The event `2["name","text"]`, which most messages are, written and read without a tree of JSON values.
+//! The event `2["name","text"]`, the most frequent message, written and read without a tree of JSON values.
 
 use crate::Error;
 use crate::message::RESERVED;
 
-/// Appends the event.
 pub(crate) fn write_event(name: &str, text: &str, out: &mut String) -> Result<(), Error> {
     let json = serde_json::to_string(&(name, text));
     let json = json.map_err(|e| Error::Json { place: "an event", cause: e.to_string() })?;
@@ -12,7 +11,7 @@ pub(crate) fn write_event(name: &str, text: &str, out: &mut String) -> Result<()
     Ok(())
 }
 
-/// The name and the text of such an event; nothing for any other message, valid or not.
+/// Such an event's name and text; none for any other message, valid or not.
 pub(crate) fn read_event(event: &str) -> Option<(String, String)> {
     let (name, text): (String, String) = serde_json::from_str(event.strip_prefix('2')?).ok()?;
     (!RESERVED.contains(&name.as_str())).then_some((name, text))

@@ -1,4 +1,4 @@
-//! Exact bytes and texts of the JavaScript originals, made with engine.io-parser 5.2.3 (`createPacketEncoderStream`,
+//! Exact bytes and texts from the JavaScript originals, made with engine.io-parser 5.2.3 (`createPacketEncoderStream`,
 //! `encodePayload`) and socket.io-parser 4.2.7 (`Encoder`) on Node 20.20.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test

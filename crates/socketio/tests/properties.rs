@@ -1,4 +1,4 @@
-//! What always holds: what was encoded is decoded, wherever the stream is cut, and no input panics a decoder.
+//! Invariants: decoding reverses encoding, wherever the stream is cut, and no input panics a decoder.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
