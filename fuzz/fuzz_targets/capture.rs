@@ -1,4 +1,4 @@
-//! Captures from any bytes: each is refused in words, or has packets in the order of time, with sizes that IP packets have.
+//! Captures from any bytes: each is refused with a message, or has packets in order of time, with valid IP sizes.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Cells from any bytes: each is read and checked, or refused with a hint; and what was read reads back the same.
+//! Cells from any bytes: each is checked, or refused with a hint, and survives a round trip through JSON.
 
 #![no_main]
 

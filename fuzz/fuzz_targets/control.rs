@@ -1,4 +1,4 @@
-//! What the other machine says on a control connection: the first byte says how it is cut.
+//! The other machine's side of a control connection: the first byte chooses the cuts.
 
 #![no_main]
 

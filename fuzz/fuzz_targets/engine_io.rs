@@ -1,4 +1,4 @@
-//! Engine.IO frames and packets from any bytes: the first byte says how the stream is cut, which must not matter.
+//! Engine.IO frames and packets from any bytes: the first byte chooses the stream's cuts, which must not matter.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What peers print: the first byte chooses a client or a server, the second how its output is cut.
+//! Peers' output: the first byte chooses a client or a server, the second the cuts.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ const EXCHANGES: u64 = 4;
 const ORIGIN_NS: u64 = 1_000_000;
 const STARTED: Instant = Instant::from_nanos(1_000_000_000);
 const NOW: Instant = Instant::from_nanos(2_000_000_000);
-/// How far a time may be outside of that: 10 ms, and the largest resolution that a clock can name.
+/// Slack for times outside the run: 10 ms, plus the largest resolution a clock can name.
 const TOLERANCE_NS: u64 = 10_000_000;
 
 fn expected() -> Expected {

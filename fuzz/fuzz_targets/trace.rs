@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
             }
             config.effect(Side::Forward);
         }
-        // Keys that exclude each other have no line.
+        // Mutually exclusive keys have no line.
         Err(error) => assert!(!error.problem.is_empty() && !error.hint.is_empty(), "{error}"),
     }
 });

@@ -1,4 +1,4 @@
-//! A key log and datagrams from any bytes, behind a first packet that is one.
+//! A key log and datagrams from any bytes, behind a valid first packet.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! One connection: which keys it has, and its packets, one datagram after another.
+//! One connection: its keys, and its packets, datagram by datagram.
 
 use crate::crypto::Crypto;
 use crate::handshake::{parameters, random};
@@ -8,46 +8,46 @@ use crate::keys::{Keys, Packet, Suite};
 use crosswind_ledger::{Frames, QuicFrame, QuicLog, QuicSpace};
 use crosswind_path::Side;
 
-/// An end of a connection, as an index.
+/// A connection's end, as an index.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
-/// A packet that is none of any packet number space.
+/// The number of a packet outside all packet number spaces.
 const NO_NUMBER: u64 = (1 << 62) - 1;
 
 pub struct Connection {
     number: u32,
-    /// The direction of what the end sends that opened it.
+    /// The direction from the client.
     client: Side,
-    /// Where the client sends its first packets, which is what Initial keys are made of.
+    /// The client's first destination connection ID, from which Initial keys are derived.
     id: Box<[u8]>,
     /// By version: a server may change it during the handshake (RFC 9368).
     initial: Vec<(Version, [Keys; 2])>,
-    /// Of the latest long header.
+    /// The latest long header's.
     version: Version,
     ends: [End; 2],
     early: Option<Keys>,
     random: Option<Random>,
-    /// Whether the server has asked for another first packet, which has not come.
+    /// Whether a Retry was received and not yet answered.
     is_retried: bool,
 }
 
-/// What is known of what an end sends.
+/// One sender's state.
 #[derive(Default)]
 struct End {
     handshake: Option<Keys>,
     data: Option<Keys>,
     /// By packet number space, one more than the largest number so far.
     next: [u64; 3],
-    /// Lengths of its connection IDs, to which it is sent packets.
+    /// Lengths of its own connection IDs, the destinations of packets to it.
     ids: Vec<usize>,
-    /// What it says in Initial packets, and in Handshake packets.
+    /// CRYPTO data in Initial packets, and in Handshake packets.
     crypto: [Crypto; 2],
     /// Whether its transport parameters are known.
     has_told: bool,
 }
 
 impl Connection {
-    /// Of a datagram whose first packet is the first of a client, as its keys say.
+    /// Starts with a client's first datagram; `None` if the Initial keys do not open it.
     pub fn begin(number: u32, side: Side, datagram: &[u8], space: &mut Vec<u8>) -> Option<Self> {
         let long = Long::read(datagram).filter(|it| it.kind == PacketKind::Initial)?;
         let mut keys = Keys::initial(long.version, long.destination)?;
@@ -65,29 +65,28 @@ impl Connection {
         })
     }
 
-    /// Whether a datagram that could be the first of another connection is one of this one.
+    /// Whether a connection-opening datagram belongs to this connection.
     pub fn takes_first(&self, side: Side, datagram: &[u8]) -> bool {
         let Some(long) = Long::read(datagram) else { return false };
         side == self.client && (self.is_retried || *long.destination == *self.id)
     }
 
-    /// Whether keys of this connection that are known already open a datagram with a short header.
+    /// Whether this connection's present keys open a datagram with a short header.
     pub fn opens(&mut self, side: Side, datagram: &[u8], space: &mut Vec<u8>) -> bool {
         let is_known = self.ends[self.end(side)].data.is_some();
         is_known && !is_long(datagram) && self.open_short(side, datagram, &KeyLog::default(), space).is_some()
     }
 
-    /// Whether a log has secrets of it.
     pub fn has_secrets(&self, keys: &KeyLog) -> bool {
         self.random.is_some_and(|random| keys.has(&random))
     }
 
-    /// Adds a datagram that was sent in the direction of `side` to the packets of its sender.
+    /// Adds a datagram of direction `side` to its sender's packets.
     pub fn add(&mut self, side: Side, datagram: &[u8], keys: &KeyLog, log: &mut QuicLog, space: &mut Vec<u8>) {
         let mut rest = datagram;
         while !rest.is_empty() && !log.is_full() {
             if rest.len() < datagram.len() && rest.iter().all(|&byte| byte == 0) {
-                // Padding behind the last packet is part of no packet.
+                // Padding behind the last packet belongs to none.
                 log.extend_last(rest.len(), datagram);
                 return;
             }
@@ -151,7 +150,7 @@ impl Connection {
     }
 
     fn open_initial(&mut self, end: usize, long: &Long<'_>, packet: &[u8], space: &mut Vec<u8>) -> Option<Packet> {
-        // After a retry the client sends its packets to where the server said, and that is what their keys are made of.
+        // After a Retry the client uses the server's connection ID, and its keys derive from that.
         if end == CLIENT && self.is_retried && *long.destination != *self.id {
             (self.id, self.initial, self.is_retried) = (long.destination.into(), Vec::new(), false);
         }
@@ -227,7 +226,7 @@ impl Connection {
     }
 }
 
-/// A packet that is to be opened.
+/// A protected packet.
 struct Sealed<'a> {
     packet: &'a [u8],
     number_at: usize,
@@ -235,7 +234,7 @@ struct Sealed<'a> {
 }
 
 impl Sealed<'_> {
-    /// Opens it with `keys`; where these are not known yet, with those of the secret that open it.
+    /// Opens it with `keys`; when these are unknown, with the suite of `secret` that fits.
     fn open(&self, keys: &mut Option<Keys>, secret: Option<&[u8]>, next: u64, space: &mut Vec<u8>) -> Option<Packet> {
         if let Some(keys) = keys {
             return keys.open(self.packet, self.number_at, next, space);

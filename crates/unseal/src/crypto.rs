@@ -1,9 +1,9 @@
-//! The bytes of TLS in CRYPTO frames, put together.
+//! Reassembles TLS bytes from CRYPTO frames.
 
-/// What is kept: more than handshakes have.
+/// Bytes kept: more than handshakes have.
 const MOST: usize = 64 * 1024;
 
-/// One direction of one packet number space.
+/// One direction in one packet number space.
 #[derive(Default)]
 pub struct Crypto {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ impl Crypto {
         self.whole += self.known[self.whole..].iter().take_while(|&&known| known).count();
     }
 
-    /// What is there from the beginning without a gap.
+    /// The gapless prefix.
     pub fn whole(&self) -> &[u8] {
         &self.bytes[..self.whole]
     }

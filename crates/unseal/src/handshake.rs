@@ -1,5 +1,4 @@
-//! What a handshake of TLS tells: the client's random number, and both ends' transport parameters (RFC 9001, section 8.2; RFC 9000,
-//! section 18).
+//! A TLS handshake's random number, and both ends' transport parameters (RFC 9001, 8.2; RFC 9000, section 18).
 
 use crate::header::Reader;
 use crate::key_log::Random;
@@ -14,7 +13,7 @@ const MAX_STREAM_DATA_OWN: u64 = 0x05;
 const MAX_STREAM_DATA_OTHERS: u64 = 0x06;
 const MAX_STREAM_DATA_ONE_WAY: u64 = 0x07;
 
-/// The random number of the `ClientHello` that some bytes begin with, once they have it.
+/// The random number in a leading `ClientHello`, once complete.
 pub fn random(bytes: &[u8]) -> Option<Random> {
     let mut reader = Reader { bytes, at: 0 };
     reader.fixed(1).filter(|&kind| kind == CLIENT_HELLO)?;
@@ -23,7 +22,7 @@ pub fn random(bytes: &[u8]) -> Option<Random> {
     reader.take(32)?.try_into().ok()
 }
 
-/// The transport parameters that a client sends in its `ClientHello`, or a server in its `EncryptedExtensions`, as the limits that they are.
+/// The transport parameters in a client's `ClientHello` or a server's `EncryptedExtensions`, as limits.
 pub fn parameters(bytes: &[u8], is_client: bool) -> Option<[QuicFrame; 2]> {
     let mut reader = Reader { bytes, at: 0 };
     let wanted = if is_client { CLIENT_HELLO } else { ENCRYPTED_EXTENSIONS };
@@ -49,7 +48,7 @@ pub fn parameters(bytes: &[u8], is_client: bool) -> Option<[QuicFrame; 2]> {
     }
 }
 
-/// One that is not there is 0.
+/// An absent limit is 0.
 fn limits(bytes: &[u8], is_client: bool) -> Option<[QuicFrame; 2]> {
     let mut reader = Reader { bytes, at: 0 };
     let (mut all, mut own, mut others, mut one_way) = (0, 0, 0, 0);

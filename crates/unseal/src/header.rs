@@ -1,6 +1,6 @@
-//! Headers of QUIC packets, as far as they are not protected: RFC 9000, section 17, and RFC 9369.
+//! Unprotected parts of QUIC headers: RFC 9000, section 17, and RFC 9369.
 
-/// A version whose packets can be opened.
+/// A supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// RFC 9000.
@@ -18,7 +18,7 @@ impl Version {
         }
     }
 
-    /// The label of a key, of which `what` is the last word.
+    /// A key's label, ending in `what`.
     pub fn label(self, what: &'static str) -> &'static str {
         let of_version = |one, two| if self == Self::One { one } else { two };
         match what {
@@ -30,7 +30,7 @@ impl Version {
     }
 }
 
-/// What a packet with a long header is.
+/// A long-header packet's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     Initial,
@@ -39,15 +39,13 @@ pub enum PacketKind {
     Retry,
 }
 
-/// A long header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Long<'a> {
     pub version: Version,
     pub kind: PacketKind,
-    /// The connection ID that the packet goes to, and the one that its sender has.
+    /// Destination and source connection ID.
     pub destination: &'a [u8],
     pub source: &'a [u8],
-    /// Where its number is.
     pub number_at: usize,
     /// Its size; another packet may follow in the datagram.
     pub size: usize,
@@ -57,7 +55,7 @@ const LONG_HEADER: u8 = 0x80;
 const LONGEST_ID: usize = 20;
 
 impl<'a> Long<'a> {
-    /// Of a datagram that begins with one. None where it does not, or is of another version. What a header says is there may be cut off.
+    /// Reads a datagram's first long header; `None` for other packets and versions. Lengths may exceed the datagram.
     pub fn read(datagram: &'a [u8]) -> Option<Self> {
         let first = *datagram.first().filter(|&&first| first & LONG_HEADER != 0)?;
         let mut reader = Reader { bytes: datagram, at: 1 };
@@ -84,7 +82,7 @@ impl<'a> Long<'a> {
     }
 }
 
-/// Whether a datagram begins with a long header, of whatever version.
+/// Whether a datagram begins with a long header, in any version.
 pub fn is_long(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & LONG_HEADER != 0)
 }
@@ -102,12 +100,12 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// Reads an integer of `bytes` bytes in network byte order.
+    /// Reads a big-endian integer with `bytes` bytes.
     pub fn fixed(&mut self, bytes: usize) -> Option<usize> {
         Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))
     }
 
-    /// A number of a length that its first two bits tell (RFC 9000, section 16).
+    /// A variable-length integer (RFC 9000, section 16).
     pub fn number(&mut self) -> Option<u64> {
         let first = *self.bytes.get(self.at)?;
         let bytes = self.take(1 << (first >> 6))?;
@@ -120,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a datagram may be the first of a connection over QUIC: an Initial packet of a version that can be opened.
+/// Whether a datagram may open a QUIC connection: an Initial packet of a supported version.
 pub fn may_begin(payload: &[u8]) -> bool {
     Long::read(payload).is_some_and(|it| it.kind == PacketKind::Initial)
 }

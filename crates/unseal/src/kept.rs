@@ -1,14 +1,14 @@
-//! The datagrams of QUIC that hosts have sent, kept until the keys are known.
+//! Hosts' QUIC datagrams, kept until the keys are known.
 
 use crate::header::may_begin;
 use crosswind_ledger::{Headers, UDP};
 use crosswind_path::Side;
 use std::collections::HashSet;
 
-/// Memory is taken in pieces of so many bytes, so that none is ever copied.
+/// Bytes per allocation: no datagram is ever copied.
 const PIECE: usize = 1 << 20;
 
-/// A datagram that a host sent.
+/// A host's datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// Its direction.
@@ -21,7 +21,7 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// Datagrams between ports at which a connection over QUIC began, or of a server at one of whose ports one did. Others cost nothing.
+/// Datagrams between QUIC connections' ports, or to and from QUIC servers' ports. Others cost nothing.
 #[derive(Debug)]
 pub struct KeptDatagrams {
     all: Vec<Kept>,
@@ -29,7 +29,7 @@ pub struct KeptDatagrams {
     /// How many bytes may still be kept.
     room: usize,
     left_out: u64,
-    /// What a connection began with: the host that the first packet went to, and its port.
+    /// Servers: the host a connection's first packet went to, and its port.
     servers: HashSet<(Side, u16)>,
 }
 
@@ -44,12 +44,12 @@ struct Kept {
 }
 
 impl KeptDatagrams {
-    /// Of at most so many bytes.
+    /// At most so many bytes.
     pub fn new(most: usize) -> Self {
         Self { all: Vec::new(), pieces: Vec::new(), room: most, left_out: 0, servers: HashSet::new() }
     }
 
-    /// Adds an IP packet that was sent in the direction of `side`, if it is one to be kept.
+    /// Adds an IP packet in direction `side`, if it is QUIC.
     pub fn add(&mut self, side: Side, packet: &[u8]) {
         let headers = Headers::parse(packet);
         let length = headers.payload_bytes as usize;
@@ -92,7 +92,7 @@ impl KeptDatagrams {
         self.left_out
     }
 
-    /// Those that are kept, in the order in which they were sent.
+    /// The kept datagrams, in sending order.
     pub fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
         self.all.iter().map(|kept| {
             let start = kept.start as usize;

@@ -1,13 +1,13 @@
-//! The file that `SSLKEYLOGFILE` names: lines of a label, a client's random number and a secret, in hexadecimal.
+//! A key log (`SSLKEYLOGFILE`): lines of a label, a client's random number and a secret, in hexadecimal.
 //!
-//! Format: RFC 9850, "The SSLKEYLOGFILE Format for TLS". Lines of other secrets, of other forms and of nothing are skipped.
+//! Format: RFC 9850, "The SSLKEYLOGFILE Format for TLS". Unknown labels, malformed and empty lines are skipped.
 
 use std::collections::HashMap;
 
-/// The random number of a `ClientHello`.
+/// The random number in a `ClientHello`.
 pub type Random = [u8; 32];
 
-/// What a secret is for.
+/// A secret's purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     ClientEarly,
@@ -24,12 +24,12 @@ const LABELS: [(&str, Label); 5] = [
     ("CLIENT_TRAFFIC_SECRET_0", Label::ClientData),
     ("SERVER_TRAFFIC_SECRET_0", Label::ServerData),
 ];
-/// Of libraries that log the secrets of QUIC under names of their own.
+/// Some libraries' prefix for QUIC labels.
 const PREFIX: &str = "QUIC_";
-/// Bytes of a secret: those of its hash.
+/// A secret's length in bytes: its hash's.
 const LENGTHS: [usize; 2] = [32, 48];
 
-/// The secrets of connections.
+/// Connections' secrets.
 #[derive(Default)]
 pub struct KeyLog {
     secrets: HashMap<Random, [Option<Box<[u8]>>; LABELS.len()]>,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for KeyLog {
 }
 
 impl KeyLog {
-    /// Reads a file. Of a secret that is there twice the first counts.
+    /// Reads a file. The first of duplicate secrets counts.
     pub fn parse(text: &[u8]) -> Self {
         let mut log = Self::default();
         log.add(text);

@@ -1,11 +1,11 @@
-//! Keys of QUIC packets, from secrets of TLS: RFC 9001, section 5, and RFC 9369 for version 2.
+//! QUIC packet keys from TLS secrets: RFC 9001, section 5, and RFC 9369 for version 2.
 
 use crate::header::Version;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf;
 use std::ops::Range;
 
-/// Salts of Initial secrets (RFC 9001, section 5.2; RFC 9369, section 3.3.1).
+/// Salts for Initial secrets (RFC 9001, section 5.2; RFC 9369, section 3.3.1).
 const SALT_1: [u8; 20] = [
     0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f,
     0x0a,
@@ -20,10 +20,10 @@ const SAMPLE_BYTES: usize = 16;
 const LONGEST_NUMBER: usize = 4;
 const LONG_HEADER: u8 = 0x80;
 const KEY_PHASE: u8 = 0x04;
-/// Bytes of the longest secret; no key is longer.
+/// The longest secret in bytes; no key is longer.
 const MOST_BYTES: usize = 48;
 
-/// What a secret's packets are protected with. A secret's length tells the hash alone.
+/// A cipher suite. A secret's length tells the hash alone.
 #[derive(Clone, Copy)]
 pub struct Suite {
     hash: hkdf::Algorithm,
@@ -36,7 +36,7 @@ impl Suite {
         Self { hash: hkdf::HKDF_SHA256, packet: &aead::AES_128_GCM, header: &quic::AES_128 }
     }
 
-    /// Those that a secret of so many bytes may be for.
+    /// The possible suites for a secret with so many bytes.
     pub fn of_secret(bytes: usize) -> Vec<Self> {
         match bytes {
             32 => vec![
@@ -49,7 +49,7 @@ impl Suite {
     }
 }
 
-/// Opens the packets of one sender in one packet number space.
+/// Decrypts one sender's packets in one packet number space.
 pub struct Keys {
     suite: Suite,
     version: Version,
@@ -65,15 +65,14 @@ struct PacketKey {
     iv: [u8; IV_BYTES],
 }
 
-/// A packet that was opened.
+/// An opened packet.
 pub struct Packet {
     pub number: u64,
-    /// Where its frames are, in what was opened.
+    /// The frames in the opened bytes.
     pub frames: Range<usize>,
 }
 
 impl Keys {
-    /// Of a secret.
     pub fn new(suite: Suite, version: Version, secret: &[u8]) -> Option<Self> {
         let prk = hkdf::Prk::new_less_safe(suite.hash, secret);
         let mut key = [0; MOST_BYTES];
@@ -84,7 +83,8 @@ impl Keys {
         Some(Self { suite, version, header, secret: secret.into(), now, before: None, phase: false })
     }
 
-    /// Of Initial packets, which everybody can open: the client's, and the server's. `id`: the connection ID to which the client sent its first one.
+    /// The client's and the server's Initial keys, which are public. `id`: the client's first destination connection
+    /// ID.
     pub fn initial(version: Version, id: &[u8]) -> Option<[Self; 2]> {
         let salt = match version {
             Version::One => SALT_1,
@@ -100,7 +100,7 @@ impl Keys {
         Some([of("client in")?, of("server in")?])
     }
 
-    /// Opens a packet in a copy of it, `space`. `number_at`: where its number is. `next`: a number that is near its own.
+    /// Opens a copy of a packet in `space`. `number_at`: the packet number's offset. `next`: a nearby packet number.
     pub fn open(&mut self, packet: &[u8], number_at: usize, next: u64, space: &mut Vec<u8>) -> Option<Packet> {
         space.clear();
         space.extend_from_slice(packet);
@@ -120,7 +120,7 @@ impl Keys {
         if phase == self.phase {
             return self.now.open(number, frames_at, space);
         }
-        // Either newer than the keys that are known (RFC 9001, section 6), or older. A failure leaves nothing in `space`.
+        // Newer than the present keys (RFC 9001, section 6), or older. A failure leaves nothing in `space`.
         let (secret, next) = self.next()?;
         if let Some(packet) = next.open(number, frames_at, space) {
             self.before = Some(std::mem::replace(&mut self.now, next));
@@ -134,7 +134,7 @@ impl Keys {
         self.before.as_ref()?.open(number, frames_at, space)
     }
 
-    /// The secret and the key of the next key phase.
+    /// The next key phase's secret and key.
     fn next(&self) -> Option<(Box<[u8]>, PacketKey)> {
         let mut secret = [0; MOST_BYTES];
         let secret = &mut secret[..self.secret.len()];
@@ -153,7 +153,7 @@ impl PacketKey {
         Some(Self { key: LessSafeKey::new(UnboundKey::new(suite.packet, key).ok()?), iv })
     }
 
-    /// Opens what follows the header in `space`; its bytes are no more to be used if that fails.
+    /// Opens the payload behind the header in `space`; on failure the bytes are unusable.
     fn open(&self, number: u64, frames_at: usize, space: &mut [u8]) -> Option<Packet> {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[IV_BYTES - 8..].iter_mut().zip(number.to_be_bytes()) {
@@ -165,7 +165,7 @@ impl PacketKey {
     }
 }
 
-/// A packet number of which so many bytes are known, the one nearest to `next` (RFC 9000, appendix A.3).
+/// Decodes a truncated packet number as the nearest to `next` (RFC 9000, appendix A.3).
 fn whole_number(truncated: u64, length: usize, next: u64) -> Option<u64> {
     const MOST: u64 = 1 << 62;
     let window = 1_u64 << (8 * length);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn keys_follow_key_updates_and_open_what_was_sent_before() {
-        // RFC 9001, appendix A.5 has the secret of the next phase.
+        // RFC 9001, appendix A.5 has the next phase's secret.
         let suite = Suite::of_secret(32)[1];
         let mut keys = Keys::new(suite, Version::One, &bytes(SECRET)).unwrap();
         let (secret, _) = keys.next().unwrap();
@@ -252,7 +252,7 @@ mod tests {
         let old = Keys::new(suite, Version::One, &bytes(SECRET)).unwrap();
         let (before, late) = (sealed(&old, 7, 0), sealed(&old, 9, 0));
         let newer = Keys { secret: secret.clone(), ..Keys::new(suite, Version::One, &secret).unwrap() };
-        // An update leaves the key of headers as it is.
+        // An update leaves the header key as it is.
         let newer = Keys { header: Keys::new(suite, Version::One, &bytes(SECRET)).unwrap().header, ..newer };
         let after = sealed(&newer, 8, 1);
         let mut space = Vec::new();

@@ -1,8 +1,8 @@
-//! Opens the QUIC packets of programs with the keys that the programs logged, and tells what frames are in them.
+//! Decrypts programs' QUIC packets with the keys they logged, and reads the frames.
 //!
-//! A program that is asked to by `SSLKEYLOGFILE` writes the secrets of its TLS handshakes to a file. The keys of Initial packets are
-//! public (RFC 9001, section 5.2), and the `ClientHello` in them has the random number by which that file names a connection's secrets. The
-//! cryptography is the crate `ring`'s. It has no I/O; it panics on no bytes.
+//! With `SSLKEYLOGFILE` set, a program writes the secrets of its TLS handshakes to a file. The keys of Initial packets
+//! are public (RFC 9001, section 5.2), and the `ClientHello` in them has the random number that identifies the
+//! connection's secrets in that file. The cryptography is the crate `ring`'s. No I/O; it panics on no bytes.
 
 mod connection;
 mod crypto;
@@ -21,35 +21,35 @@ use crosswind_ledger::QuicLog;
 use crosswind_path::Side;
 use std::collections::HashMap;
 
-/// Datagrams of unknown connections for which it is tried whether a known one has moved to their ports.
+/// Datagrams of unknown connections tried against known ones for a change of ports.
 const MOST_TRIALS: u32 = 8;
 
-/// What is known of connections' packets.
+/// Connections' decrypted packets.
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// The packets that the client's host sent, and the server's. Of one that could not be opened only its size is there.
+    /// The client host's packets, and the server host's. An undecryptable one has only its size.
     pub logs: [QuicLog; 2],
     /// How many connections there are.
     pub connections: u32,
-    /// How many of them have secrets in the key log.
+    /// How many have secrets in the key log.
     pub with_secrets: u32,
 }
 
-/// Opens datagrams, in the order in which they were sent.
+/// Decrypts datagrams in sending order.
 pub struct Opener<'k> {
     keys: &'k KeyLog,
     logs: [QuicLog; 2],
     connections: Vec<Connection>,
-    /// By client's and server's port, which connection is there now.
+    /// The present connection, by client's and server's port.
     by_ports: HashMap<(u16, u16), usize>,
-    /// By ports of no known connection, how often one was tried.
+    /// Trials so far, by ports without a known connection.
     trials: HashMap<(u16, u16), u32>,
     /// Where packets are opened.
     space: Vec<u8>,
 }
 
 impl<'k> Opener<'k> {
-    /// Of at most so many packets of each host.
+    /// `most`: the packets kept for each host.
     pub fn new(keys: &'k KeyLog, most: usize) -> Self {
         Self {
             keys,
@@ -66,7 +66,7 @@ impl<'k> Opener<'k> {
         let Datagram { side, client_port, server_port, payload } = datagram;
         let ports = (client_port, server_port);
         let number = self.connections.len() as u32;
-        // A first packet of another connection, whatever there was at these ports.
+        // Another connection's first packet, whatever had these ports before.
         let begun = Connection::begin(number, side, payload, &mut self.space)
             .filter(|_| self.by_ports.get(&ports).is_none_or(|&at| !self.connections[at].takes_first(side, payload)));
         if let Some(begun) = begun {
@@ -78,13 +78,13 @@ impl<'k> Opener<'k> {
         self.connections[at].add(side, payload, self.keys, &mut self.logs[side as usize], &mut self.space);
     }
 
-    /// What was opened.
+    /// The decrypted packets.
     pub fn finish(self) -> Opened {
         let with_secrets = self.connections.iter().filter(|it| it.has_secrets(self.keys)).count() as u32;
         Opened { connections: self.connections.len() as u32, with_secrets, logs: self.logs }
     }
 
-    /// The connection that has moved to other ports: one of the same server whose keys open a datagram.
+    /// The connection now on other ports: one of the same server whose keys open a datagram.
     fn moved(&mut self, ports: (u16, u16), server_port: u16, side: Side, payload: &[u8]) -> Option<usize> {
         let trials = self.trials.entry(ports).or_insert(0);
         *trials += 1;

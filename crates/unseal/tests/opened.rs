@@ -1,4 +1,4 @@
-//! What is opened of packets: the samples of RFC 9001, appendix A, and what is no packet of a known connection.
+//! Decryption of the samples in RFC 9001, appendix A, and of packets outside known connections.
 #![allow(clippy::unwrap_used)] // a test that fails
 
 use crosswind_ledger::{QuicFrame, QuicLog, QuicSpace};
@@ -35,7 +35,7 @@ fn the_initial_packets_of_rfc_9001_are_opened_without_keys() {
     let [first] = of_client.packets() else { panic!("{of_client:?}") };
     assert_eq!((first.number, first.space, first.size, first.is_whole), (2, QuicSpace::Initial, 1200, true));
     assert_eq!(first.tail, 0x0856_972e_194c_d934);
-    // The transport parameters of the ClientHello.
+    // The ClientHello's transport parameters.
     let told = [
         QuicFrame::Crypto { offset: 0, length: 241 },
         QuicFrame::MaxData((1 << 62) - 1),
@@ -87,7 +87,7 @@ fn keys_of_another_connection_open_nothing() {
     }
 }
 
-/// An IPv4 packet of UDP.
+/// An IPv4 UDP packet.
 fn packet(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend((28 + payload.len() as u16).to_be_bytes());
