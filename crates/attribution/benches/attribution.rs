@@ -1,5 +1,5 @@
-//! What attribution costs: `cargo bench -p crosswind-attribution`, or `make bench BENCH=attribution`. It prints figures beside what is
-//! asked for, and makes no judgement.
+//! Attribution's cost: `cargo bench -p crosswind-attribution`, or `make bench BENCH=attribution`. It prints figures
+//! beside the targets, and makes no judgement.
 
 #![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
@@ -18,7 +18,7 @@ const PACKETS: u64 = 1_000_000;
 const TARGET: &str = "target: 2 s, 200 MiB";
 const PROPAGATION: Duration = Duration::from_millis(10);
 const SEGMENT: u32 = 1448;
-/// Of a segment on a link of 100 Mbit/s.
+/// A segment's time on a link of 100 Mbit/s.
 const ON_THE_WIRE: Duration = Duration::from_micros(120);
 
 fn main() {
@@ -62,13 +62,13 @@ fn measure(name: &str, packets: &[PacketRecord], legs: &[(Side, Instant, Instant
     });
 }
 
-/// Prints the time and the memory that something takes beside its packets. It returns how many pieces it found.
+/// Prints time and memory beside the packets. Returns the number of intervals found.
 fn measured(name: &str, packets: &[PacketRecord], find: impl FnOnce() -> usize) {
     if std::env::args().skip(1).any(|asked| !asked.starts_with('-') && !name.contains(&asked)) {
         return;
     }
     let before = memory("VmRSS:");
-    // The peak is that since now (proc_pid_clear_refs(5)).
+    // Resets the peak (proc_pid_clear_refs(5)).
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let start = processor_time();
     let pieces = find();
@@ -104,7 +104,7 @@ fn transfer() -> Vec<PacketRecord> {
     packets
 }
 
-/// A hundred transfers that share a link.
+/// A hundred transfers sharing a link.
 fn shared() -> Vec<PacketRecord> {
     let mut packets = transfer();
     let mut positions = [0_u32; 100];
@@ -129,8 +129,8 @@ fn shared() -> Vec<PacketRecord> {
     packets
 }
 
-/// One datagram in a hundred is lost, and what it had is sent again a round trip later. Every second one is acknowledged, and every
-/// twentieth opens the stream's window further. Returns how many bytes the stream has, too.
+/// One datagram in a hundred is lost, and its bytes are sent again a round trip later. Every second one is
+/// acknowledged, and every twentieth opens the stream's window further. Returns the stream's length, too.
 fn over_quic() -> (Vec<PacketRecord>, [QuicLog; 2], u64) {
     const BYTES: u64 = 1200;
     let mut logs = [QuicLog::new(PACKETS as usize), QuicLog::new(PACKETS as usize)];
@@ -226,13 +226,13 @@ fn segment(
     }
 }
 
-/// Seconds of processor time that this process has taken, which no other one on the machine changes (`proc_pid_schedstat(5)`).
+/// This process's processor time in seconds, independent of other load (`proc_pid_schedstat(5)`).
 fn processor_time() -> f64 {
     let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap();
     spent.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1e9
 }
 
-/// Memory of this process, KiB: a line of its status.
+/// This process's memory, KiB: a line in its status.
 fn memory(which: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(which)).unwrap();

@@ -1,13 +1,13 @@
-//! A stream of bytes on its way: which transmissions carried which of its bytes, and how far the receiver had all of them.
+//! A byte stream on its way: transmissions with their bytes, and the receiver's gapless progress.
 
 use crosswind_units::Instant;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes that one host sent to the other. Transmissions are numbers of the caller's, which grow in the order of sending.
+/// Bytes from one host to the other. Transmissions are the caller's numbers, growing in sending order.
 #[derive(Default)]
 pub struct ByteStream {
-    /// Transmissions with bytes that were not sent before, and those bytes.
+    /// Transmissions with new bytes, and those bytes.
     firsts: Vec<First>,
     /// First transmissions, and later ones with bytes of theirs.
     again: Vec<(u32, u32)>,
@@ -26,19 +26,19 @@ struct First {
 /// The receiver had more bytes without a gap.
 pub struct Advance {
     pub at: Instant,
-    /// The byte that was missing until then.
+    /// The byte missing until then.
     pub missing: u64,
-    /// What brought it.
+    /// The transmission that brought it.
     pub send: usize,
 }
 
-/// What a receiver waited for.
+/// A receiver's missing byte.
 pub enum Awaited {
-    /// A byte that came later, and what brought it.
+    /// A byte that came later, and its transmission.
     Came { byte: u64, send: usize },
     /// A byte that never came: its first transmission, and its last by then.
     Lost { byte: u64, first: usize, last: usize },
-    /// More than had been sent by then: what was sent next, if anything was.
+    /// Bytes unsent by then: the next transmission, if any.
     Unsent(Option<usize>),
 }
 
@@ -68,7 +68,7 @@ impl ByteStream {
         }
     }
 
-    /// Follows what the receiver had, of arrivals in their order. All transmissions have been added.
+    /// Follows the receiver's progress over arrivals in order. All transmissions have been added.
     pub fn follow_receiver(&mut self, arrivals: impl IntoIterator<Item = (Instant, usize, Range<u64>)>) {
         self.again.sort_unstable();
         self.again.dedup();
@@ -87,17 +87,17 @@ impl ByteStream {
         }
     }
 
-    /// Whenever the receiver had more, in the order of time.
+    /// The receiver's advances, in order of time.
     pub fn advances(&self) -> &[Advance] {
         &self.advances
     }
 
-    /// What made the receiver have all that it had at `at`.
+    /// The advance that completed the receiver's bytes at `at`.
     pub fn completion(&self, at: Instant) -> Option<&Advance> {
         self.advances[..self.advances.partition_point(|it| it.at <= at)].last()
     }
 
-    /// What the receiver waited for at `at`; `was_sent` tells of each transmission whether it was one by then.
+    /// The receiver's missing byte at `at`; `was_sent` tells whether a transmission was sent by then.
     pub fn awaited(&self, at: Instant, was_sent: impl Fn(usize) -> bool) -> Awaited {
         let next = self.advances.get(self.advances.partition_point(|it| it.at <= at));
         let byte = next.map_or(self.received, |it| it.missing);
@@ -112,7 +112,7 @@ impl ByteStream {
         }
     }
 
-    /// What made the receiver have all bytes up to `end`.
+    /// The advance to all bytes up to `end`.
     pub fn completion_of(&self, end: u64) -> Option<&Advance> {
         if end > self.received {
             return None;
@@ -120,13 +120,13 @@ impl ByteStream {
         self.advances[..self.advances.partition_point(|it| it.missing < end)].last()
     }
 
-    /// The transmission that sent a byte for the first time.
+    /// A byte's first transmission.
     pub fn first_with(&self, byte: u64) -> Option<usize> {
         let first = &self.firsts[self.firsts.partition_point(|it| it.end <= byte)..].first()?;
         (first.start <= byte).then_some(first.send as usize)
     }
 
-    /// Later transmissions with bytes of a first one.
+    /// Retransmissions of a first transmission's bytes.
     pub fn again(&self, first: usize) -> impl Iterator<Item = usize> {
         let from = self.again.partition_point(|it| (it.0 as usize) < first);
         let of_first = self.again[from..].iter().take_while(move |it| it.0 as usize == first);
@@ -138,13 +138,13 @@ impl ByteStream {
         self.again.is_empty()
     }
 
-    /// The first byte that was sent for the first time by `from` or later, as `from` is told for each transmission.
+    /// The first new byte in the transmissions that are not `is_before`.
     pub fn first_byte(&self, is_before: impl Fn(usize) -> bool) -> Option<u64> {
         let from = self.firsts.partition_point(|it| is_before(it.send as usize));
         self.firsts.get(from).map(|it| it.start)
     }
 
-    /// Which of some bytes was there last, when, and what brought it, as `arrived` tells for each transmission.
+    /// The latest-arriving among some bytes, with time and transmission; `arrived` tells each transmission's arrival.
     pub fn last_of(
         &self,
         bytes: &Range<u64>,

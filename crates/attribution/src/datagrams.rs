@@ -1,4 +1,4 @@
-//! Datagrams of which no more is known than their sizes and times: of plain UDP, and of QUIC that others speak.
+//! Datagrams known only by size and time: plain UDP, and third-party QUIC.
 
 use crate::links::Links;
 use crate::trail::Place;
@@ -7,10 +7,10 @@ use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::Instant;
 
-/// The datagrams of one client's port.
+/// One client port's datagrams.
 pub struct Datagrams<'a> {
     hosts: Hosts,
-    /// In the order of arriving.
+    /// In order of arrival.
     forward: Vec<(Instant, &'a PacketRecord)>,
     reverse: Vec<(Instant, &'a PacketRecord)>,
 }
@@ -26,7 +26,7 @@ impl<'a> Datagrams<'a> {
         Self { hosts, forward, reverse }
     }
 
-    /// Names the time of a leg: of the datagram that arrived last, and of what came before where that was sent at once.
+    /// Names a transit's time: of the last-arriving datagram, and of its trigger if it was sent at once.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let arrived = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
         let until = arrived.partition_point(|&(at, _)| at <= leg.received);

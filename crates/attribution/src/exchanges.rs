@@ -1,5 +1,4 @@
-//! Exchanges of which no more is known than when they began and ended, as those of programs of others: what the wire shows between the
-//! two.
+//! Exchanges known only by beginning and end, as third-party programs': the wire's events between the two.
 
 use crate::Hosts;
 use crate::flows::by_ports;
@@ -14,10 +13,10 @@ use crosswind_ledger::{PacketRecord, QuicLog, TCP};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// The connections of a packet table, each with its client's port.
+/// A packet table's connections, each with its client's port.
 pub struct Exchanges<'a> {
     hosts: Hosts,
-    /// By how much a time that a client says is before the moment at most.
+    /// How early a client's timestamp may be, at most.
     early: Duration,
     all: Vec<(u16, Kind<'a>)>,
 }
@@ -26,7 +25,7 @@ enum Kind<'a> {
     Tcp(Box<Conversation<'a>>),
     Quic(Box<QuicConversation<'a>>),
     Udp(Datagrams<'a>),
-    /// QUIC whose keys are missing.
+    /// QUIC without keys.
     Sealed(Datagrams<'a>),
 }
 
@@ -57,10 +56,10 @@ impl<'a> Exchanges<'a> {
         Self { hosts, early, all }
     }
 
-    /// The pieces of an exchange whose client had its answer at `to`, on the connection from a port, if that is known. Where several
-    /// may have brought it, the time is unknown.
+    /// An exchange's intervals, for a client with its answer at `to`, on the connection from a port, if known. Unknown
+    /// if several connections may have brought it.
     pub fn pieces(&self, port: Option<u16>, from: Instant, to: Instant, links: &Links<'a>) -> Vec<Piece> {
-        // A clock that counts in steps says that an answer was there before it came.
+        // A clock with steps may show an answer before it came.
         let by = to + self.early;
         let of_port = self.all.iter().filter(|it| port.is_none_or(|port| port == it.0));
         let mut answers: Vec<_> =

@@ -1,4 +1,4 @@
-//! The connections of programs: which there are.
+//! The connections of programs.
 
 use crate::flow::{Beginning, Ending, Flow, Quic, Sent, Waits};
 use crate::links::Links;
@@ -15,9 +15,8 @@ use crosswind_units::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All flows of TCP and UDP, in the order in which they began, with at most so many pieces together. `packets` may stand in any order;
-/// `quic` is what client and server have sent over QUIC, as far as that is known; `end` is when the programs had ended, after which they
-/// wait for nothing.
+/// All TCP and UDP flows in order of their beginnings, with a total limit on intervals. `packets` may be unordered;
+/// `quic` has both hosts' known QUIC packets; after `end` programs wait for nothing.
 pub fn flows(
     packets: &[PacketRecord],
     quic: &[QuicLog; 2],
@@ -75,7 +74,7 @@ pub fn by_ports(packets: &[PacketRecord]) -> BTreeMap<(u8, u16, u16), Vec<&Packe
         let ports = (headers.client_port(side), headers.client_port(side.opposite()));
         by_ports.entry((headers.protocol, ports.0, ports.1)).or_default().push(packet);
     }
-    // Later fragments of a packet have no ports.
+    // A packet's later fragments have no ports.
     by_ports.retain(|&(_, client_port, server_port), _| (client_port, server_port) != (0, 0));
     by_ports
 }
@@ -130,7 +129,7 @@ impl Flow {
 }
 
 impl Flow {
-    /// With what the frames of its packets tell. `again`: of each host, datagrams with bytes that had been sent before.
+    /// With its packets' frames. `again`: for each host, datagrams with old bytes.
     fn opened(mut self, again: [u64; 2]) -> Self {
         self.quic = Quic::Opened;
         for (sent, again) in self.sent.iter_mut().zip(again) {
@@ -151,7 +150,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Adds the last flow; takes the pieces of the shortest ones away, and what is too much from the longest.
+    /// Adds the last flow; removes the shortest flows' intervals, and the longest's excess.
     fn add(&mut self, all: &mut [Flow], most: usize) {
         let Some(last) = all.last() else { return };
         self.pieces += last.pieces.len();

@@ -1,4 +1,4 @@
-//! How a TCP connection was set up: who sent SYNs and their answers when, and which timers that waited for.
+//! A TCP connection's setup: SYNs and answers with times, and waits for timers.
 
 use crate::links::Links;
 use crate::tcp_half::arrived;
@@ -8,24 +8,24 @@ use crosswind_ledger::{PacketRecord, TCP_ACK, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// The handshake of a connection.
+/// A connection's handshake.
 pub struct Handshake<'a> {
-    /// The direction in which the host sends that opened the connection.
+    /// The opening host's sending direction.
     pub opener: Side,
     hosts: Hosts,
     syns: Sent<'a>,
-    /// What the other host answered.
+    /// The other host's answers.
     answers: Sent<'a>,
-    /// What its opener sent once it had an answer.
+    /// The opener's packets after an answer.
     confirmations: Sent<'a>,
 }
 
-/// What a host sent for one purpose.
+/// One kind of packets from a host.
 #[derive(Default)]
 struct Sent<'a> {
     /// In the order of entering, each once.
     packets: Vec<&'a PacketRecord>,
-    /// When they arrived, in that order. Copies may, too.
+    /// Arrivals in order, copies included.
     arrivals: Vec<(Instant, &'a PacketRecord)>,
 }
 
@@ -42,19 +42,19 @@ impl<'a> Sent<'a> {
         sent
     }
 
-    /// What arrived last by `at`, and when.
+    /// The last arrival by `at`, with its time.
     fn last_arrival(&self, at: Instant) -> Option<(Instant, &'a PacketRecord)> {
         self.arrivals[..self.arrivals.partition_point(|it| it.0 <= at)].last().copied()
     }
 
-    /// Those that had entered the path by `at`.
+    /// Packets into the path by `at`.
     fn until(&self, at: Instant) -> &[&'a PacketRecord] {
         &self.packets[..self.packets.partition_point(|it| it.entered <= at)]
     }
 }
 
 impl<'a> Handshake<'a> {
-    /// Of the packets of a connection, in the order of entering; none where no SYN is known.
+    /// From a connection's packets in the order of entering; none without a SYN.
     pub fn of(packets: &[&'a PacketRecord], hosts: Hosts) -> Option<Self> {
         let flags = |it: &PacketRecord| it.headers.flags & (TCP_SYN | TCP_ACK);
         let opener = packets.iter().find(|it| flags(it) == TCP_SYN)?.side;
@@ -75,18 +75,18 @@ impl<'a> Handshake<'a> {
         self.syns.packets.first().copied()
     }
 
-    /// The answer that arrived first, and when.
+    /// The first-arriving answer, with its time.
     pub fn answer(&self) -> Option<(Instant, &'a PacketRecord)> {
         self.answers.arrivals.first().copied()
     }
 
-    /// What told the host that answered that its answer had arrived, and when.
+    /// The packet that told the answering host of its answer's arrival, with its time.
     pub fn confirmation(&self) -> Option<(Instant, &'a PacketRecord)> {
         let (known, _) = self.answer()?;
         self.confirmations.arrivals.iter().copied().find(|it| it.1.entered >= known)
     }
 
-    /// The round trip that the host that sends in the direction of `side` measured, where it sent nothing again.
+    /// The round trip measured by the sending host of direction `side`, if it retransmitted nothing.
     pub fn round_trip(&self, side: Side) -> Option<Duration> {
         let (known, answer) = self.answer()?;
         let (from, to, sent) = if side == self.opener {
@@ -126,8 +126,8 @@ impl<'a> Handshake<'a> {
         (syn.entered.saturating_since(first.entered), before as u32)
     }
 
-    /// Names the time from when its opener had the answer to when the other host knew of that and went on, up to which the trail has
-    /// its names. False where that is not known.
+    /// Names the time from the opener's receipt of the answer to the other host's knowledge of it; the critical path is
+    /// named back to there. False if unknown.
     pub fn confirmed(&self, links: &Links<'a>, trail: &mut Trail) -> bool {
         let (opener, other) = (self.opener, self.opener.opposite());
         let Some((known, answer)) = self.answer() else { return false };

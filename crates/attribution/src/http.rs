@@ -1,5 +1,4 @@
-//! HTTP over TCP: which bytes a request or a response has, when they were written to the socket, and what the flow control of HTTP/2
-//! held back until then (RFC 9113, section 5.2).
+//! HTTP over TCP: messages' bytes, their socket writes, and HTTP/2 flow control's delays (RFC 9113, section 5.2).
 
 use crate::Part;
 use crate::bytes::ByteStream;
@@ -8,17 +7,17 @@ use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What an end takes of a stream, and of all together, before it says more (RFC 9113, section 6.9.2).
+/// An end's initial window for a stream, and for all together (RFC 9113, section 6.9.2).
 const FIRST_WINDOW: u64 = 65_535;
 
-/// What one end of a connection has written.
+/// One connection end's writes.
 pub struct Http<'a> {
     writes: &'a [HttpWrite],
     /// Positions in `writes`.
     by_stream: HashMap<u64, Vec<u32>>,
-    /// Of each write, how many bytes of its stream and of all streams flow control had counted.
+    /// For each write, the flow-controlled bytes so far, of its stream and of all streams.
     counted: Vec<[u64; 2]>,
-    /// When the other end took more, in the order of time.
+    /// The other end's window updates, in order of time.
     opened: Vec<Opened>,
 }
 
@@ -27,17 +26,17 @@ pub struct Http<'a> {
 pub struct Opened {
     /// When this end knew.
     pub at: Instant,
-    /// The transmission of the other end that brought it, and the byte that was missing until then.
+    /// The other end's transmission that brought it, and the byte missing until then.
     pub send: usize,
     pub missing: u64,
-    /// Which stream; 0: of all together.
+    /// The stream; 0: all together.
     stream: u64,
     /// How much it had taken before.
     before: u64,
 }
 
 impl<'a> Http<'a> {
-    /// `other` is what the other end wrote, as it arrived.
+    /// `other` has the other end's writes, as they arrived.
     pub fn new(end: &'a HttpEnd, other: Option<(&HttpEnd, &ByteStream)>) -> Self {
         let mut by_stream: HashMap<u64, Vec<u32>> = HashMap::new();
         let (mut counted, mut all, mut of_stream) = (Vec::new(), 0, HashMap::new());
@@ -54,8 +53,7 @@ impl<'a> Http<'a> {
         Self { writes: &end.writes, by_stream, counted, opened }
     }
 
-    /// The bytes of a stream, in the order of writing, as far as there were all bytes of the connection, as `had` tells. What ends a
-    /// message may come after it.
+    /// A stream's bytes in order of writing, as far as gapless (`had`). A message's end frame may come after it.
     pub fn bytes_of(&self, stream: u64, had: impl Fn(u64) -> bool) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let all = self.by_stream.get(&stream).map(Vec::as_slice).unwrap_or_default();
@@ -80,12 +78,12 @@ impl<'a> Http<'a> {
         self.writes[write].at
     }
 
-    /// Whether a write is the first of a stream.
+    /// Whether a write is its stream's first.
     pub fn begins(&self, write: usize, stream: u64) -> bool {
         self.by_stream.get(&stream).and_then(|all| all.first()).is_some_and(|&first| first as usize == write)
     }
 
-    /// What flow control held a write back for, if the other end took more right before.
+    /// The flow control limit on a write, if the other end updated its window right before.
     pub fn held(&self, write: usize, promptness: Duration) -> Option<(Part, Opened)> {
         let HttpWrite { at, stream, .. } = self.writes[write];
         let [own, all] = self.counted[write];
@@ -99,7 +97,7 @@ impl<'a> Http<'a> {
     }
 }
 
-/// What an end has said of its windows, as that arrived at the other.
+/// An end's window updates, as they arrived at the other.
 fn opened(writes: &[HttpWrite], arrived: &ByteStream) -> Vec<Opened> {
     let (mut first, mut more) = (FIRST_WINDOW, HashMap::<u64, u64>::new());
     let mut all = Vec::new();

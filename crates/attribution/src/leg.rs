@@ -1,22 +1,22 @@
-//! A message, and the hosts between which it goes.
+//! A message, and the hosts it goes between.
 
 use crosswind_ledger::Position;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// What has to be known of hosts to read the wire.
+/// The host properties needed to read the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(clippy::struct_excessive_bools)] // each is a setting of its own
+#[allow(clippy::struct_excessive_bools)] // independent settings
 pub struct Hosts {
     /// How long a host takes at most to answer a packet at once.
     pub promptness: Duration,
-    /// Whether packets are known in the order in which hosts sent and took them: by the kernel that carries them.
+    /// Whether packets are in the hosts' sending and receiving order: recorded by the kernel that carries them.
     pub in_order: bool,
     /// Whether TCP sends tail loss probes.
     pub tail_loss_probes: bool,
     /// Whether TCP's congestion window shrinks while it is idle.
     pub slow_start_after_idle: bool,
-    /// Whether small segments wait until what was sent before is acknowledged.
+    /// Nagle's algorithm: small segments wait for acknowledgement of everything before.
     pub nagle: bool,
     /// Whether TCP's packets are sent at a pace: by its congestion control or by the device's queueing discipline.
     pub pacing: bool,
@@ -30,7 +30,7 @@ pub struct Hosts {
     pub quic_time_threshold: f64,
     /// How many bytes QUIC takes on a stream before it says more.
     pub quic_stream_window: u64,
-    /// The same of all streams together.
+    /// The same for all streams together.
     pub quic_connection_window: u64,
 }
 
@@ -39,18 +39,18 @@ pub struct Hosts {
 pub struct Leg {
     /// Its direction.
     pub side: Side,
-    /// Port of the client's end of its connection.
+    /// The client's port on its connection.
     pub client_port: u16,
     /// When it was handed over.
     pub written: Instant,
     /// When it was received whole.
     pub received: Instant,
-    /// Its size, without what transports add.
+    /// Its size, without transport overhead.
     pub bytes: u64,
-    /// Which bytes of its connection it has, with what transports add; none where they are to be found by time.
+    /// Its bytes on its connection, with transport overhead; none if to be found by time.
     pub position: Option<Position>,
     /// Whether it is the only one in flight on its connection.
     pub alone: bool,
-    /// Whether of it counts what had been received in time.
+    /// Whether only data received in time counts.
     pub timed: bool,
 }

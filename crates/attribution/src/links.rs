@@ -1,4 +1,4 @@
-//! What the link did while a packet waited for it.
+//! The link's activity while a packet waited for it.
 
 use crate::Part;
 use crate::trail::{PacketId, Place, Trail, Wait};
@@ -6,14 +6,13 @@ use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// The packets that links carried, by when each was on the wire whole.
+/// Packets carried by links, by the end of their transmission.
 pub struct Links<'a> {
     forward: Vec<Carried<'a>>,
     reverse: Vec<Carried<'a>>,
 }
 
-/// A packet that a link carried, with what is asked of each that others wait for: to look it up in its record would take most of the
-/// time.
+/// A carried packet, with the facts asked about most often: looking them up in its record would dominate the time.
 struct Carried<'a> {
     /// When it was on the wire whole.
     whole: Instant,
@@ -40,14 +39,13 @@ impl<'a> Links<'a> {
         Self { forward: of(Side::Forward), reverse: of(Side::Reverse) }
     }
 
-    /// Names the time of a packet in the path, which ends where the trail is; returns the packet at whose entry into the path the trail
-    /// then is.
+    /// Names a packet's time in the path, backwards; returns the packet at whose entry the critical path then is.
     ///
-    /// A packet that waited for the link would not have been received earlier, had it been sent earlier: what counts is what the link
-    /// did. Packets of the same connection are what the message's own bytes take; others are a queue. So the way goes back to the
-    /// packet at which the link began to be busy with the connection's own.
+    /// A packet that waited for the link would not have been received earlier if sent earlier: the link's activity
+    /// counts. Packets of the same connection are the message's own transmission; others are a queue. So the walk goes
+    /// back to the packet at which the link became busy with the connection's own.
     ///
-    /// Of a packet that something else waited for, the time in flight is that wait's.
+    /// If something else waited for a packet, the packet's time in flight is that wait's.
     pub fn follow(&self, packet: &'a PacketRecord, wait: Wait, trail: &mut Trail) -> &'a PacketRecord {
         let side = packet.side;
         trail.name(packet.due, Part::Late, Place::Path, Some(packet), 0);
@@ -60,7 +58,7 @@ impl<'a> Links<'a> {
         while !trail.is_done() && trail.at() > own.entered {
             let Some((before, position)) = self.on_wire_at(side, began, near) else { break };
             (near, began) = (position, before.begun);
-            // An acknowledgement that bytes of a message waited behind is none of them.
+            // An acknowledgement ahead of a message's bytes is not among them.
             let is_alike = before.has_payload || packet.headers.payload_bytes == 0;
             let is_own = is_alike && before.flow == flow && before.entered >= trail.beginning();
             if is_own {
@@ -71,14 +69,14 @@ impl<'a> Links<'a> {
                 trail.name_of(before.begun.max(own.entered), Part::queueing(side), Place::Path, Some(before.id), 0);
             }
         }
-        // What the link was doing is not known where there are several, or another discipline than a queue's.
+        // The link's activity is unknown with several links, or a discipline other than a queue's.
         let most = earlier(begun(own), own.spent.queueing);
         trail.name(most.max(own.entered), Part::queueing(side), Place::Path, Some(own), 0);
         trail.name(own.entered, Part::Unknown, Place::Path, Some(own), 0);
         own
     }
 
-    /// The packet that was on the wire whole at a time, and its position, which is a little before `near` if that is one.
+    /// The packet fully transmitted at a time, and its position, a little before `near` if that is one.
     fn on_wire_at(&self, side: Side, at: Instant, near: usize) -> Option<(&Carried<'a>, usize)> {
         let all = if side == Side::Forward { &self.forward } else { &self.reverse };
         let position = if near < all.len() {

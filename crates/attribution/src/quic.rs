@@ -1,7 +1,7 @@
-//! QUIC: what the frames of its packets say of why bytes were sent when they were (RFC 9000, 9002).
+//! QUIC: why bytes were sent when they were, from packets' frames (RFC 9000, 9002).
 //!
-//! Packets are found in the packet table by their last eight bytes. A datagram whose packets are not known is one of which nothing is
-//! said: where the way comes to it, time is unknown.
+//! Packets are found in the packet table by their last eight bytes. A datagram with unknown packets explains nothing:
+//! the time before it is unknown.
 
 use crate::bytes::{Awaited, ByteStream};
 use crate::links::Links;
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// How late a timer of milliseconds fires at most: it is rounded up to one, and so is the wait for it.
 const TIMER_LATENESS: Duration = Duration::from_millis(2);
 
-/// The packets that a host has sent, to be found by their last bytes.
+/// A host's sent packets, indexed by their last bytes.
 pub struct Known<'a> {
     log: &'a QuicLog,
     by_tail: Vec<(u64, u32)>,
@@ -33,7 +33,7 @@ impl<'a> Known<'a> {
         self.by_tail.is_empty()
     }
 
-    /// The packets of a datagram: the one that it ends with, and those before it that fill it. None where they do not.
+    /// A datagram's packets: the one at its end, and those before it that fill it. None if they do not.
     fn packets_of(&self, datagram: &PacketRecord) -> Option<Range<u32>> {
         let tail = datagram.headers.tail();
         let mut same = self.by_tail[self.by_tail.partition_point(|it| it.0 < tail)..].iter();
@@ -56,7 +56,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// The connections of one client's port, each of which begins with a packet of another one of the client's.
+/// One client port's connections; each begins with a packet of the client's next one.
 pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hosts: Hosts) -> Vec<QuicConnection<'a>> {
     if known.iter().all(Known::is_empty) {
         return Vec::new();
@@ -83,8 +83,8 @@ pub fn connections<'a>(packets: &[&'a PacketRecord], known: &[Known<'a>; 2], hos
     connections.into_iter().map(|datagrams| QuicConnection::new(datagrams, known, hosts, false)).collect()
 }
 
-/// The connections of two programs' ports, each with its packets, in the order of entering; none of ports of which no QUIC packets are
-/// known. What comes before a known packet belongs to the first.
+/// The connections between two programs' ports, each with its packets in the order of entering; none for ports without
+/// known QUIC packets. Packets before the first known one belong to the first.
 pub fn connections_of_programs<'a>(
     packets: &[&'a PacketRecord],
     known: &[Known<'a>; 2],
@@ -120,7 +120,6 @@ fn arrived(packet: &PacketRecord) -> Option<Instant> {
     packet.left.filter(|_| packet.flipped_bit.is_none())
 }
 
-/// One connection.
 pub struct QuicConnection<'a> {
     pub began: Instant,
     hosts: Hosts,
@@ -142,7 +141,7 @@ impl<'a> QuicConnection<'a> {
         Self { began, hosts, forward, reverse }
     }
 
-    /// What was sent in the direction of `side`.
+    /// The sender in direction `side`.
     pub const fn half(&self, side: Side) -> &Half<'a> {
         match side {
             Side::Forward => &self.forward,
@@ -150,7 +149,7 @@ impl<'a> QuicConnection<'a> {
         }
     }
 
-    /// Whether packets with bytes of programs could be read in both directions; or there are none.
+    /// Whether the programs' packets could be read in both directions; also true without any.
     pub fn is_read(&self) -> bool {
         Side::BOTH.iter().all(|&side| {
             let half = self.half(side);
@@ -159,7 +158,7 @@ impl<'a> QuicConnection<'a> {
         })
     }
 
-    /// The ways back through what was sent in the direction of `side`, of programs.
+    /// The walk back through programs' packets in direction `side`.
     pub fn walk_of_programs<'w>(&'w self, side: Side, links: &'w Links<'a>) -> Walk<'w, 'a> {
         let leg = Leg {
             side,
@@ -174,7 +173,7 @@ impl<'a> QuicConnection<'a> {
         Walk { hosts: self.hosts, half: self.half(side), back: self.back(side), leg, links, is_of_programs: true }
     }
 
-    /// Names the time of a leg.
+    /// Names a transit's time.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let half = if leg.side == Side::Forward { &self.forward } else { &self.reverse };
         let walk = Walk { hosts: self.hosts, half, back: self.back(leg.side), leg, links, is_of_programs: false };
@@ -185,12 +184,12 @@ impl<'a> QuicConnection<'a> {
         }
     }
 
-    /// Whether what was sent in a direction is known.
+    /// Whether the sending in a direction is known.
     pub fn knows(&self, side: Side) -> bool {
         !self.back(side.opposite()).log.packets().is_empty()
     }
 
-    /// When the receiver had all bytes of a stream, by `before`.
+    /// When the receiver had a whole stream, by `before`.
     pub fn arrival(&self, side: Side, stream: u64, before: Instant) -> Option<Instant> {
         let stream = self.back(side.opposite()).streams.get(&stream)?;
         stream.completion_of(stream.sent()).map(|done| done.at).filter(|&at| at <= before)
@@ -201,7 +200,7 @@ impl<'a> QuicConnection<'a> {
     }
 }
 
-/// The transmissions of a byte of a stream, from the first to `send`. Args: `has_byte`: whether a later one has it.
+/// A stream byte's transmissions, from the first to `send`. Args: `has_byte`: whether a later one has it.
 fn transmissions(stream: &ByteStream, byte: u64, send: usize, has_byte: impl Fn(usize) -> bool) -> Vec<usize> {
     let first = stream.first_with(byte).filter(|&first| first < send);
     let again = first.into_iter().flat_map(|first| stream.again(first));
@@ -211,7 +210,7 @@ fn transmissions(stream: &ByteStream, byte: u64, send: usize, has_byte: impl Fn(
 
 /// The way back through one message.
 pub struct Walk<'w, 'a> {
-    /// Whether it is one through what programs of others sent.
+    /// Whether it goes through third-party programs' packets.
     is_of_programs: bool,
     hosts: Hosts,
     half: &'w Half<'a>,
@@ -246,7 +245,7 @@ impl<'w> Walk<'w, '_> {
         self.follow(send, Some((stream, byte)), trail);
     }
 
-    /// A message of which what had arrived in time counts: back from what its receiver waited for then.
+    /// A message measured by data received in time: back from the byte its receiver then waited for.
     fn awaited(&self, number: u64, stream: &ByteStream, trail: &mut Trail) {
         let (half, received, place) = (self.half, self.leg.received, Place::sender(self.leg.side));
         match stream.awaited(received, |send| half.sends[send].packet.entered < received) {
@@ -275,7 +274,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// How the loss of a datagram was going to be found out, by those that followed it and arrived.
+    /// How a datagram's loss was going to be detected, by its arrived successors.
     fn threshold(&self, lost: usize) -> Part {
         let half = self.half;
         let behind = half.between(lost + 1, self.leg.received).filter(|&it| half.sends[it].arrived.is_some());
@@ -286,7 +285,6 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// A message that is a datagram.
     fn datagram(&self, number: u64, trail: &mut Trail) {
         let sent = usize::try_from(number).ok().and_then(|number| self.half.datagrams.get(number));
         let Some(send) = sent.map(|&send| send as usize) else { return };
@@ -299,7 +297,7 @@ impl<'w> Walk<'w, '_> {
         self.follow(send, None, trail);
     }
 
-    /// A message of which no stream is known: what arrived last, if it can be nothing else.
+    /// A message with an unknown stream: the last arrival, if unambiguous.
     fn unnumbered(&self, trail: &mut Trail) {
         let Leg { side, written, received, bytes, alone, .. } = self.leg;
         let until = self.half.arrivals.partition_point(|it| it.0 <= received);
@@ -324,13 +322,13 @@ impl<'w> Walk<'w, '_> {
         self.follow(send, byte, trail);
     }
 
-    /// Where a datagram came before the handshake was complete, its receiver dropped it, and its bytes were sent again with `again`: goes back
-    /// from that through the end of the handshake. False where that is not what happened.
+    /// Goes back through the end of the handshake, if the receiver dropped a datagram as too early and its bytes were
+    /// sent again with `again`. False if not so.
     fn handshake(&self, dropped: usize, again: usize, trail: &mut Trail) -> bool {
         let (half, side) = (self.half, self.leg.side);
         let Some(completed) = half.handshake_end().filter(|_| half.came_early(dropped)) else { return false };
         let (lost, again) = (half.sends[dropped].packet, half.sends[again].packet);
-        // What its receiver answered to the end of the handshake told of the loss.
+        // The receiver's answer to the end of the handshake told of the loss.
         let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again.entered);
         let mut answers = answers.filter(|it| self.back.sends[it.1 as usize].packet.entered >= completed.at);
         let Some(&(at, answer)) = answers.next() else { return false };
@@ -351,7 +349,7 @@ impl<'w> Walk<'w, '_> {
         true
     }
 
-    /// What said that packets of the handshake were lost with a datagram, which were sent again at `again`, and how often a timer had expired.
+    /// How the loss of handshake packets, sent again at `again`, was detected, and how often a timer had expired.
     fn handshake_lost(&self, space: QuicSpace, lost: usize, again: Instant) -> (Part, u32) {
         let Some(number) = self.half.number_in(space, lost) else { return (Part::ProbeTimer, 1) };
         let answers = self.back.arrivals.iter().take_while(|it| it.0 <= again);
@@ -366,7 +364,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// Goes back from the arrival of `send`, which brought a byte of a stream.
+    /// Goes back from the arrival of `send`, which brought a stream's byte.
     fn follow(&self, send: usize, byte: Option<(&ByteStream, u64)>, trail: &mut Trail) {
         let half = self.half;
         let begun_with = self.links.follow(half.sends[send].packet, None, trail);
@@ -400,7 +398,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// As [`Self::recovery`], for one stream. From `HANDSHAKE` on, `number` stands for the CRYPTO data of a packet number space.
+    /// As [`Self::recovery`], for one stream; from `HANDSHAKE` on, `number` is a packet number space's CRYPTO data.
     pub fn recovery_of(&self, number: u64, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
         let space = match number.checked_sub(HANDSHAKE) {
             Some(0) => QuicSpace::Initial,
@@ -417,7 +415,7 @@ impl<'w> Walk<'w, '_> {
         sends[0]
     }
 
-    /// Goes back from a transmission of `byte` to its first one, which is returned.
+    /// Goes back from a transmission of `byte` to its first one, and returns that.
     fn recovery(&self, stream: &ByteStream, send: usize, byte: u64, trail: &mut Trail) -> usize {
         let has_byte = |it: usize| self.half.pieces(it).any(|(_, bytes)| bytes.contains(&byte));
         let sends = transmissions(stream, byte, send, has_byte);
@@ -429,7 +427,7 @@ impl<'w> Walk<'w, '_> {
         sends[0]
     }
 
-    /// Names the time from sending what was lost to sending it again (RFC 9002, 6).
+    /// Names the time from a lost transmission to its retransmission (RFC 9002, 6).
     fn lost(&self, earlier: usize, later: usize, trail: &mut Trail) {
         let half = self.half;
         let (lost, again) = (&half.sends[earlier], &half.sends[later]);
@@ -463,7 +461,7 @@ impl<'w> Walk<'w, '_> {
         trail.name(from, part, place, packet, expired);
     }
 
-    /// When a loss was known that was declared before what was lost was sent again, at `again`; none if that was at once.
+    /// When a loss was known, if declared before its retransmission at `again`; none if that was at once.
     fn known_lost(&self, declared: &Declared, again: Instant) -> Option<Instant> {
         if !declared.by_timer {
             return Some(declared.at).filter(|&at| !self.is_prompt(again, at));
@@ -471,13 +469,13 @@ impl<'w> Walk<'w, '_> {
         if again.saturating_since(declared.at) <= TIMER_LATENESS {
             return None;
         }
-        // Where it sent something else when its timer fired, that says when.
+        // If it sent something else when its timer fired, that gives the time.
         let sends = &self.half.sends;
         let next = sends.get(sends.partition_point(|it| it.packet.entered < declared.at)).map(|it| it.packet.entered);
         Some(next.filter(|at| at.saturating_since(declared.at) <= TIMER_LATENESS).unwrap_or(declared.at))
     }
 
-    /// Names the time since a loss was known for which something kept a datagram from being sent that has it again.
+    /// Names the time a retransmission was held back after its loss was known.
     fn held(&self, send: usize, since: Instant, trail: &mut Trail) {
         let (sent, side) = (&self.half.sends[send], self.leg.side);
         let place = Place::sender(side);
@@ -500,8 +498,8 @@ impl<'w> Walk<'w, '_> {
         trail.name(since, Part::CongestionWindow, place, Some(sent.packet), 0);
     }
 
-    /// Why a datagram was sent when it was: the name of the wait, and what arrived at its end. None when the trail is done, or nothing
-    /// more is known.
+    /// Why a datagram was sent when it was: the wait's cause, and the arrival that ended it. None when the critical
+    /// path is complete, or nothing more is known.
     fn reason(&self, mut send: usize, trail: &mut Trail) -> Option<(Part, usize)> {
         let (half, side) = (self.half, self.leg.side);
         loop {
@@ -540,7 +538,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// What arrived right before a datagram was sent.
+    /// Arrivals right before a datagram was sent.
     pub fn answers(&self, send: usize) -> Vec<usize> {
         let at = self.half.sends[send].packet.entered;
         let all = &self.back.arrivals;
@@ -548,13 +546,13 @@ impl<'w> Walk<'w, '_> {
         all[..until].iter().rev().take_while(|it| self.is_prompt(at, it.0)).map(|it| it.1 as usize).collect()
     }
 
-    /// What kept a datagram from being sent until `answer` came; none where that does not tell.
+    /// The limit on a datagram until `answer` came; none if `answer` does not tell.
     fn limit(&self, send: usize, answer: usize) -> Option<Part> {
         let half = self.half;
         if let Some(told) = self.flow_control(send, answer) {
             return Some(told);
         }
-        // The window is one for all packet number spaces. On a path that takes no time what acknowledges the datagram has come as well.
+        // All packet number spaces share one window. Without path delay the datagram's own acknowledgement has come.
         let (log, number) = (self.back.log, half.number(send));
         let is_own = |packet: &QuicPacket, largest| {
             packet.space == QuicSpace::Data && number.is_some_and(|number| largest >= number)
@@ -567,7 +565,7 @@ impl<'w> Walk<'w, '_> {
         packets.any(opens).then_some(Part::CongestionWindow)
     }
 
-    /// The flow control that kept a datagram from being sent until `answer` came; none where that does not tell.
+    /// The flow control limit on a datagram until `answer` came; none if `answer` does not tell.
     pub fn flow_control(&self, send: usize, answer: usize) -> Option<Part> {
         let half = self.half;
         let at = self.back.sends[answer].arrived?;
@@ -591,7 +589,7 @@ impl<'w> Walk<'w, '_> {
         None
     }
 
-    /// A byte that was sent before a datagram and is sent again in it: its stream's number, its stream, its position.
+    /// A byte retransmitted in a datagram: its stream's number, its stream, its position.
     pub fn sent_again(&self, send: usize) -> Option<(u64, &'w ByteStream, u64)> {
         self.half.pieces(send).find_map(|(number, bytes)| {
             let stream = self.half.streams.get(&number)?;

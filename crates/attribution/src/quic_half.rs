@@ -1,4 +1,4 @@
-//! What one host of a QUIC connection sent to the other: datagrams, acknowledgements and limits, as both hosts' logs have them.
+//! One sender of a QUIC connection: datagrams, acknowledgements and limits, from both hosts' logs.
 
 use crate::bytes::{Advance, ByteStream};
 use crate::round_trips::{RoundTrips, Sent};
@@ -8,33 +8,33 @@ use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The largest datagram of a probe: a larger one with a PING looks for what passes (RFC 9000, 14.1 and 14.3).
+/// The largest probe datagram: a larger one with a PING searches for the path MTU (RFC 9000, 14.1 and 14.3).
 const LARGEST_PROBE: u32 = 1200;
 
-/// Of programs, what TLS says counts as streams as well: their numbers are this and the packet number space. No other stream has one as high.
+/// For programs, TLS data count as streams with this plus the packet number space as their number, above all others.
 pub const HANDSHAKE: u64 = 1 << 62;
 /// A round trip, as long as none is known (RFC 9002, section 6.2.2).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
 
-/// What one host sent to the other.
+/// One host's sending to the other.
 pub struct Half<'a> {
     pub log: &'a QuicLog,
     /// Whether both ends are others' programs.
     is_of_programs: bool,
     /// In the order of entering the path.
     pub sends: Vec<Datagram<'a>>,
-    /// In the order of arriving.
+    /// In order of arrival.
     pub arrivals: Vec<(Instant, u32)>,
     pub streams: HashMap<u64, ByteStream>,
-    /// Its part of the TLS handshake.
+    /// Its TLS handshake data.
     pub handshake: ByteStream,
-    /// Which of `sends` have messages without a stream.
+    /// Indices in `sends` of messages without a stream.
     pub datagrams: Vec<u32>,
-    /// What its receiver has acknowledged, in the order in which that arrived at its sender.
+    /// Its receiver's acknowledgements, in order of arrival at the sender.
     pub acks: Vec<Ack>,
     /// How many bytes its receiver takes, likewise.
     pub limits: Vec<Limit>,
-    /// How many bytes its receiver takes of a stream at first, as far as that has said so.
+    /// Its receiver's initial stream limits, if known.
     first_limits: Option<FirstLimits>,
 }
 
@@ -49,9 +49,9 @@ pub struct Datagram<'a> {
     pub packet: &'a PacketRecord,
     /// When it arrived; none if it was lost or damaged.
     pub arrived: Option<Instant>,
-    /// Of its sender's log; nothing where they are not known.
+    /// In its sender's log; empty if unknown.
     pub packets: Range<u32>,
-    /// Bytes of all streams that had been sent when it was, its own included.
+    /// Stream bytes sent so far, its own included.
     pub new: u64,
 }
 
@@ -67,13 +67,13 @@ pub struct Ack {
 pub struct Declared {
     pub at: Instant,
     pub part: Part,
-    /// Whether a timer was to say so, which is late by what timers count in.
+    /// Whether by a timer, which is late by up to its granularity.
     pub by_timer: bool,
 }
 
 pub struct Limit {
     pub at: Instant,
-    /// None of all streams together.
+    /// None for all streams together.
     pub stream: Option<u64>,
     pub bytes: u64,
 }
@@ -157,7 +157,7 @@ impl<'a> Half<'a> {
         self.handshake = handshake;
     }
 
-    /// What completed its part of the handshake.
+    /// The advance that completed its handshake data.
     pub fn handshake_end(&self) -> Option<&Advance> {
         self.handshake.completion_of(self.handshake.sent())
     }
@@ -169,7 +169,7 @@ impl<'a> Half<'a> {
         is_after_first && arrived.is_some_and(|at| self.handshake_end().is_none_or(|end| at < end.at))
     }
 
-    /// Notes what the other host has said of what it received.
+    /// Notes the other host's feedback.
     pub fn hear(&mut self, other: &Self, hosts: Hosts) {
         let mut round_trips = RoundTrips::new(self.arrived_packets());
         for &(at, send) in &other.arrivals {
@@ -221,14 +221,14 @@ impl<'a> Half<'a> {
         &self.log.packets()[start as usize..end as usize]
     }
 
-    /// The frames of a datagram in packets that can carry streams.
+    /// A datagram's frames, in packets able to carry streams.
     pub fn frames(&self, send: usize) -> impl Iterator<Item = QuicFrame> + use<'a> {
         let log = self.log;
         let packets = self.packets(send).iter().filter(|it| it.space == QuicSpace::Data);
         packets.flat_map(move |packet| log.frames(packet).iter().copied())
     }
 
-    /// The streams whose bytes a datagram has, and which bytes.
+    /// A datagram's streams, and their bytes.
     pub fn pieces(&self, send: usize) -> impl Iterator<Item = (u64, Range<u64>)> + use<'a> {
         let (log, is_of_programs) = (self.log, self.is_of_programs);
         self.packets(send).iter().flat_map(move |packet| {
@@ -245,7 +245,7 @@ impl<'a> Half<'a> {
         })
     }
 
-    /// The bytes of TLS in Handshake packets of a datagram.
+    /// The TLS bytes in a datagram's Handshake packets.
     pub fn crypto(&self, send: usize) -> impl Iterator<Item = Range<u64>> + use<'a> {
         let log = self.log;
         let packets = self.packets(send).iter().filter(|it| it.space == QuicSpace::Handshake);
@@ -267,7 +267,7 @@ impl<'a> Half<'a> {
         self.sends.binary_search_by_key(&packet.index, |it| it.packet.index).ok()
     }
 
-    /// Datagrams that were sent from number `from` on, until `until`.
+    /// Datagrams from number `from` on, sent until `until`.
     pub fn between(&self, from: usize, until: Instant) -> Range<usize> {
         from..self.sends.partition_point(|it| it.packet.entered <= until).max(from)
     }
@@ -277,19 +277,20 @@ impl<'a> Half<'a> {
             && self.frames(send).any(|frame| frame == QuicFrame::Ping)
     }
 
-    /// Of the datagrams that were sent before another one, which had arrived last by `until`, and when. On a path that takes no time that one has arrived as well.
+    /// The last arrival by `until` among the datagrams before another one, and its time. Without path delay that one
+    /// counts.
     pub fn arrival_before(&self, send: usize, until: Instant) -> Option<(Instant, usize)> {
         let until = self.arrivals.partition_point(|it| it.0 <= until);
         self.arrivals[..until].iter().rev().map(|&(at, it)| (at, it as usize)).find(|it| it.1 < send)
     }
 
-    /// The acknowledgements that came after `from` and until `to`.
+    /// The acknowledgements after `from` and until `to`.
     pub fn acks_between(&self, from: Instant, to: Instant) -> &[Ack] {
         let until = self.acks.partition_point(|ack| ack.at <= to);
         &self.acks[self.acks.partition_point(|ack| ack.at <= from).min(until)..until]
     }
 
-    /// When its sender took a datagram for lost that was sent at number `send`, if it did; a packet that is acknowledged is none of these.
+    /// When the sender declared the datagram at number `send` lost, if it did; none if a packet in it is acknowledged.
     pub fn declared_lost(&self, send: usize, packet_threshold: u32) -> Option<Declared> {
         let (number, sent) = (self.number(send)?, self.sends[send].packet.entered);
         let mut timer: Option<Instant> = None;
@@ -310,7 +311,7 @@ impl<'a> Half<'a> {
         timer.map(|at| Declared { at, part: Part::TimeThreshold, by_timer: true })
     }
 
-    /// Whether at `at` something had been sent before a datagram that nothing had overtaken yet.
+    /// Whether at `at` an earlier datagram was still in flight, not overtaken by anything.
     pub fn is_in_flight(&self, send: usize, at: Instant) -> bool {
         let until = self.acks.partition_point(|ack| ack.at <= at);
         let largest = self.acks[..until].last().map(|ack| ack.largest);
@@ -324,8 +325,7 @@ impl<'a> Half<'a> {
         self.acks[..until].last().map_or(INITIAL_RTT, |ack| ack.patience)
     }
 
-    /// How many bytes a stream might have at first: what its receiver says, or what Crosswind's own ends are set to. Of programs that
-    /// have not said so nothing is known, so that no limit is reached.
+    /// A stream's initial limit: its receiver's, or Crosswind's own setting; for other programs possibly none.
     pub fn first_limit(&self, stream: u64, of_hosts: u64) -> u64 {
         let opened_by_client = stream & 1 == 0;
         match &self.first_limits {
@@ -337,7 +337,7 @@ impl<'a> Half<'a> {
         }
     }
 
-    /// The same of all streams together, which is a limit that was told.
+    /// The same for all streams together, as a limit that was announced.
     pub const fn first_limit_of_all(&self, of_hosts: u64) -> u64 {
         match &self.first_limits {
             Some(_) => 0,

@@ -1,8 +1,8 @@
-//! A QUIC connection of two programs whose frames are known, from its last packet back to its first.
+//! A QUIC connection between two programs with known frames, from its last packet back to its first.
 //!
-//! It goes the way that `walk` goes through a TCP connection: at a host, the last thing that happened before it sent something is taken
-//! to be why. What that can be is told by frames: a limit of flow control that was raised, an acknowledgement, bytes for the program.
-//! A datagram whose frames are not known ends the way; the time before it is unknown.
+//! It goes as `walk` goes through a TCP connection: at a host, the last event before a transmission is taken as its
+//! cause. Frames tell the possible causes: a raised flow control limit, an acknowledgement, bytes for the program. A
+//! datagram with unknown frames ends the walk; the time before it is unknown.
 
 use crate::links::Links;
 use crate::quic::{QuicConnection, Walk};
@@ -15,18 +15,18 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashSet;
 
-/// Datagrams of the initial window (RFC 9002, section 7.2). One that is larger shows, since as much is in flight.
+/// The initial window in datagrams (RFC 9002, section 7.2). A larger one shows by the bytes in flight.
 const INITIAL_WINDOW: u64 = 10;
-/// Bytes that a datagram may have on every path (RFC 9000, section 14). The sender of a smaller one had nothing more to send.
+/// A datagram's bytes possible on every path (RFC 9000, section 14). A smaller one's sender had nothing more to send.
 const LEAST_FULL: u32 = 1200;
-/// Full datagrams differ by up to so many bytes, because their frames have fields of variable length.
+/// Full datagrams differ by up to so many bytes, because frames have fields of variable length.
 const SLACK: u32 = 32;
-/// The longest that a receiver delays an acknowledgement, but for timers that are late.
+/// A receiver's longest acknowledgement delay, with slack for late timers.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(30);
 /// Stands for the stream of a message without one.
 const MESSAGE: u64 = u64::MAX;
 
-/// A connection, and what is to be known of it to go its way.
+/// A connection with the state for its walk.
 pub struct QuicConversation<'a> {
     packets: Vec<&'a PacketRecord>,
     connection: QuicConnection<'a>,
@@ -34,21 +34,21 @@ pub struct QuicConversation<'a> {
     hosts: Hosts,
 }
 
-/// What is to be known of one direction.
+/// One direction's state.
 struct Way {
-    /// In the order of time.
+    /// In order of time.
     deliveries: Vec<Delivery>,
     /// Datagrams with bytes or messages.
     data: Vec<u32>,
-    /// Of each datagram, the bytes that had been sent with it in datagrams that are to be acknowledged.
+    /// Up to each datagram, the bytes sent in ack-eliciting datagrams.
     sent: Vec<u64>,
-    /// In the order of time: each tells of more than the one before it.
+    /// In order of time: each covers more than the one before it.
     acks: Vec<Acked>,
     /// The initial window, bytes.
     initial: u64,
-    /// Of each datagram that was sent since the first loss, the most that was in flight since the last one; of those before nothing.
+    /// Max in flight since the previous loss, for each datagram; none before the first loss.
     reach: Vec<Option<u64>>,
-    /// Datagrams of which bytes had been sent before.
+    /// Datagrams with old bytes.
     again: u64,
 }
 
@@ -57,37 +57,36 @@ struct Delivery {
     at: Instant,
     send: usize,
     stream: u64,
-    /// The byte that was missing until then.
+    /// The byte missing until then.
     missing: u64,
 }
 
 struct Acked {
     at: Instant,
-    /// What brought it.
+    /// The datagram that brought it.
     answer: usize,
-    /// What had been sent with the last datagram of which it tells: bytes of datagrams, and of streams.
+    /// Bytes sent up to the last datagram it covers: in datagrams, and in streams.
     bytes: u64,
     new: u64,
 }
 
 impl<'a> QuicConversation<'a> {
-    /// Of its packets, in the order of entering.
+    /// From its packets, in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, connection: QuicConnection<'a>, hosts: Hosts) -> Self {
         let ways = Side::BOTH.map(|side| Way::new(connection.half(side), connection.half(side.opposite())));
         Self { packets, connection, ways, hosts }
     }
 
-    /// Its packets.
     pub fn into_packets(self) -> Vec<&'a PacketRecord> {
         self.packets
     }
 
-    /// How many datagrams of a direction had bytes that had been sent before.
+    /// The number of datagrams with old bytes in a direction.
     pub const fn again(&self, side: Side) -> u64 {
         self.ways[side as usize].again
     }
 
-    /// Goes all of its way.
+    /// Attributes the whole connection.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.packets.first().map_or(Side::Forward, |it| it.side);
@@ -96,12 +95,12 @@ impl<'a> QuicConversation<'a> {
         going.go(first)
     }
 
-    /// When the last bytes came that a client had at `at`.
+    /// When the client's latest bytes at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
         self.ways[Side::Reverse as usize].last_delivery(at).map(|it| it.at)
     }
 
-    /// Goes its way from `to`, when the client said that it had what came by `answered`, back to `from`.
+    /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         let mut going = self.start(Trail::new(from, to, Side::Reverse), links);
         let first = self.last_answer(answered).map(|at| {
@@ -175,8 +174,8 @@ impl Way {
         }
     }
 
-    /// What the congestion window is when `acked` bytes have been acknowledged: before the first loss it grows by as much (RFC 9002, section
-    /// 7.3.1), and after it nothing is told but what was in flight.
+    /// The congestion window after `acked` bytes were acknowledged: before the first loss it grows by as much (RFC
+    /// 9002, section 7.3.1), and after it only the bytes in flight tell.
     fn window(&self, send: usize, acked: u64) -> u64 {
         self.reach[send].unwrap_or(self.initial + acked)
     }
@@ -185,7 +184,7 @@ impl Way {
         self.deliveries[..self.deliveries.partition_point(|it| it.at <= at)].last()
     }
 
-    /// The last one of what had been sent before `at`: on a path that takes no time, what was sent at that moment is no cause.
+    /// The last delivery among datagrams sent before `at`: without path delay, one sent at that moment is no cause.
     fn last_delivery_of_earlier(&self, half: &Half<'_>, at: Instant) -> Option<&Delivery> {
         let all = &self.deliveries[..self.deliveries.partition_point(|it| it.at <= at)];
         all.iter().rev().find(|it| half.sends[it.send].packet.entered < at)
@@ -239,7 +238,7 @@ fn is_to_be_acknowledged(half: &Half<'_>, send: usize) -> bool {
 /// Where the way is: the trail says when.
 #[derive(Clone, Copy)]
 enum Step {
-    /// A host did something of its own accord, and the time since what happened there last has a name.
+    /// A host acted on its own; the time since its last event has a cause.
     Did(Side, Part),
     /// A host sent a datagram.
     Sent(Side, usize),
@@ -252,7 +251,7 @@ struct Going<'w, 'a> {
     links: &'w Links<'a>,
     trail: Trail,
     turns: u32,
-    /// The direction of what arrived last on the way.
+    /// The direction of the walk's last arrival.
     data: Option<Side>,
     windows: Vec<Window>,
 }
@@ -260,7 +259,7 @@ struct Going<'w, 'a> {
 impl<'w, 'a> Going<'w, 'a> {
     /// Goes from `next` back to where the trail begins.
     fn go(mut self, mut next: Option<Step>) -> Walked {
-        // On a path that takes no time, packets might be each other's cause.
+        // Without path delay, packets might be each other's cause.
         for _ in 0..4 * self.of.packets.len() + 8 {
             let Some(step) = next.filter(|_| !self.trail.is_done()) else { break };
             next = match step {
@@ -292,7 +291,7 @@ impl<'w, 'a> Going<'w, 'a> {
         self.trail.name(from, part, Place::sender(side), packet, 0);
     }
 
-    /// From the connection's end back to what arrived last, or to its close.
+    /// From the connection's end back to the last arrival, or to its close.
     fn begin(&mut self) -> Option<Step> {
         let at = self.trail.at();
         let last_data = Side::BOTH.map(|side| self.way(side).last_delivery(at).map(|it| (it.at, side)));
@@ -315,7 +314,7 @@ impl<'w, 'a> Going<'w, 'a> {
         }
         let last = self.of.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered))?;
         if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
-            // What followed was sent for it.
+            // Later packets were sent for it.
             self.trail.name(at, Part::propagation(last.side), Place::Path, Some(last), 0);
             return Some(Step::Arrived(side, at));
         }
@@ -324,7 +323,7 @@ impl<'w, 'a> Going<'w, 'a> {
         Some(Step::Sent(sent.side, send))
     }
 
-    /// Back to what happened at a host last.
+    /// Back to a host's last event.
     fn did(&mut self, side: Side, why: Part) -> Option<Step> {
         let at = self.trail.at();
         let arrived = self.last_delivery_before(side, at).map(|it| it.at);
@@ -346,13 +345,13 @@ impl<'w, 'a> Going<'w, 'a> {
         }
     }
 
-    /// What the host that sends in the direction of `side` was given last, before `at`.
+    /// The last delivery to the sending host of direction `side`, before `at`.
     fn last_delivery_before(&self, side: Side, at: Instant) -> Option<&'w Delivery> {
         let other = side.opposite();
         self.way(other).last_delivery_of_earlier(self.half(other), at)
     }
 
-    /// Back from the arrival of something to when it was sent.
+    /// Back from an arrival to its sending.
     fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
         let delivery = self.way(side).last_delivery(at)?;
         let is_handshake = (HANDSHAKE..HANDSHAKE + 2).contains(&delivery.stream);
@@ -398,7 +397,7 @@ impl<'w, 'a> Going<'w, 'a> {
             return self.handshake(side, send, answers.first().copied());
         }
         let arrived = self.last_delivery_before(side, at).map(|it| it.at);
-        // What a program begins to send when it was given something it had not had to send before.
+        // After a delivery a program begins to send something new.
         if let Some(arrived) = arrived.filter(|&it| self.is_prompt(it, at) && !is_begun(half, send, it)) {
             self.at_sender(arrived, Part::sender(side), side, Some(packet));
             return Some(Step::Arrived(side.opposite(), arrived));
@@ -410,7 +409,7 @@ impl<'w, 'a> Going<'w, 'a> {
         let before = self.way(side).data.partition_point(|&it| (it as usize) < send).checked_sub(1);
         let before = before.map(|data| self.way(side).data[data] as usize);
         let wrote = before.map(|it| half.sends[it].packet.entered);
-        // A full datagram may have left something to be sent; one with which its stream goes on has.
+        // Behind a full datagram there may have been more to send; if its stream goes on, there was.
         let is_full = before.is_some_and(|it| is_full(half, it, send));
         let continues = is_full && before.is_some_and(|it| is_continued(half, it, send));
         if let Some(arrived) = arrived.filter(|&it| Some(it) > wrote && (!continues || self.is_prompt(it, at))) {
@@ -431,7 +430,7 @@ impl<'w, 'a> Going<'w, 'a> {
         Some(Step::Sent(side, before))
     }
 
-    /// Back from a datagram of the handshake to what brought it about: whatever came last, or what was sent before.
+    /// Back from a handshake datagram to its cause: the last arrival, or the previous sending.
     fn handshake(&mut self, side: Side, send: usize, answer: Option<usize>) -> Option<Step> {
         let (half, other) = (self.half(side), side.opposite());
         let back = self.half(other);
@@ -458,7 +457,7 @@ impl<'w, 'a> Going<'w, 'a> {
         }
     }
 
-    /// The answer that let a datagram be sent, if the congestion window kept it until then.
+    /// The answer that released a datagram, if the congestion window held it until then.
     fn opened(&self, side: Side, send: usize) -> Option<usize> {
         let way = self.way(side);
         let packet = self.half(side).sends[send].packet;
@@ -472,7 +471,7 @@ impl<'w, 'a> Going<'w, 'a> {
         told.then_some(ack.answer)
     }
 
-    /// Back from a datagram that a window held back to what the answer was about that opened it.
+    /// Back from a window-limited datagram to the subject of the answer that opened the window.
     fn window(&mut self, side: Side, send: usize, answer: usize, why: Part) -> Option<Step> {
         let (half, back) = (self.half(side), self.half(side.opposite()));
         let at = back.sends[answer].arrived?;
@@ -490,7 +489,7 @@ impl<'w, 'a> Going<'w, 'a> {
         Some(Step::Sent(side, next))
     }
 
-    /// Counts a wait for a window, which `at` opened; what was in flight until then is counted as the window counts it.
+    /// Counts a wait for a window, opened at `at`; bytes in flight are counted as the window counts them.
     fn count_window(&mut self, side: Side, send: usize, at: Instant, why: Part) {
         let (way, half) = (self.way(side), self.half(side));
         let before = way.acks.partition_point(|ack| ack.at < at).checked_sub(1).map(|it| &way.acks[it]);
@@ -507,7 +506,7 @@ impl<'w, 'a> Going<'w, 'a> {
     }
 }
 
-/// Whether a stream of which a datagram has bytes had begun before `at`.
+/// Whether one of a datagram's streams had begun before `at`.
 fn is_begun(half: &Half<'_>, send: usize, at: Instant) -> bool {
     half.pieces(send).any(|(number, _)| {
         let first = half.streams.get(&number).and_then(|stream| stream.first_with(0));

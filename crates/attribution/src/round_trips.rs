@@ -1,24 +1,24 @@
-//! Round trips as a QUIC sender measures them (RFC 9002, section 5), which say how long it waits before a packet is lost.
+//! Round trips as a QUIC sender measures them (RFC 9002, section 5); they set its loss timers.
 
 use crosswind_ledger::{QuicFrame, QuicSpace};
 use crosswind_units::{Duration, Instant};
 
-/// What timers count in (RFC 9002, section 6.1.2).
+/// Timer granularity (RFC 9002, section 6.1.2).
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// The longest that a receiver delays acknowledgements, where it says nothing else (RFC 9000, section 18.2).
+/// A receiver's default maximum acknowledgement delay (RFC 9000, section 18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// The packets of one packet number space that arrived, in the order of their numbers.
+/// One packet number space's arrived packets, in the order of their numbers.
 #[derive(Default)]
 struct Space {
     sent: Vec<Sent>,
     largest: Option<u64>,
-    /// How many there are up to that number; of these, the positions of those that ask for an acknowledgement that has not come.
+    /// Their count up to that number, and the positions of ack-eliciting ones still unacknowledged.
     covered: usize,
     open: Vec<usize>,
 }
 
-/// A packet that arrived.
+/// An arrived packet.
 #[derive(Clone, Copy)]
 pub struct Sent {
     pub number: u64,
@@ -36,7 +36,7 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Of the packets that arrived.
+    /// From the arrived packets.
     pub fn new(arrived: impl Iterator<Item = (QuicSpace, Sent)>) -> Self {
         let mut spaces: [Space; 3] = Default::default();
         for (space, sent) in arrived {
@@ -48,7 +48,7 @@ impl RoundTrips {
         Self { spaces, latest: Duration::ZERO, smoothed: None, least: Duration::ZERO }
     }
 
-    /// Adds a frame that was sent in a packet of `space` at `sent`, and arrived at `at`.
+    /// Adds a frame sent in a packet of `space` at `sent`, arrived at `at`.
     pub fn add(&mut self, frame: &QuicFrame, space: QuicSpace, sent: Instant, at: Instant) {
         let QuicFrame::Ack { largest, .. } = *frame else { return };
         let counted = &mut self.spaces[space as usize];

@@ -1,4 +1,4 @@
-//! TCP: what its sequence numbers, acknowledgements and windows say of why bytes were sent when they were.
+//! TCP: why bytes were sent when they were, from sequence numbers, acknowledgements and windows.
 
 use crate::bytes::Awaited;
 use crate::handshake::Handshake;
@@ -12,10 +12,9 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::ops::Range;
 
-/// The initial window in segments (RFC 6928): what a connection that has lost nothing may always have in flight.
+/// The initial window in segments (RFC 6928): always allowed in flight on a connection without loss.
 pub const INITIAL_WINDOW: u64 = 10;
 
-/// One connection.
 pub struct Connection<'a> {
     pub began: Instant,
     pub handshake: Option<Handshake<'a>>,
@@ -25,15 +24,15 @@ pub struct Connection<'a> {
     http: [Option<Http<'a>>; 2],
 }
 
-/// What ended a wait.
+/// The end of a wait.
 enum Answer {
     /// An acknowledgement.
     Ack(usize),
-    /// A window of HTTP/2 that opened.
+    /// A raised HTTP/2 window.
     Window(Opened),
 }
 
-/// When HTTP wrote the last bytes of a segment.
+/// When HTTP wrote a segment's last bytes.
 enum Written {
     /// Before it was sent, or when is not known.
     Earlier,
@@ -44,7 +43,7 @@ enum Written {
 }
 
 impl<'a> Connection<'a> {
-    /// Of its packets in the order of entering.
+    /// From its packets in the order of entering.
     pub fn new(packets: &[&'a PacketRecord], hosts: Hosts) -> Self {
         let began = packets.first().map_or(Instant::from_nanos(0), |packet| packet.entered);
         let of_syn = |side: Side| {
@@ -58,7 +57,7 @@ impl<'a> Connection<'a> {
         Self { began, handshake: Handshake::of(packets, hosts), hosts, forward, reverse, http: [None, None] }
     }
 
-    /// Adds what its client and its server wrote over HTTP, as far as that is known.
+    /// Adds the client's and the server's known HTTP writes.
     pub fn add_http(&mut self, ends: [Option<&'a HttpEnd>; 2]) {
         self.http = Side::BOTH.map(|side| {
             let (own, other) = (ends[side as usize]?, side.opposite());
@@ -66,31 +65,31 @@ impl<'a> Connection<'a> {
         });
     }
 
-    /// When the receiver had all bytes of a stream of HTTP, or of an exchange over HTTP/1.1, by `before`.
+    /// When the receiver had a whole HTTP stream, or an HTTP/1.1 exchange, by `before`.
     pub fn arrival(&self, side: Side, stream: u64, before: Instant) -> Option<Instant> {
         let end = self.http_bytes(side, stream, before)?.last()?.end;
         self.half(side).bytes.completion_of(end).map(|done| done.at)
     }
 
-    /// The bytes of a stream of HTTP that the receiver had by `before`.
+    /// An HTTP stream's bytes at the receiver by `before`.
     fn http_bytes(&self, side: Side, stream: u64, before: Instant) -> Option<Vec<Range<u64>>> {
         let (http, bytes) = (self.http[side as usize].as_ref()?, &self.half(side).bytes);
         Some(http.bytes_of(stream, |end| bytes.completion_of(end).is_some_and(|done| done.at <= before)))
     }
 
-    /// What the host that sends in the direction of `side` sent.
+    /// The sender in direction `side`.
     pub fn half(&self, side: Side) -> &Half<'a> {
         side.pick(&self.forward, &self.reverse)
     }
 
-    /// Names the time of a leg.
+    /// Names a transit's time.
     pub fn walk(&self, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let half = self.half(leg.side);
         if leg.timed && !half.sends.is_empty() {
             return self.awaited(half, leg, links, trail);
         }
         let own = match leg.position {
-            // Where another end counted, as of a proxy's, time tells.
+            // If another end counted, as a proxy's, time tells.
             Some(Position::Bytes { start, end }) if end > start && end <= half.bytes.sent() => {
                 Some(std::iter::once(start..end).collect())
             }
@@ -118,8 +117,8 @@ impl<'a> Connection<'a> {
             return;
         }
         trail.name(done.at, Part::receiver(leg.side), Place::receiver(leg.side), None, 0);
-        // Where they are not known, bytes that were sent before the message was handed over are another's; but where there is no
-        // other, what was sent right before is what it waits for, as the end of a handshake.
+        // With unknown positions, bytes sent before the message was handed over are another's; but if there is no
+        // other, the message waits for the packet sent right before, as the end of a handshake.
         let nearest = if leg.alone { self.hosts.promptness } else { Duration::ZERO };
         let is_before = |send: usize| leg.written.saturating_since(half.sends[send].packet.entered) > nearest;
         let is_others = match &own {
@@ -140,14 +139,14 @@ impl<'a> Connection<'a> {
         self.follow(half, leg, send, byte, links, trail);
     }
 
-    /// A message of which what had arrived in time counts: back from what its receiver waited for then.
+    /// A message measured by data received in time: back from the byte its receiver then waited for.
     fn awaited(&self, half: &Half<'a>, leg: Leg, links: &Links<'a>, trail: &mut Trail) {
         let (received, place) = (leg.received, Place::sender(leg.side));
         let was_sent = |send: usize| half.sends[send].packet.entered < received;
         match half.bytes.awaited(received, was_sent) {
             Awaited::Came { byte, send } => self.follow(half, leg, send, byte, links, trail),
             Awaited::Lost { byte, first, last } => {
-                // Acknowledgements of what followed were going to tell.
+                // Acknowledgements for later segments were going to tell.
                 let mut behind = (last + 1..half.sends.len()).take_while(|&it| was_sent(it));
                 let is_told = behind.any(|it| half.sends[it].arrived().is_some());
                 let (packet, part) =
@@ -165,7 +164,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// What kept a sender that always has more to send from sending it at the end of a leg.
+    /// The limit on an always-busy sender at the end of a transit.
     fn held(&self, half: &Half<'a>, leg: Leg) -> Part {
         let (sent, last) = (half.bytes.sent(), half.acks_until(leg.received).last());
         let (acknowledged, edge) = last.map_or((0, u64::MAX), |ack| (ack.acknowledged, ack.edge));
@@ -175,7 +174,7 @@ impl<'a> Connection<'a> {
         }
         match () {
             () if !is_in_flight => Part::sender(leg.side),
-            // What else there is that lets nothing be sent looks alike.
+            // Other reasons not to send look alike.
             () if !half.begun || self.hosts.pacing || self.hosts.send_buffer.is_some() => Part::Unknown,
             () => Part::CongestionWindow,
         }
@@ -209,7 +208,7 @@ impl<'a> Connection<'a> {
             let begun_with = links.follow(half.sends[cause].packet, Some(why), trail);
             // Where a path takes no time, a cause might be its own.
             let Some(next) = half.send_of(begun_with).filter(|&next| next < sent) else { return };
-            // What was sent again in passing costs nothing by itself; a timer does.
+            // A retransmission in passing costs nothing by itself; a timer does.
             let timer = next == cause && self.is_timer(half, next);
             sent = if timer { self.recovery(half, next, half.sends[next].start, trail) } else { next };
         }
@@ -221,7 +220,7 @@ impl<'a> Connection<'a> {
         first.is_some_and(|first| self.kind(half, first, send) != Part::FastRecovery)
     }
 
-    /// Goes back from a transmission of `byte` to its first one, which is returned.
+    /// Goes back from a transmission of `byte` to its first one, and returns that.
     pub fn recovery(&self, half: &Half<'a>, send: usize, byte: u64, trail: &mut Trail) -> usize {
         let Some(first) = half.bytes.first_with(byte) else { return send };
         if first >= send {
@@ -243,14 +242,14 @@ impl<'a> Connection<'a> {
         first
     }
 
-    /// Why the segment `later` sent again what `earlier` had.
+    /// Why the segment `later` retransmitted the bytes of `earlier`.
     fn kind(&self, half: &Half<'a>, earlier: usize, later: usize) -> Part {
         let at = half.sends[later].packet.entered;
         let acks = half.acks_before(later);
         if acks.last().is_some_and(|ack| at.saturating_since(ack.arrived) <= self.hosts.promptness) {
             return Part::FastRecovery;
         }
-        // RACK gives packets that were reordered a quarter of the shortest round trip, by a timer (RFC 8985, 6.2).
+        // RACK gives reordered packets a quarter of the shortest round trip, by a timer (RFC 8985, 6.2).
         let since = half.sends[earlier].packet.entered;
         let told = acks.iter().rev().take_while(|ack| ack.arrived > since).find(|ack| ack.has_sack());
         if let (Some(told), Some(round_trip)) = (told, half.shortest_round_trip)
@@ -272,8 +271,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Why a segment with new bytes was sent when it was: the name of the wait, and what ended it. None when the trail is done, or
-    /// nothing more is known.
+    /// Why a segment with new bytes was sent when it was: the wait's cause, and its end. None when the critical path is
+    /// complete, or nothing more is known.
     fn reason(&self, half: &Half<'a>, leg: Leg, mut send: usize, trail: &mut Trail) -> Option<(Part, Answer)> {
         let side = leg.side;
         loop {
@@ -301,7 +300,7 @@ impl<'a> Connection<'a> {
             let previous = send.checked_sub(1).filter(|&it| half.sends[it].packet.entered >= trail.beginning());
             let in_flight = sent.after > half.acks[..seen].last().map_or(0, |ack| ack.acknowledged);
             let Some(previous) = previous else {
-                // Nothing held it back but the host; or something did that the wire does not show.
+                // Only the host held it back; or something invisible on the wire did.
                 let prompt = at.saturating_since(trail.beginning()) <= self.hosts.promptness;
                 if in_flight && !prompt {
                     if self.is_probe(half, leg, send) {
@@ -330,11 +329,10 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Names the time for which something held a segment back that neither an acknowledgement nor a timer ended, down to `since` or to
-    /// when its bytes were written.
+    /// Names the time a segment was held back with neither acknowledgement nor timer, to `since` or its bytes' write.
     fn name_hold(&self, half: &Half<'a>, leg: Leg, sent: &Segment<'_>, since: Instant, trail: &mut Trail) {
-        // When its first and its last bytes were written. A stream of bytes has what was handed over later behind what was before.
-        // Beside other messages what is told by time alone may be another's.
+        // The writes of its first and its last bytes. A byte stream keeps the order of handing over. Beside other
+        // messages, knowledge by time alone may be another's.
         let written = match (leg.position, &self.http[leg.side as usize]) {
             (Some(Position::Stream { .. }), Some(http)) => {
                 let at = |end: u64| http.write_up_to(end).map(|write| http.at(write));
@@ -344,7 +342,7 @@ impl<'a> Connection<'a> {
             (Some(Position::Bytes { .. }), _) => Some((leg.written, leg.written)),
             _ => leg.alone.then_some((leg.written, leg.written)),
         };
-        // Nagle's algorithm lets a segment go that is full, once its program has written more.
+        // Nagle's algorithm releases a full segment, once its program has written more.
         let is_full = half.is_full(sent);
         let is_filled = |last: Instant| sent.packet.entered.saturating_since(last) <= self.hosts.promptness;
         let (from, part) = match written {
@@ -360,7 +358,7 @@ impl<'a> Connection<'a> {
     fn is_probe(&self, half: &Half<'a>, leg: Leg, send: usize) -> bool {
         let sent = &half.sends[send];
         let was_written = match leg.position {
-            // What comes before it in a stream of bytes was written before it.
+            // Earlier bytes in a byte stream were written earlier.
             Some(Position::Bytes { end, .. }) => sent.start < end,
             Some(Position::Stream { .. }) => self.http[leg.side as usize].is_some(),
             None | Some(Position::Datagram(_)) => leg.alone,
@@ -372,10 +370,10 @@ impl<'a> Connection<'a> {
         let last = news.map(|ack| ack.arrived).max(send.checked_sub(1).map(|it| half.sends[it].packet.entered));
         let at = sent.packet.entered;
         let waited = last.map(|last| at.saturating_since(last));
-        // The first round trip that it knows is the handshake's. At a pace, what follows may be further apart by itself.
+        // Its first known round trip is the handshake's. With pacing, successors may be further apart by themselves.
         let first = self.handshake.as_ref().and_then(|it| it.round_trip(leg.side)).filter(|_| !self.hosts.pacing);
         let shortest = half.shortest_round_trip.into_iter().chain(first).min().map(|it| it + it);
-        // It comes no later than the retransmission timer would, which counts from what is not acknowledged.
+        // It comes no later than the retransmission timer would, counted from the oldest unacknowledged bytes.
         let oldest = half.bytes.first_with(acknowledged);
         let oldest = oldest.map(|it| half.bytes.again(it).take_while(|&it| it < send).last().unwrap_or(it));
         let since_oldest = oldest.map(|it| at.saturating_since(half.sends[it].packet.entered));
@@ -386,7 +384,7 @@ impl<'a> Connection<'a> {
             && (is_due || shortest.is_some_and(|it| waited >= Some(it)))
     }
 
-    /// Whether HTTP wrote a segment's last bytes only when it was sent, and what it had waited for.
+    /// Whether HTTP wrote a segment's last bytes only when it was sent, and what the write had waited for.
     fn written(&self, leg: Leg, sent: &Segment<'_>, trail: &mut Trail) -> Written {
         let (side, at, promptness) = (leg.side, sent.packet.entered, self.hosts.promptness);
         let Some(http) = &self.http[side as usize] else { return Written::Earlier };
@@ -411,7 +409,7 @@ impl<'a> Connection<'a> {
         Written::AtOnce
     }
 
-    /// Goes back through what opened a window of HTTP/2 to the segment that it answers, which is returned.
+    /// Goes back through the opening of an HTTP/2 window to the segment it answers, and returns that.
     fn opened(
         &self,
         half: &Half<'a>,
@@ -437,14 +435,14 @@ impl<'a> Connection<'a> {
         (!trail.is_done()).then_some(answered)
     }
 
-    /// What kept a segment from being sent until the acknowledgement `ack` came.
+    /// The limit on a segment until the acknowledgement `ack` came.
     pub fn limit(&self, half: &Half<'a>, send: usize, ack: usize) -> Part {
         if !half.begun {
             return Part::Unknown;
         }
         let (sent, promptness) = (&half.sends[send], self.hosts.promptness);
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
-        // What the window was while it waited. One that opens with each of many acknowledgements at an instant is not what it waits for.
+        // The window during the wait. If many acknowledgements at an instant each open it, it is not the cause.
         let first = &half.sends[half.wait(send, promptness).map_or(send, |it| it.1)];
         let mut earlier = half.acks[..ack].iter().rev();
         let known = earlier.find(|it| first.packet.entered.saturating_since(it.arrived) > promptness);
@@ -487,7 +485,7 @@ impl<'a> Connection<'a> {
         Part::CongestionWindow
     }
 
-    /// Goes back through an acknowledgement that the segment `send` waited for to the one that it answers, which is returned.
+    /// Goes back through an acknowledgement that released the segment `send` to the one it answers, and returns that.
     pub fn acknowledged(
         &self,
         half: &Half<'a>,
@@ -512,7 +510,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// The packets of each connection between two ports, in the order of entering: each SYN with another sequence number begins one.
+/// The packets of each connection between two ports, in order of entering: a SYN with a new sequence number begins one.
 pub fn by_opening(mut packets: Vec<&PacketRecord>) -> Vec<Vec<&PacketRecord>> {
     // A copy may have left before its original.
     packets.sort_by_key(|packet| (packet.entered, packet.side as u8, packet.index, packet.copy));

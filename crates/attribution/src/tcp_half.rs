@@ -1,4 +1,4 @@
-//! What one host of a TCP connection sent to the other: segments, acknowledgements, and what they say together.
+//! One sender of a TCP connection: segments, acknowledgements, and facts derived from both.
 
 use crate::Hosts;
 use crate::bytes::ByteStream;
@@ -6,27 +6,27 @@ use crosswind_ledger::{Headers, PacketRecord, TCP_ACK, TCP_PSH, TCP_SYN};
 use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 
-/// What Linux adds at least to a round trip for its retransmission timer, after which it takes a connection to be idle.
+/// Linux's minimum for the variance term of a retransmission timeout; after a timeout it takes a connection to be idle.
 pub const SHORTEST_IDLE: Duration = Duration::from_millis(200);
 
-/// What one host sent to the other.
+/// One host's sending to the other.
 #[derive(Default)]
 pub struct Half<'a> {
     /// Segments with data, in the order of entering the path.
     pub sends: Vec<Segment<'a>>,
     pub bytes: ByteStream,
-    /// Segments that arrived, in that order.
+    /// Arrived segments, in order.
     pub arrivals: Vec<u32>,
     /// Acknowledgements as they arrived at the sender.
     pub acks: Vec<Ack<'a>>,
-    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    /// Segments sent after an idle time, and the most in flight before.
     pub before_idle: Vec<(u32, u64)>,
     pub shortest_round_trip: Option<Duration>,
     pub largest_segment: u64,
-    /// The same with headers. Options take from the data of a segment that is full.
+    /// The same with headers. Options take from a full segment's data.
     largest_packet: u64,
     pub sack: bool,
-    /// Whether both SYNs are known. Without them nobody knows how windows are scaled, nor what was in flight before.
+    /// Whether both SYNs are known. Without them window scales and earlier bytes in flight are unknown.
     pub begun: bool,
 }
 
@@ -48,14 +48,14 @@ impl Segment<'_> {
 pub struct Ack<'a> {
     pub packet: &'a PacketRecord,
     pub arrived: Instant,
-    /// Bytes that are acknowledged, by it and all before it.
+    /// Acknowledged bytes, by it and all before it.
     pub acknowledged: u64,
     /// Up to where the receiver takes bytes.
     pub edge: u64,
 }
 
 impl Ack<'_> {
-    /// Whether it says what has arrived beyond a gap.
+    /// Whether it reports arrivals beyond a gap.
     pub const fn has_sack(&self) -> bool {
         self.packet.headers.options.has_sack
     }
@@ -66,10 +66,10 @@ pub fn arrived(packet: &PacketRecord) -> Option<Instant> {
     packet.left.filter(|_| packet.flipped_bit.is_none())
 }
 
-/// The position of the first sequence number that is known of a connection that began before: more may follow that are smaller.
+/// The position of the first known sequence number on a connection begun earlier: smaller ones may follow.
 const SOMEWHERE: u64 = 1 << 32;
 
-/// Sequence numbers, modulo 2^32 (RFC 9293, 3.4), as positions that only grow.
+/// Sequence numbers, modulo 2^32 (RFC 9293, 3.4), as growing positions.
 #[derive(Clone, Copy, Default)]
 struct Positions {
     /// A sequence number and its position.
@@ -182,7 +182,7 @@ impl<'a> Half<'a> {
         sent.packet.size.0 >= self.largest_packet
     }
 
-    /// The segment that had arrived last by `until`, and when.
+    /// The last-arriving segment by `until`, with its time.
     pub fn last_arrival(&self, until: Instant) -> Option<(Instant, usize)> {
         let arrived = |send: u32| self.sends[send as usize].arrived();
         let position = self.arrivals.partition_point(|&send| arrived(send) <= Some(until));
@@ -190,12 +190,12 @@ impl<'a> Half<'a> {
         Some((arrived(send)?, send as usize))
     }
 
-    /// The acknowledgements that had arrived by `at`.
+    /// The acknowledgements arrived by `at`.
     pub fn acks_until(&self, at: Instant) -> &[Ack<'a>] {
         &self.acks[..self.acks.partition_point(|ack| ack.arrived <= at)]
     }
 
-    /// The same of segments that were sent before another one. On a path that takes no time that one has arrived as well.
+    /// The same among segments sent before another one. Without path delay that one has arrived as well.
     pub fn arrival_before(&self, send: usize, until: Instant) -> Option<(Instant, usize)> {
         let arrived = |send: u32| self.sends[send as usize].arrived();
         let position = self.arrivals.partition_point(|&it| arrived(it) <= Some(until));
@@ -203,7 +203,7 @@ impl<'a> Half<'a> {
         Some((arrived(before)?, before as usize))
     }
 
-    /// The acknowledgements that had arrived when a segment was sent. On a path that takes no time its own has arrived as well.
+    /// The acknowledgements arrived when a segment was sent. Without path delay its own has arrived as well.
     pub fn acks_before(&self, send: usize) -> &[Ack<'a>] {
         let sent = &self.sends[send];
         let acks = self.acks_until(sent.packet.entered);
@@ -211,7 +211,7 @@ impl<'a> Half<'a> {
         &acks[..acks.len() - own]
     }
 
-    /// The shortest time from sending a segment to having its acknowledgement, of those that were acknowledged at once.
+    /// The shortest time from sending a segment to its acknowledgement, among prompt ones.
     fn find_shortest_round_trip(&self, promptness: Duration) -> Option<Duration> {
         let of_ack = |ack: &Ack<'_>| {
             let (at, send) = self.last_arrival(ack.packet.entered)?;
@@ -221,12 +221,12 @@ impl<'a> Half<'a> {
         self.acks.iter().filter_map(of_ack).min()
     }
 
-    /// The shortest that its retransmission timer may be.
+    /// The minimum for its retransmission timer.
     pub fn shortest_timeout(&self) -> Duration {
         SHORTEST_IDLE + self.shortest_round_trip.unwrap_or(Duration::ZERO)
     }
 
-    /// Whether more was in flight before the connection was last idle than during the wait that ended with `send`.
+    /// Whether more was in flight before the last idle time than during the wait that ended with `send`.
     pub fn was_larger_before_idle(&self, send: usize, promptness: Duration) -> bool {
         let until = self.before_idle.partition_point(|it| it.0 as usize <= send);
         let (most, Some((before, _))) = (self.before_idle[..until].last(), self.wait(send, promptness)) else {
@@ -235,7 +235,7 @@ impl<'a> Half<'a> {
         most.is_some_and(|&(_, most)| most > self.in_flight(&self.sends[before]))
     }
 
-    /// Segments that were sent after the connection was idle, and the most that was in flight before.
+    /// Segments sent after an idle time, and the most in flight before.
     fn follow_idle_times(&self) -> Vec<(u32, u64)> {
         let (mut most, mut before_idle) = (0, Vec::new());
         let mut last: Option<Instant> = None;
@@ -252,8 +252,8 @@ impl<'a> Half<'a> {
         before_idle
     }
 
-    /// The wait that ended with `send`: the last segment with new bytes before it, and the first after it. Others may have gone out with
-    /// `send`, at the same instant.
+    /// The wait that ended with `send`: the last segment with new bytes before it, and the first after it. Others may
+    /// have gone out with `send`, at the same instant.
     pub fn wait(&self, send: usize, promptness: Duration) -> Option<(usize, usize)> {
         let at = self.sends[send].packet.entered;
         let is_new = |it: &usize| self.sends[*it].start >= self.sends[*it].after;
@@ -262,15 +262,15 @@ impl<'a> Half<'a> {
         Some((before, (before + 1..send).find(is_new).unwrap_or(send)))
     }
 
-    /// What was in flight during the wait that ended with `send`, if it was all that had been written: the last segment before says
-    /// so, for a write that finds the buffer full pushes what it has written.
+    /// Bytes in flight during the wait that ended with `send`, if everything written was: the last segment before tells
+    /// by PSH, which a write into a full buffer sets.
     pub fn in_flight_as_written(&self, send: usize, promptness: Duration) -> Option<u64> {
         let before = &self.sends[self.wait(send, promptness)?.0];
         (before.packet.headers.flags & TCP_PSH != 0).then(|| self.in_flight(before))
     }
 
-    /// Whether all that had been written was in flight during the wait that ended with `send`: an acknowledgement let nothing be sent.
-    /// One that arrived at most `late` before may still have.
+    /// Whether everything written was in flight during the wait that ended with `send`: an acknowledgement released
+    /// nothing. One that arrived at most `late` before may still have.
     pub fn ran_out(&self, send: usize, promptness: Duration, late: Duration) -> bool {
         let Some((before, first)) = self.wait(send, promptness) else { return false };
         let (before, at) = (&self.sends[before], self.sends[first].packet.entered);

@@ -1,4 +1,4 @@
-//! Datagrams between two programs, from the last one back to the first: who waited for whom, and what was lost.
+//! Datagrams between two programs, from the last one back to the first: waits and losses.
 
 use crate::links::Links;
 use crate::trail::{Piece, Place, Trail};
@@ -16,18 +16,17 @@ pub struct Datagrams<'a> {
 }
 
 impl<'a> Datagrams<'a> {
-    /// They stand in the order of entering.
+    /// They are in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
         let ways = Side::BOTH.map(|side| Way::new(&packets, side));
         Self { packets, ways, hosts }
     }
 
-    /// All of them.
     pub fn into_packets(self) -> Vec<&'a PacketRecord> {
         self.packets
     }
 
-    /// Goes all of their way.
+    /// Attributes the whole flow.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let last = self.packets.iter().copied().max_by_key(|it| (it.left.unwrap_or(it.entered), it.entered));
@@ -35,12 +34,12 @@ impl<'a> Datagrams<'a> {
         self.go(Trail::new(from, to, opener).merging(), last, links)
     }
 
-    /// When the last one came that a client had at `at`.
+    /// When the client's latest datagram at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
         self.ways[Side::Reverse as usize].last_arrival(at).map(|it| it.0)
     }
 
-    /// Goes their way from `to`, when the client said that it had the one that came last by `answered`, back to `from`.
+    /// Attributes `[from, to]` backwards, for a client with its answer, the last arrival by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         let mut trail = Trail::new(from, to, Side::Reverse);
         let last = self.ways[Side::Reverse as usize].last_arrival(answered);
@@ -52,7 +51,7 @@ impl<'a> Datagrams<'a> {
 
     fn go(&self, mut trail: Trail, last: Option<&'a PacketRecord>, links: &Links<'a>) -> Walked {
         let (mut turns, mut step) = (0, last);
-        // On a path that takes no time, datagrams might be each other's cause.
+        // Without path delay, datagrams might be each other's cause.
         for _ in 0..2 * self.packets.len() {
             let Some(packet) = step.filter(|_| !trail.is_done()) else { break };
             let side = packet.side;
@@ -60,7 +59,7 @@ impl<'a> Datagrams<'a> {
             let sent = if packet.left.is_some() { links.follow(packet, None, &mut trail) } else { packet };
             let at = sent.entered;
             let [own, other] = [&self.ways[side as usize], &self.ways[side.opposite() as usize]];
-            // On a path that takes no time, what was sent at this moment is no cause.
+            // Without path delay, a datagram sent at this moment is no cause.
             let arrived = other.last_arrival_of_earlier(at);
             let before = own.before(sent);
             let here = Place::sender(side);
@@ -88,11 +87,11 @@ pub fn is_lost(packet: &PacketRecord) -> bool {
     matches!(packet.verdict, Verdict::Dropped(_)) || packet.flipped_bit.is_some()
 }
 
-/// The datagrams of one direction.
+/// One direction's datagrams.
 struct Way<'a> {
     /// In the order of entering.
     sent: Vec<&'a PacketRecord>,
-    /// In the order of arriving.
+    /// In order of arrival.
     arrived: Vec<(Instant, &'a PacketRecord)>,
 }
 
@@ -121,7 +120,7 @@ impl<'a> Way<'a> {
         self.sent[..self.sent.partition_point(|it| it.index < packet.index)].last().copied()
     }
 
-    /// Whether something that was sent in a time was lost.
+    /// Whether something sent in this time was lost.
     fn has_lost(&self, from: Instant, to: Instant) -> bool {
         let start = self.sent.partition_point(|it| it.entered < from);
         let end = self.sent.partition_point(|it| it.entered < to);

@@ -1,4 +1,4 @@
-//! Flows that nothing answered. They last longer than their packets: something waited for the answer.
+//! Unanswered flows. They last longer than their packets: something waited for the answer.
 
 use crate::Part;
 use crate::flow::{Beginning, Flow, Waits};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Waits {
-    /// What a flow of `packets`, in the order of entering, waits for at its end.
+    /// The final wait of a flow of `packets`, in the order of entering.
     pub fn of(protocol: u8, beginning: Beginning, packets: &[&PacketRecord]) -> Option<Self> {
         let opened = packets.first()?.side;
         let own = || packets.iter().filter(|it| it.side == opened && it.copy == 0);
@@ -38,8 +38,8 @@ impl Waits {
     }
 }
 
-/// Lets flows last until whatever waited for their answers waited no more, as far as that is known: `flows` stand in the order of
-/// beginning; programs ended at `end`.
+/// Lets flows last until the end of their waits for answers, as far as known: `flows` are in the order of their
+/// beginnings; programs ended at `end`.
 pub fn extend(flows: &mut [Flow], packets: &[PacketRecord], end: Instant) {
     if flows.iter().all(|it| it.waits.is_none()) {
         return;
@@ -55,7 +55,7 @@ pub fn extend(flows: &mut [Flow], packets: &[PacketRecord], end: Instant) {
     }
     for flow in flows {
         let (ends, part, last) = match flow.waits {
-            // What its host sent next is the end of the wait at the latest.
+            // Its host's next packet ends the wait at the latest.
             Some(Waits::Syn { until, last }) => {
                 let entered = &entered[flow.opened as usize];
                 let next = entered.get(entered.partition_point(|&at| at <= flow.to)).copied();
@@ -74,7 +74,7 @@ pub fn extend(flows: &mut [Flow], packets: &[PacketRecord], end: Instant) {
 }
 
 impl Flow {
-    /// Flows with the same value are taken for the same question: asked by the same host, at the same port, in as many bytes.
+    /// Flows with the same value count as the same question: same host, same port, same size.
     fn question(&self) -> (Side, u16, u64) {
         let server = if self.opened == Side::Forward { self.server_port } else { self.client_port };
         let sent = self.sent[self.opened as usize];
@@ -89,7 +89,7 @@ impl Flow {
         let (from, data) = (self.to, self.opened);
         self.spent[data as usize][part as usize] += until - from;
         self.to = until;
-        // Of very many pieces the last ones are not kept.
+        // With very many intervals the last ones are not kept.
         if self.pieces.last().map_or(self.from, |it| it.to) != from {
             return;
         }

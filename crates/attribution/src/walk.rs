@@ -1,10 +1,10 @@
-//! A TCP connection of two programs, from its last packet back to its first.
+//! A TCP connection between two programs, from its last packet back to its first.
 //!
-//! At a host, the last thing that happened before it sent something is taken to be why: a window that opened, if until then the
-//! segment did not fit it; else data that arrived for the program, or what the program wrote before. The classes are those of
-//! Zhang et al., "On the characteristics and origins of Internet flow rates" (SIGCOMM 2002), and of Siekkinen et al., "A root cause
-//! analysis toolkit for TCP" (Computer Networks 52, 2008). There they are told for stretches of a flow, from one point of it;
-//! here both hosts and the path are known, so that they are told for every wait.
+//! At a host, the last event before a transmission is taken as its cause: the opening of a window, if the segment did
+//! not fit until then; else data arrived for the program, or the program's previous write. The classes are those of
+//! Zhang et al., "On the characteristics and origins of Internet flow rates" (SIGCOMM 2002), and of Siekkinen et al.,
+//! "A root cause analysis toolkit for TCP" (Computer Networks 52, 2008). They classify stretches of a flow, from one
+//! observation point; here both hosts and the path are known, so every wait is classified.
 
 use crate::links::Links;
 use crate::tcp::{Connection, INITIAL_WINDOW};
@@ -22,18 +22,18 @@ const FEW: u64 = 10;
 /// A time within which hardly anything happens by chance.
 const SHORT: Duration = Duration::from_micros(10);
 
-/// What is known of a conversation once the way has been gone.
+/// A conversation after its walk.
 pub struct Walked {
-    /// In the order of time.
+    /// In order of time.
     pub pieces: Vec<Piece>,
-    /// How often a host waited for what the other was to send.
+    /// How often a host waited for the other's data.
     pub turns: u32,
-    /// Windows that were waited for, and how often.
+    /// Limiting windows, with counts.
     pub windows: Vec<Window>,
 }
 
-/// What is left of pieces where the packets are those of QUIC, and keys are missing: acknowledgements look like answers, and waits for a
-/// window or for a timer like a program that does nothing.
+/// The intervals valid for QUIC packets without keys: acknowledgements look like answers, and waits for a window or for
+/// a timer like an idle program.
 pub fn of_sealed(mut pieces: Vec<Piece>) -> Vec<Piece> {
     for piece in &mut pieces {
         if matches!(piece.part, Part::ClientHost | Part::ServerHost | Part::DatagramLoss) {
@@ -43,42 +43,41 @@ pub fn of_sealed(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces
 }
 
-/// A window that was waited for.
+/// A limiting window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The direction of the data that waited.
+    /// The direction of the waiting data.
     pub data: Side,
-    /// Which window: a part.
+    /// The window's kind: a cause.
     pub part: Part,
     /// How often.
     pub times: u32,
-    /// The most that was in flight, or was allowed, while it held something back: bytes.
+    /// The most in flight, or allowed, while it was the limit: bytes.
     pub bytes: u64,
 }
 
-/// A connection, and what is to be known of it to go its way.
+/// A connection with the state for its walk.
 pub struct Conversation<'a> {
     packets: Vec<&'a PacketRecord>,
     connection: Connection<'a>,
-    /// Of each direction and segment: what might at least be in flight when it was sent, as far as the congestion window is concerned.
+    /// By direction and segment: the congestion window's lower bound when it was sent.
     reach: [Vec<u32>; 2],
     hosts: Hosts,
 }
 
 impl<'a> Conversation<'a> {
-    /// Of its packets, in the order of entering.
+    /// From its packets, in the order of entering.
     pub fn new(packets: Vec<&'a PacketRecord>, hosts: Hosts) -> Self {
         let connection = Connection::new(&packets, hosts);
         let reach = Side::BOTH.map(|side| reach(connection.half(side), hosts));
         Self { packets, connection, reach, hosts }
     }
 
-    /// Its packets.
     pub fn into_packets(self) -> Vec<&'a PacketRecord> {
         self.packets
     }
 
-    /// Goes all of its way.
+    /// Attributes the whole connection.
     pub fn walk(&self, links: &Links<'a>) -> Walked {
         let (from, to) = span(&self.packets);
         let opener = self.connection.handshake.as_ref().map_or(Side::Forward, |it| it.opener);
@@ -87,12 +86,12 @@ impl<'a> Conversation<'a> {
         walk.go(first)
     }
 
-    /// When the last data came that a client had at `at`.
+    /// When the client's latest data at `at` came.
     pub fn last_answer(&self, at: Instant) -> Option<Instant> {
         self.connection.half(Side::Reverse).bytes.completion(at).map(|done| done.at)
     }
 
-    /// Goes its way from `to`, when the client said that it had the data that came by `answered`, back to `from`.
+    /// Attributes `[from, to]` backwards, for a client with its answer, come by `answered`, at `to`.
     pub fn exchange(&self, from: Instant, to: Instant, answered: Instant, links: &Links<'a>) -> Vec<Piece> {
         let mut walk = self.start(Trail::new(from, to, Side::Reverse), links);
         let first = self.last_answer(answered).map(|at| {
@@ -134,11 +133,11 @@ const fn flags(packet: &PacketRecord, which: u8) -> u8 {
 /// Where the way is: the trail says when.
 #[derive(Clone, Copy)]
 enum Step {
-    /// A host did something of its own accord, and the time since what happened there last has a name.
+    /// A host acted on its own; the time since its last event has a cause.
     Did(Side, Part),
-    /// A host sent a segment with data; `passing`: it is not what was waited for, but what kept the path busy until then.
+    /// A host sent a segment with data; `passing`: not the awaited one, but one that kept the path busy until then.
     Sent { side: Side, send: usize, passing: bool },
-    /// Data in the direction of a side arrived, so that the receiver had more of them without a gap.
+    /// Data in the direction of a side arrived and advanced the receiver.
     Arrived(Side, Instant),
 }
 
@@ -150,7 +149,7 @@ struct Walk<'w, 'a> {
     hosts: Hosts,
     trail: Trail,
     turns: u32,
-    /// The direction of the data that arrived last on the way.
+    /// The direction of the walk's last data arrival.
     data: Option<Side>,
     windows: Vec<Window>,
 }
@@ -158,7 +157,7 @@ struct Walk<'w, 'a> {
 impl<'a> Walk<'_, 'a> {
     /// Goes from `next` back to where the trail begins.
     fn go(mut self, mut next: Option<Step>) -> Walked {
-        // On a path that takes no time, packets might be each other's cause.
+        // Without path delay, packets might be each other's cause.
         for _ in 0..4 * self.packets.len() + 8 {
             let Some(step) = next.filter(|_| !self.trail.is_done()) else { break };
             next = match step {
@@ -201,7 +200,7 @@ impl<'a> Walk<'_, 'a> {
         }
         let last = self.packets.iter().copied().max_by_key(|it| (ended(it), it.entered))?;
         if let Some((at, side)) = last_data.filter(|it| it.0 >= last.entered) {
-            // What followed was sent for it.
+            // Later packets were sent for it.
             self.trail.name(at, Part::propagation(last.side), Place::Path, Some(last), 0);
             return Some(Step::Arrived(side, at));
         }
@@ -215,7 +214,7 @@ impl<'a> Walk<'_, 'a> {
         Some(Step::Did(sent.side, Part::DelayedAcknowledgement))
     }
 
-    /// Back to what happened at a host last.
+    /// Back to a host's last event.
     fn did(&mut self, side: Side, why: Part) -> Option<Step> {
         let at = self.trail.at();
         let arrived = self.half(side.opposite()).bytes.completion(at).map(|it| it.at);
@@ -228,7 +227,7 @@ impl<'a> Walk<'_, 'a> {
                 Some(Step::Sent { side, send, passing: false })
             }
             (_, Some(arrived)) => {
-                // The longest time for which Linux delays an acknowledgement is that of the shortest retransmission timer.
+                // Linux's longest acknowledgement delay is its minimum retransmission timeout.
                 let is_delay = at.saturating_since(arrived) <= SHORTEST_IDLE && !self.is_prompt(arrived, at);
                 self.at_sender(arrived, if is_delay { why } else { Part::sender(side) }, side, None);
                 Some(Step::Arrived(side.opposite(), arrived))
@@ -237,7 +236,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Back from the arrival of data, which completed what the receiver had, to when they were sent.
+    /// Back from an arrival that advanced the receiver to its sending.
     fn arrived(&mut self, side: Side, at: Instant) -> Option<Step> {
         if self.data.replace(side).is_some_and(|before| before != side) {
             self.turns += 1;
@@ -295,14 +294,14 @@ impl<'a> Walk<'_, 'a> {
         Some(Step::Sent { side, send: before, passing: true })
     }
 
-    /// Back from a segment that was sent again to when it was sent first.
+    /// Back from a retransmission to the first transmission.
     fn again(&mut self, side: Side, send: usize) -> Step {
         let half = self.connection.half(side);
         let first = self.connection.recovery(half, send, half.sends[send].start, &mut self.trail);
         Step::Sent { side, send: first, passing: false }
     }
 
-    /// The acknowledgement that let a segment be sent, if it was one, and what it opened.
+    /// The acknowledgement that released a segment, if one did, and the cause it ended.
     fn opened(&self, half: &Half<'a>, side: Side, send: usize, arrived: Option<Instant>) -> Option<(usize, Part)> {
         let segment = &half.sends[send];
         let at = segment.packet.entered;
@@ -320,20 +319,20 @@ impl<'a> Walk<'_, 'a> {
             let is_new = segment.start >= segment.after;
             return (tells(last) && is_new && !is_answer).then_some((last, Part::Unknown));
         }
-        // Since when it might have been sent, for all that is known of windows.
+        // The earliest possible sending time, given the known windows.
         let reach = u64::from(self.reach[side as usize][send]);
         let fits = half.acks.partition_point(|it| it.acknowledged + reach < segment.end || it.edge < segment.end);
         let ack = fits.min(last);
         let (acknowledged, edge) = before(ack);
         let held = segment.start > acknowledged || edge < segment.end;
-        // A segment that does not end what was written leaves something to be sent.
+        // A segment without PSH leaves something to be sent.
         let until = half.sends.partition_point(|it| it.packet.entered < half.acks[ack].arrived);
         let was_done = until.checked_sub(1).is_some_and(|it| flags(half.sends[it].packet, TCP_PSH) != 0);
         let is_answer = answers && edge >= segment.end && (was_done || half.acks[ack].acknowledged >= segment.start);
         if tells(ack) && held && !is_answer {
             return Some((ack, self.connection.limit(half, send, ack)));
         }
-        // Something else than a window that an acknowledgement ends.
+        // An acknowledgement, but the end of something else than a window.
         if !tells(last) || segment.start <= before(last).0 {
             return None;
         }
@@ -343,14 +342,14 @@ impl<'a> Walk<'_, 'a> {
         if in_flight && has_more || why == Part::Nagle && !answers {
             return Some((last, why));
         }
-        // All that had been written was on its way, and more was written when an acknowledgement came: unless many do, there was no
-        // room for it before.
+        // Everything written was in flight, and more was written when an acknowledgement came: unless this happens
+        // often, there was no room for it before.
         let apart = at.saturating_since(half.acks[last.saturating_sub(1)].arrived).as_nanos();
         let few = self.hosts.promptness < SHORT || apart > FEW * self.hosts.promptness.as_nanos();
         (in_flight && few && !answers).then_some((last, Part::SendBuffer))
     }
 
-    /// Back through an acknowledgement that opened a window to the segment that it answers.
+    /// Back through a window-opening acknowledgement to the segment it answers.
     fn window(&mut self, side: Side, send: usize, ack: usize, why: Part) -> Option<Step> {
         let half = self.connection.half(side);
         let before = ack.checked_sub(1).map(|it| &half.acks[it]);
@@ -374,7 +373,7 @@ impl<'a> Walk<'_, 'a> {
         Some(Step::Sent { side, send: next, passing: next != cause || !self.connection.is_timer(half, next) })
     }
 
-    /// Back from what the host of `side` did first to the connection's beginning.
+    /// Back from the first event at the host of `side` to the connection's beginning.
     fn open(&mut self, side: Side) -> Option<Step> {
         let handshake = self.connection.handshake.as_ref()?;
         let (opener, first) = (handshake.opener, handshake.first()?);
@@ -394,12 +393,12 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// Of each segment how much the congestion window let be in flight when it was sent, at least: the most that was in flight within the
-/// last retransmission timeout, without a loss since. Linux takes no window back sooner.
+/// For each segment, a lower bound of the congestion window: the most in flight within the last retransmission timeout,
+/// without a loss since. Linux shrinks no window sooner.
 fn reach(half: &Half<'_>, hosts: Hosts) -> Vec<u32> {
     let timeout = half.shortest_timeout();
     let initial = hosts.initial_window.unwrap_or(INITIAL_WINDOW) * half.largest_segment;
-    // Bytes in flight, each more than those that follow it.
+    // Bytes in flight, each more than those after it.
     let mut most: VecDeque<(Instant, u64)> = VecDeque::new();
     let (mut recovered, mut initial, mut acks) = (0, initial, half.acks.iter().peekable());
     let mut acknowledged = 0;

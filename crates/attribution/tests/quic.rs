@@ -1,4 +1,4 @@
-//! Legs over QUIC whose packets are written by hand, with exact answers; and over any packets: pieces are the leg.
+//! Transits over QUIC with handwritten packets and exact answers; with any packets, intervals add up to the transit.
 
 mod common;
 
@@ -10,7 +10,7 @@ use crosswind_units::{Bytes, Instant};
 use proptest::prelude::*;
 
 const PORT: u16 = 40_000;
-/// One way, of a path without a link.
+/// One way, on a path without a link.
 const TRIP_US: u64 = 1000;
 const HOSTS: Hosts = Hosts { quic_stream_window: 1000, quic_connection_window: 2000, ..common::HOSTS };
 
@@ -18,7 +18,7 @@ fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)
 }
 
-/// Two bytes of a number (RFC 9000, 16).
+/// A two-byte integer (RFC 9000, 16).
 fn number(number: u16) -> [u8; 2] {
     (number | 0x4000).to_be_bytes()
 }
@@ -51,7 +51,7 @@ impl Wire {
         Self { packets: Vec::new(), logs: [QuicLog::new(1000), QuicLog::new(1000)] }
     }
 
-    /// A datagram of one packet, whose number is the datagram's position.
+    /// A datagram with one packet, numbered by its position.
     fn add(&mut self, side: Side, us: u64, arrives: bool, frames: &[u8]) {
         let index = self.packets.iter().filter(|it| it.side == side).count() as u64;
         let tail = ((side as u64) << 32) | (index + 1);
@@ -110,7 +110,7 @@ impl Wire {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
 
-    /// Of a message to the server on stream 0, which has `end` bytes up to its end.
+    /// A message to the server on stream 0, ending at `end` bytes.
     fn forward(&self, written: u64, received: u64, bytes: u64, end: u64) -> Vec<(Part, u64, u32)> {
         self.pieces(Leg {
             side: Side::Forward,
@@ -129,7 +129,7 @@ const FLIGHT: (Part, u64, u32) = (Part::PropagationForward, TRIP_US, 0);
 
 #[test]
 fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was_known() {
-    // Packet 0 has the message; packets 1 to 3 are of other streams.
+    // Packet 0 has the message; packets 1 to 3 are other streams'.
     let mut threshold = Wire::new();
     threshold.client(10_000, false, &stream(0, 0, 100));
     for number in 1..=3 {
@@ -146,7 +146,7 @@ fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was
     time.client(12_250, true, &stream(0, 0, 100));
     assert_eq!(time.forward(10_000, 13_250, 100, 100), [(Part::TimeThreshold, 2250, 0), FLIGHT]);
 
-    // Two probes, of which the second arrives; its acknowledgement tells that the message was lost before.
+    // Two probes, and the second arrives; its acknowledgement tells of the message's earlier loss.
     let mut probed = Wire::new();
     probed.client(10_000, false, &stream(0, 0, 100));
     probed.client(40_000, false, &PING);
@@ -165,7 +165,7 @@ fn a_range_that_is_sent_again_was_lost_and_what_arrived_before_says_how_that_was
 
 #[test]
 fn what_is_known_to_be_lost_and_does_not_fit_the_window_waits_for_the_window() {
-    // Packets 0 and 1 have the message. The acknowledgement of 4 tells of both losses, of packet 1's by its age.
+    // Packets 0 and 1 have the message. The acknowledgement of 4 tells of both losses, packet 1's by its age.
     let mut wire = Wire::new();
     wire.client(10_000, false, &stream(0, 0, 100));
     wire.client(10_000, false, &stream(0, 100, 100));
@@ -174,7 +174,7 @@ fn what_is_known_to_be_lost_and_does_not_fit_the_window_waits_for_the_window() {
     }
     wire.server(12_500, &ack(3));
     wire.client(13_500, true, &stream(0, 0, 100));
-    // The other packet goes when that one is acknowledged, which takes 5 ms.
+    // The other packet goes when that one is acknowledged, after 5 ms.
     wire.server(19_500, &ack(4));
     wire.client(20_500, true, &stream(0, 100, 100));
     let expected = [
@@ -200,10 +200,10 @@ fn flow_control_is_told_from_the_congestion_window_by_what_ended_the_wait() {
     // A stream may have 1000 bytes, all together 2000.
     assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 1000), of(Part::StreamWindow));
     assert_eq!(held(&[max_data(5000), ack(0)].concat(), 2000), of(Part::ConnectionWindow));
-    // What was not yet reached held nothing back.
+    // Limits not yet reached held nothing back.
     assert_eq!(held(&[ack(0), max_stream_data(0, 5000)].concat(), 900), of(Part::CongestionWindow));
     assert_eq!(held(&ack(0), 500), of(Part::CongestionWindow));
-    // Nothing that arrived tells what it waited for.
+    // No arrival tells its cause.
     assert_eq!(held(&max_data(5000), 500), [(Part::Pacing, 2000, 0), FLIGHT]);
 }
 
@@ -245,7 +245,7 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     let mut wire = Wire::new();
     wire.client(10_000, true, &stream(0, 0, 100));
     wire.client(10_001, false, &stream(0, 100, 100));
-    // What follows says how the loss will be found out.
+    // Successors tell how the loss will be detected.
     for (number, part) in [(2, Part::Unknown), (3, Part::TimeThreshold), (4, Part::TimeThreshold)] {
         assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (part, 1499, 0)]);
         wire.client(10_000 + number, true, &stream(0, 100 * number as u16, 100));
@@ -256,7 +256,7 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     assert_eq!(until(&wire, 11_500), [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 1499, 0)]);
     let recovered = [(Part::ClientHost, 1, 0), (Part::PacketThreshold, 2003, 0)];
     assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 496, 0)]].concat());
-    // All that was sent is there, and while it is not acknowledged a window or the pace may be what holds more back.
+    // Everything sent is there; until acknowledged, a window or pacing may hold the rest back.
     assert_eq!(until(&wire, 14_000), [&recovered[..], &[FLIGHT, (Part::Unknown, 996, 0)]].concat());
     wire.server(13_004, &ack(5));
     assert_eq!(until(&wire, 15_000), [&recovered[..], &[FLIGHT, (Part::ClientHost, 1996, 0)]].concat());
@@ -276,10 +276,10 @@ fn of_what_is_not_known_nothing_is_said() {
         wire.forward(10_000, 11_000, 100, 100)
     };
     assert_eq!(attempt(77, size), [FLIGHT]);
-    // Another datagram, and one of another size.
+    // Another datagram, and one with another size.
     assert_eq!(attempt(78, size), [(Part::Unknown, TRIP_US, 0)]);
     assert_eq!(attempt(77, size + 1), [(Part::Unknown, TRIP_US, 0)]);
-    // A stream that was never sent, and bytes that did not arrive.
+    // A stream never sent, and bytes that did not arrive.
     let mut wire = Wire::new();
     wire.client(10_000, false, &frames);
     assert_eq!(wire.forward(10_000, 11_000, 100, 100), [(Part::Unknown, 1000, 0)]);

@@ -1,4 +1,4 @@
-//! What tests and the benchmark have in common: hosts as Linux has them, without Nagle's algorithm, and no HTTP.
+//! Shared by tests and the benchmark: Linux hosts without Nagle's algorithm and HTTP.
 
 use crosswind_attribution::Hosts;
 use crosswind_ledger::HttpEnd;

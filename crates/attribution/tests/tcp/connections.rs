@@ -5,7 +5,7 @@ use crosswind_attribution::{Flow, Part, Piece, flows};
 use crosswind_ledger::{Headers, PacketRecord, TCP, TCP_ACK, UDP};
 use crosswind_path::{Side, TimeSpent};
 
-/// What flows were spent on: parts with microseconds.
+/// Flows' time by cause, in microseconds.
 fn spent(packets: &[PacketRecord], end: u64) -> Vec<Vec<(Part, u64)>> {
     let of = |pieces: &[Piece]| {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000)).collect()
@@ -20,11 +20,11 @@ fn a_syn_that_nothing_answers_waits_until_its_kernel_or_its_program_gives_up() {
     for us in [0, 1_000_000, 3_000_000] {
         wire.add(Side::Forward, us, false, syn);
     }
-    // The next timeout is twice as long as the last one, which was 2 s, or an eighth longer.
+    // The next timeout is twice as long as the last one's 2 s, or an eighth longer.
     for (end, takes) in [(2_000_000, 3_000_000), (5_000_000, 5_000_000), (60_000_000, 7_500_000)] {
         assert_eq!(spent(&wire.packets, end), [[(Part::SynTimer, takes)]]);
     }
-    // An answer that is lost is none. What its host sends next ends the wait at the latest.
+    // A lost answer is none. Its host's next packet ends the wait at the latest.
     wire.add(Side::Reverse, 3_001_000, false, Headers { flags: 2 | TCP_ACK, ..syn });
     wire.add(Side::Forward, 4_000_000, true, Headers { protocol: UDP, payload_bytes: 9, ..syn });
     assert_eq!(spent(&wire.packets, 60_000_000)[0], [(Part::SynTimer, 3_000_000), (Part::SynTimer, 1_000_000)]);
@@ -81,7 +81,7 @@ fn datagrams_that_cross_on_a_path_that_takes_no_time_are_not_each_others_cause()
     assert_eq!(spent(&wire.packets, 0), [[(Part::DatagramLoss, 300), (Part::ClientHost, 10)]]);
 }
 
-/// A connection that loses its first segment of two, and then waits for its window: as its capture has it from the packet `first` on.
+/// A connection losing its first segment of two, then waiting for its window: as captured from the packet `first` on.
 fn captured_from(first: usize) -> Vec<Flow> {
     let mut wire = Wire::default();
     wire.syns();

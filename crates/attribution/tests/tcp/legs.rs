@@ -40,7 +40,7 @@ fn a_probe_of_new_data_is_told_whoever_wrote_that_and_whatever_acknowledges_noth
     wire.ack(6000, 100, 60_000, false);
     wire.data(10_000, 100, 100, false);
     wire.ack(13_000, 100, 60_000, false);
-    // Two round trips after what was lost, and less than that after the acknowledgement.
+    // Two round trips after the lost segment, and less than that after the acknowledgement.
     wire.data(15_000, 200, 100, true);
     wire.ack(16_000, 100, 60_000, true);
     wire.data(17_000, 100, 100, true);
@@ -84,7 +84,7 @@ fn a_message_waits_for_the_recovery_of_another() {
     wire.data(14_000, 0, 100, true);
     let expected = [(Part::PropagationForward, 1000, 0), (Part::HeadOfLine, 2000, 0)];
     assert_eq!(wire.forward(12_000, 15_000, 100, false), expected);
-    // The other waits for what was sent again because an acknowledgement said that something had overtaken it.
+    // The other waits for the retransmission: an acknowledgement reported overtaking.
     let expected = [(Part::FastRecovery, 4000, 0), (Part::PropagationForward, 1000, 0)];
     assert_eq!(wire.forward(10_000, 15_000, 100, false), expected);
 }
@@ -100,10 +100,10 @@ fn a_message_whose_bytes_are_known_is_told_from_those_around_it() {
     let first = Some(Position::Bytes { start: 0, end: 100 });
     assert_eq!(of(18_000, first), [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 7000, 0)]);
     assert_eq!(of(18_000, None)[1..], [(Part::PropagationForward, 1000, 0), (Part::ServerHost, 2000, 0)]);
-    // What is another's beside others may be what one that is alone waits for: the end of a handshake.
+    // Bytes that are another's beside others may be the end of a handshake for a single message.
     let waits = |alone| wire.pieces(Leg { alone, ..leg(10_001, 11_000, 90) })[0].0;
     assert_eq!([false, true].map(waits), [Part::Unknown, Part::PropagationForward]);
-    // Bytes that were never sent.
+    // Bytes never sent.
     assert_eq!(of(11_000, Some(Position::Bytes { start: 0, end: 150 })), [(Part::Unknown, 1000, 0)]);
 }
 
@@ -206,7 +206,7 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     wire.syns();
     wire.data(10_000, 0, 1000, true);
     wire.data(10_001, 1000, 1000, false);
-    // Nothing behind it tells that it was lost.
+    // Nothing behind it tells of its loss.
     assert_eq!(until(&wire, 11_500), [begins, (Part::Unknown, 1499, 0)]);
     wire.data(10_002, 2000, 1000, true);
     assert_eq!(until(&wire, 11_500), [begins, (Part::FastRecovery, 1499, 0)]);
@@ -214,7 +214,7 @@ fn what_is_cut_off_in_time_ends_with_what_its_receiver_lacked_then() {
     wire.data(12_002, 1000, 1000, true);
     let recovered = [begins, (Part::FastRecovery, 2001, 0)];
     assert_eq!(until(&wire, 12_500), [&recovered[..], &[(Part::PropagationForward, 498, 0)]].concat());
-    // All that was sent is there, and its acknowledgement is not.
+    // Everything sent is there, its acknowledgement is not.
     let arrived = [&recovered[..], &[(Part::PropagationForward, 1000, 0)]].concat();
     let then = |wire: &Wire, received, part, us| {
         assert_eq!(until(wire, received), [&arrived[..], &[(part, us, 0)]].concat());
@@ -386,6 +386,6 @@ fn a_window_of_http2_holds_back_what_does_not_fit_it() {
     };
     let waited = |part| vec![(part, 1000), (part, 1000), (Part::PropagationForward, 1000)];
     assert_eq!(parts(500, 1), waited(Part::StreamWindow));
-    // Another stream's window is not what it waited for.
+    // Another stream's window is not the cause.
     assert_eq!(parts(500, 3), waited(Part::Nagle));
 }

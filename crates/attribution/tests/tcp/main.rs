@@ -1,4 +1,4 @@
-//! TCP, and what is beside it, over tables of packets that are written by hand.
+//! TCP, and other protocols beside it, over handwritten packet tables.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -50,14 +50,14 @@ impl Wire {
         });
     }
 
-    /// A segment of the client's.
+    /// A segment from the client.
     fn data(&mut self, us: u64, start: u32, bytes: u32, arrives: bool) {
         let headers =
             Headers { protocol: TCP, flags: TCP_ACK, sequence: 1 + start, payload_bytes: bytes, ..Headers::default() };
         self.add(Side::Forward, us, arrives, headers);
     }
 
-    /// An acknowledgement of the server's.
+    /// An acknowledgement from the server.
     fn ack(&mut self, us: u64, up_to: u32, window: u16, has_sack: bool) {
         let options = TcpOptions { has_sack, ..TcpOptions::default() };
         let headers = Headers {
@@ -78,7 +78,7 @@ impl Wire {
         self.add(Side::Reverse, 1000, true, Headers { flags: 2 | TCP_ACK, acknowledgement: 1, ..syn });
     }
 
-    /// What a leg is made of: parts with microseconds, and how often a timer had expired.
+    /// A transit's intervals: causes with microseconds, and timer expiries.
     fn pieces(&self, leg: Leg) -> Vec<(Part, u64, u32)> {
         self.pieces_at(HOSTS, leg)
     }
@@ -89,7 +89,7 @@ impl Wire {
         pieces.iter().map(|it| (it.part, it.to.saturating_since(it.from).as_nanos() / 1000, it.count)).collect()
     }
 
-    /// The same of a message to the server.
+    /// The same for a message to the server.
     fn forward(&self, written: u64, received: u64, bytes: u64, alone: bool) -> Vec<(Part, u64, u32)> {
         self.pieces(Leg { alone, ..leg(written, received, bytes) })
     }
@@ -116,7 +116,7 @@ fn assert_is_whole(pieces: &[Piece], from: Instant, to: Instant) {
     assert!(pieces.iter().all(|it| it.from < it.to));
 }
 
-/// What a client or a server wrote over HTTP/2, at which microsecond.
+/// A client's or a server's HTTP/2 writes, with microseconds.
 fn http(writes: impl IntoIterator<Item = (u64, u64, u64, u64, HttpFrame)>) -> Vec<HttpEnd> {
     let writes =
         writes.into_iter().map(|(us, start, end, stream, frame)| HttpWrite { at: at(us), start, end, stream, frame });

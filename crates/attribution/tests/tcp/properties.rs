@@ -1,4 +1,4 @@
-//! Over any table of packets: pieces are the leg, or the connection, whatever the packets are.
+//! Over any packet table: intervals add up to the transit, or the connection.
 
 use super::{HOSTS, NO_HTTP, PORT, Wire, assert_is_whole, at, http};
 use crosswind_attribution::{Attribution, Hosts, Leg, flows};
@@ -47,7 +47,7 @@ fn packets() -> impl Strategy<Value = Vec<PacketRecord>> {
     })
 }
 
-/// What an end wrote, one after another.
+/// An end's successive writes.
 fn writes() -> impl Strategy<Value = Vec<(u64, u64, u64, u64, HttpFrame)>> {
     let frame = prop_oneof![
         (0_u32..3000).prop_map(HttpFrame::Data),
