@@ -1,15 +1,15 @@
-//! What a server may do for another machine: every stream that it serves counts against it.
+//! A server's allowance for another machine: every served stream counts against it.
 
 use crosswind_transport::{Call, Outcome, Receiver, Sender, Stream, TransportError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Bytes at the beginning of a message and of its answer where answers are numbered: eight that are the client's, then the number of
-/// messages that the server had received, as little-endian, which the client leaves zero.
+/// Header bytes of a message and its answer if answers are numbered: eight for the client, then the number of messages
+/// received by the server, little-endian, which the client leaves zero.
 pub const NUMBERED_BYTES: usize = 16;
 
-/// What a server may do for another machine, and how much of that it has done.
+/// A server's allowance for another machine, and its use so far.
 #[derive(Debug)]
 pub struct Allowance {
     connections: u64,
@@ -37,8 +37,8 @@ impl Allowance {
         }
     }
 
-    /// Has every answer say how many messages have been received, and nothing kept of single ones: a client that stays for long asks
-    /// for no table.
+    /// Puts the number of received messages into every answer, and keeps no single ones: a long-lived client needs no
+    /// table.
     #[must_use]
     pub const fn numbering_answers(mut self) -> Self {
         self.numbers_answers = true;
@@ -60,7 +60,7 @@ impl Allowance {
         Some(numbered)
     }
 
-    /// Connections so far, those included that were not served.
+    /// Connections so far, rejected ones included.
     pub fn connections(&self) -> u64 {
         self.used_connections.load(Relaxed)
     }
@@ -80,7 +80,6 @@ impl Allowance {
         self.is_exceeded.load(Relaxed)
     }
 
-    /// Whether one more connection is allowed.
     pub(crate) fn admits(&self) -> bool {
         let allowed = self.used_connections.fetch_add(1, Relaxed) < self.connections;
         if !allowed {
@@ -89,7 +88,7 @@ impl Allowance {
         allowed
     }
 
-    /// Counts bytes of one direction. An error once both have more than is allowed.
+    /// Counts bytes in one direction. An error once both together exceed the allowance.
     fn count(&self, direction: &AtomicU64, bytes: usize) -> Result<(), TransportError> {
         direction.fetch_add(bytes as u64, Relaxed);
         if self.received().saturating_add(self.sent()) <= self.bytes {
@@ -100,7 +99,7 @@ impl Allowance {
         Err(TransportError::with("cannot go on", Outcome::Closed, cause))
     }
 
-    /// The same stream, whose bytes count.
+    /// The same stream, with counted bytes.
     pub(crate) fn bound(self: &Arc<Self>, stream: Stream) -> Stream {
         let Stream { sender, receiver, asked } = stream;
         let (to, from) = (Arc::clone(self), Arc::clone(self));

@@ -1,4 +1,4 @@
-//! The server's side of messages that are answered.
+//! The server's side of answered messages.
 
 use crate::message::{self, Messages, Sizes};
 use crate::seen::Seen;
@@ -8,7 +8,7 @@ use crosswind_transport::Outcome;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-/// Answers every message: with itself, or with as much of it as the answer is long.
+/// Answers every message with its own beginning, at the answer's length.
 pub struct Answers {
     clock: Clock,
     sizes: Sizes,
@@ -19,7 +19,7 @@ pub struct Answers {
 
 struct Buffers {
     request: Vec<u8>,
-    /// Empty where the answer is part of the request.
+    /// Empty if the answer is part of the request.
     reply: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Answers {
             let received = self.clock.now();
             let request = &buffers.request[..length];
             let sent = self.clock.now();
-            // A lost answer is the client's to see; a connection that is gone ends at the next receive.
+            // A lost answer is the client's to see; a dead connection ends at the next receive.
             let _ = if buffers.reply.is_empty() {
                 served.stream.sender.send(&request[..length.min(self.sizes.reply)]).await
             } else {

@@ -1,4 +1,4 @@
-//! A workload's clients and its server: the frame of every workload that uses a transport, wherever its ends are.
+//! A workload's clients and its server: the frame of every workload on a transport, wherever its ends are.
 
 use crate::context::{Context, join};
 use crate::ending::Ending;
@@ -18,12 +18,12 @@ use crosswind_transport::{Driver, Outcome, SocketReadback, TransportError};
 use futures_util::future::join_all;
 use std::sync::OnceLock;
 
-/// A workload whose clients and server talk over connections. `session` runs it.
+/// A workload with clients and a server on connections. `session` runs it.
 pub(crate) trait ClientServer: Workload {
-    /// What serves each stream that a client opens.
+    /// Serves each stream opened by a client.
     type Server: ServeStream;
 
-    /// What it needs of its connections.
+    /// Its demands on connections.
     fn needs(&self) -> ConnectionNeeds;
 
     /// How many clients run side by side.
@@ -31,24 +31,22 @@ pub(crate) trait ClientServer: Workload {
         1
     }
 
-    /// Sizes of its messages, where they are answered.
+    /// Sizes of messages and answers.
     fn sizes(&self) -> Sizes {
         Sizes::both(1)
     }
 
-    /// The server's work.
     fn server(&self, clock: Clock) -> Self::Server;
 
-    /// The work of one client.
     async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError>;
 
-    /// Adds to a sample what the server saw of its exchange. An error says why the exchange failed after all.
+    /// Adds the server's observations of an exchange to its sample. An error means the exchange failed after all.
     fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen, _clocks: Clocks) -> Result<(), TransportError> {
         Ok(())
     }
 }
 
-/// What clients of our own have measured, less what is known of their sockets and threads.
+/// Our own clients' measurements, without their sockets and threads.
 pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measured {
     let unfinished = leave_out_unfinished(context, &mut exchanges);
     exchanges.sort_by_key(|exchange| exchange.sample.exchange);
@@ -69,7 +67,7 @@ pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measu
     }
 }
 
-/// Leaves out the exchanges that the end of their flow has interrupted or kept from beginning. Returns how many it has interrupted.
+/// Leaves out exchanges interrupted or prevented by the end of their flow. Returns the number interrupted.
 fn leave_out_unfinished(context: &Context<'_>, exchanges: &mut Vec<Exchange>) -> u64 {
     let Some(end) = context.ending.and_then(Ending::at) else { return 0 };
     let mut unfinished = 0;
@@ -81,7 +79,7 @@ fn leave_out_unfinished(context: &Context<'_>, exchanges: &mut Vec<Exchange>) ->
     unfinished
 }
 
-/// Runs every client to its end. Returns their exchanges and the CPU time of their threads.
+/// Runs every client to its end. Returns their exchanges and their threads' CPU time.
 pub fn run_clients<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,
@@ -116,7 +114,7 @@ pub fn run_clients<W: ClientServer>(
     Ok((exchanges, cpu_ns))
 }
 
-/// Adds what the server saw. Returns to how many exchanges.
+/// Adds the server's observations. Returns the number of matching exchanges.
 pub fn add_server_side<W: ClientServer>(
     workload: &W,
     exchanges: &mut [Exchange],
@@ -135,7 +133,7 @@ pub fn add_server_side<W: ClientServer>(
     matched
 }
 
-/// Whether the kernel took what was set on the sockets.
+/// Whether the kernel accepted the sockets' settings.
 pub fn check_settings(context: &Context<'_>, sockets: &[Option<SocketReadback>; 2]) -> Result<(), WorkloadError> {
     for readback in sockets.iter().flatten() {
         if let Some(mismatch) = context.settings.socket.mismatch(readback) {

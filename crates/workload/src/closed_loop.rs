@@ -1,4 +1,4 @@
-//! Closed loop: the next message is sent when the one before has been answered, so that one is in flight on each connection.
+//! Closed loop: the next message is sent after the answer to the previous one, so one is in flight on each connection.
 
 use crate::Sample;
 use crate::exchange::{Exchange, Trace};
@@ -21,26 +21,25 @@ pub enum Reuse {
     New,
 }
 
-/// What a client keeps from one exchange to the next.
+/// A client's state between exchanges.
 struct Kept {
     connection: Box<dyn Connection>,
     stream: Option<Stream>,
 }
 
-/// Of a message and its reply.
+/// A message's and its reply's.
 type Positions = [Option<Position>; 2];
 
-/// The client of one lane.
 struct Client<'a> {
     lane: &'a Lane<'a>,
     connection: Reuse,
-    /// Whether all messages of a connection go through one stream.
+    /// Whether a connection's messages share one stream.
     one_stream: bool,
     /// Whether it is the only client.
     alone: bool,
     bound: Bound,
     kept: Option<Kept>,
-    /// Buffers: the message, its reply, and what the reply should be.
+    /// Buffers: the message, its reply, and the expected reply.
     message: Vec<u8>,
     reply: Vec<u8>,
     expected: Vec<u8>,
@@ -142,7 +141,7 @@ impl Client<'_> {
         } else if ok {
             self.lane.close(open.connection.as_mut()).await;
         } else {
-            // What is still on its way must not be taken for the next reply.
+            // A late reply must not be taken for the next one.
             open.connection.abort();
         }
     }
@@ -169,7 +168,7 @@ impl Client<'_> {
     }
 }
 
-/// Sends a datagram and receives its answer. Answers to earlier datagrams that arrive late are passed over; all of it has to
+/// Sends a datagram and receives its answer. Late answers to earlier datagrams are passed over; everything has to
 /// happen within one timeout.
 async fn exchange_datagrams(
     lane: &Lane<'_>,

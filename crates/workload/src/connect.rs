@@ -107,7 +107,7 @@ async fn set_up(lane: &Lane<'_>, number: u64) -> Exchange {
         Ok(mut opened) => {
             opened.note_phases(&mut sample);
             if lane.needs.resumption != Resumption::None {
-                // Without the ticket that comes with this exchange the next connection has nothing to resume.
+                // Without the ticket from this exchange the next connection has nothing to resume.
                 let _ = lane.settle(opened.connection.as_ref()).await;
             }
             lane.close(opened.connection.as_mut()).await;

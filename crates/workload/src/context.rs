@@ -1,4 +1,4 @@
-//! What every workload is given: the hosts, the connections' settings, the clock, and where progress is reported.
+//! The inputs of every workload: hosts, connection settings, clock and progress.
 
 use crate::WorkloadError;
 use crate::allowance::Allowance;
@@ -21,30 +21,30 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
-/// The port that servers listen on; the namespace is new, so it is free.
+/// The servers' port; the namespace is new, so it is free.
 const PORT: u16 = 7; // echo, RFC 862
-/// The same where a peer takes part: browsers connect to no port of a well-known service, and not every server may listen on one.
+/// The same for peers: browsers connect to no well-known service's port, and not every server may listen on one.
 const PEER_PORT: u16 = 4433;
 
-/// What a workload runs on.
+/// A workload's resources.
 pub struct Context<'a> {
     pub(crate) testbed: &'a Testbed,
     pub(crate) hosts: &'a Pair,
     pub(crate) settings: Settings,
     pub(crate) output: Option<&'a Path>,
     pub(crate) client_streams: Option<ClientStreams>,
-    /// Whether all that a client program prints is wanted, however much that is.
+    /// Whether all output of a client program is wanted, whatever its size.
     pub(crate) client_whole: bool,
     pub(crate) peers: Peers,
-    /// Where programs write the secrets of their connections, if they are to.
+    /// Files for programs' TLS secrets, if wanted.
     key_logs: Option<&'a KeyLogs>,
     /// The server, where it is on another machine.
     pub(crate) far_server: Option<&'a dyn FarServer>,
-    /// At that server: what it may do.
+    /// That server's allowance.
     pub(crate) allowance: Option<Arc<Allowance>>,
     /// Where servers listen, if the default is not it.
     port: Option<u16>,
-    /// What ends its clients before they are done, of a flow beside another workload.
+    /// Ends the clients of a flow beside another workload early.
     pub(crate) ending: Option<&'a Ending>,
     /// The workload as its peers are told it.
     pub(crate) workload: Map<String, Value>,
@@ -57,12 +57,12 @@ pub struct Context<'a> {
     threads: &'a Threads,
 }
 
-/// The result of a thread and the CPU time that it took.
+/// A thread's result and its CPU time.
 pub type Timed<T> = (T, u64);
 
 impl<'a> Context<'a> {
-    /// Two hosts, the settings of both ends of every connection, where progress is reported, and what counts how long the
-    /// hosts' threads wait for a processor.
+    /// Two hosts, the settings for both ends of every connection, progress reports, and the count of the hosts'
+    /// threads' waits for a processor.
     pub fn new(testbed: &'a Testbed, settings: Settings, progress: &'a Progress, threads: &'a Threads) -> Self {
         Self {
             testbed,
@@ -87,14 +87,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// With a directory for what programs print.
+    /// With a directory for programs' output.
     #[must_use]
     pub fn with_output(mut self, directory: Option<&'a Path>) -> Self {
         self.output = directory;
         self
     }
 
-    /// With streams of the caller's for a client program, or, without any, with all that it prints in its files if it is to be `whole`.
+    /// With the caller's streams for a client program, or, without any, with `whole` output in its files.
     #[must_use]
     pub const fn with_client_streams(mut self, streams: Option<ClientStreams>, whole: bool) -> Self {
         self.client_streams = streams;
@@ -118,14 +118,14 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// With files for the secrets of the connections of programs.
+    /// With files for programs' TLS secrets.
     #[must_use]
     pub const fn with_key_logs(mut self, logs: Option<&'a KeyLogs>) -> Self {
         self.key_logs = logs;
         self
     }
 
-    /// With a `server` on another machine, which listens on `port`.
+    /// With a `server` on another machine, on `port`.
     #[must_use]
     pub const fn with_far_server(mut self, server: Option<&'a dyn FarServer>, port: u16) -> Self {
         self.far_server = server;
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// As the server of a client on another machine: it listens on `port`, and does what the allowance allows.
+    /// As the server for a client on another machine: on `port`, within the allowance.
     #[must_use]
     pub fn with_allowance(mut self, allowance: Arc<Allowance>, port: u16) -> Self {
         self.allowance = Some(allowance);
@@ -156,17 +156,15 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Where the server of a flow listens, beside another workload.
+    /// The port of a flow's server, beside another workload.
     pub(crate) fn port_of_flow(&self) -> Option<u16> {
         self.ending.and(self.port)
     }
 
-    /// What one more program gets in its environment.
     pub(crate) fn environment(&self) -> Result<Vec<(&'static str, OsString)>, HostError> {
         self.key_logs.map_or_else(|| Ok(Vec::new()), KeyLogs::environment)
     }
 
-    /// Whether its clients are to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.ending.is_some_and(|ending| ending.at().is_some())
     }
@@ -177,7 +175,7 @@ impl<'a> Context<'a> {
         end.is_some_and(|end| self.clock().now().saturating_since(end) >= time)
     }
 
-    /// What counts how long the hosts' threads wait.
+    /// The count of the hosts' threads' waits.
     pub(crate) const fn threads(&self) -> &Threads {
         self.threads
     }
@@ -186,14 +184,14 @@ impl<'a> Context<'a> {
         self.testbed.clock
     }
 
-    /// Every connection that is kept is open: what the path has carried so far was for setting them up.
+    /// Every kept connection is open: the path's packets so far were for setup.
     pub(crate) fn setup_done(&self) {
         if self.setup.get().is_none() {
             let _ = self.setup.set(self.testbed.traffic().read());
         }
     }
 
-    /// What the hosts had handed to the path when every kept connection was open.
+    /// The hosts' traffic until every kept connection was open.
     pub(crate) fn setup(&self) -> Option<Traffic> {
         self.setup.get().copied()
     }
@@ -203,7 +201,7 @@ impl<'a> Context<'a> {
         SocketAddr::new(self.hosts.server_address, port)
     }
 
-    /// Starts a thread on the host that sends in the direction of `side`: in its namespace, on its processor.
+    /// Starts a thread on the sending host of direction `side`: in its namespace, on its processor.
     pub(crate) fn spawn<'scope, T: Send + 'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -233,7 +231,7 @@ pub fn join<T>(handle: ScopedJoinHandle<'_, Result<Timed<T>, WorkloadError>>) ->
     handle.join().unwrap_or(Err(WorkloadError::Panicked))
 }
 
-/// Connections that were to resume a session, and those that did not.
+/// Connections meant to resume a session, and those that did not.
 #[derive(Debug, Default)]
 pub struct Resumptions {
     asked: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a forecast is made from: what a workload sends, and how much of it.
+//! Inputs of a forecast: a workload's traffic and its amount.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub enum TrafficPattern {
 }
 
 impl TrafficPattern {
-    /// Connections at one time. Programs have what they like: one counts for them.
+    /// Concurrent connections. For programs the number is unknown: one counts for them.
     pub const fn connections(&self) -> u32 {
         match *self {
             Self::Exchanges { connections, .. }

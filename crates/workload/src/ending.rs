@@ -1,4 +1,4 @@
-//! When the clients of a flow stop, which runs beside the workload of a cell: at a time of its own, or with that workload.
+//! When a flow's clients stop beside a cell's workload: at a time of its own, or with that workload.
 
 use crosswind_host::Clock;
 use crosswind_transport::{Outcome, TransportError};
@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 /// Ends every wait on a connection, from another thread.
 type Interrupt = Box<dyn Fn() + Send>;
 
-/// The end of a flow, which somebody else decides.
+/// A flow's end, decided elsewhere.
 #[derive(Default)]
 pub struct Ending {
     state: Mutex<State>,
     changed: Condvar,
-    /// Wakes what waits on a reactor.
+    /// Wakes waits on a reactor.
     over: Notify,
 }
 
@@ -58,7 +58,7 @@ impl Ending {
         }
     }
 
-    /// A connection that blocks its thread is open: `interrupt` ends its waits.
+    /// A connection with blocking calls is open: `interrupt` ends its waits.
     pub(crate) fn watch(&self, interrupt: Interrupt) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.at.is_some() {
@@ -88,7 +88,7 @@ impl Ending {
     }
 }
 
-/// The error of what the end of its flow interrupts.
+/// The error for calls interrupted by the flow's end.
 pub(crate) fn stopped(what: &'static str) -> TransportError {
     TransportError::with(what, Outcome::Closed, "the flow was stopped")
 }

@@ -3,7 +3,7 @@
 use crosswind_host::HostError;
 use crosswind_transport::TransportError;
 
-/// A workload that cannot run.
+/// A workload failure.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The host layer failed.
@@ -15,23 +15,23 @@ pub enum WorkloadError {
     /// The kernel did not take a setting.
     #[error("the kernel did not take a socket setting: {0}")]
     Setting(String),
-    /// A peer did not do what it was asked.
+    /// A peer did not do its job.
     #[error("{message}")]
     Peer {
-        /// Which one, what it did, and its last words.
+        /// The peer, its failure, and its output's tail.
         message: String,
-        /// What to do.
+        /// Advice for the user.
         hint: Option<String>,
     },
-    /// The server on another machine is gone, or does not do what it was asked.
+    /// The server on another machine is gone, or does not do its job.
     #[error("{message}")]
     FarServer {
-        /// Which one, and what it did.
+        /// The server and its failure.
         message: String,
-        /// What to do.
+        /// Advice for the user.
         hint: Option<String>,
     },
-    /// A fault of the workload itself.
+    /// A fault in the workload itself.
     #[error("a thread of the workload panicked")]
     Panicked,
 }

@@ -1,4 +1,4 @@
-//! An exchange as its client leaves it: with its error, if it failed, and with where to find what the server saw of it.
+//! An exchange as its client leaves it: with its error, if it failed, and a key to the server's observations.
 
 use crate::{PageObject, Sample};
 use crosswind_transport::{Outcome, TransportError};
@@ -8,29 +8,27 @@ use std::collections::HashMap;
 /// One exchange, as its client knows it.
 #[derive(Debug)]
 pub struct Exchange {
-    /// The row of the samples.
+    /// The samples' row.
     pub sample: Sample,
     /// Why it failed.
     pub error: Option<TransportError>,
-    /// How to find what the server saw of it.
+    /// The key to the server's observations.
     pub trace: Option<Trace>,
-    /// The objects of the page, where the exchange is a page.
     pub objects: Vec<PageObject>,
 }
 
-/// How to find what the server saw of an exchange.
+/// The key to the server's observations of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
-    /// The client's port.
     pub client_port: u16,
     /// The server cannot have seen it before.
     pub not_before: Instant,
-    /// What can be read of the message's number, where there is one.
+    /// The readable part of the message's number, if any.
     pub tag: Option<u64>,
 }
 
 impl Exchange {
-    /// An exchange that ended with `result`.
+    /// An exchange ended with `result`.
     pub fn new(sample: Sample, result: Result<(), TransportError>) -> Self {
         let mut exchange = Self { sample, error: None, trace: None, objects: Vec::new() };
         match result {
@@ -47,7 +45,7 @@ impl Exchange {
     }
 }
 
-/// The first error of each outcome, in words. `exchanges` are in the order of their numbers.
+/// The first error of each outcome, in words. `exchanges` are in numeric order.
 pub fn first_errors(exchanges: &[Exchange]) -> HashMap<Outcome, String> {
     let mut first = HashMap::new();
     for Exchange { sample, error, .. } in exchanges {

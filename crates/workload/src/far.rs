@@ -1,4 +1,4 @@
-//! A client and a server on two machines: what the two halves of a workload are to each other then.
+//! A client and a server on two machines: the interface between a workload's two halves.
 
 use crate::WorkloadError;
 use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
@@ -31,7 +31,7 @@ pub fn run_clients_alone<W: ClientServer>(
     Ok(measured)
 }
 
-/// Serves clients on another machine: starts to listen, calls `until_done`, which returns when they need the server no more, and stops.
+/// Serves clients on another machine: listens, calls `until_done`, which returns when they are done, and stops.
 pub fn serve<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! What a client works with: it opens connections, and bounds how long it waits.
+//! A client's tools: it opens connections, and bounds its waits.
 
 use crate::context::Context;
 use crate::ending::stopped;
@@ -14,28 +14,28 @@ use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long the orderly end of a connection may take.
+/// The time limit for an orderly close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A client among those that run side by side, and what it works with.
+/// One of several concurrent clients, with its tools.
 pub struct Lane<'a> {
     pub context: &'a Context<'a>,
     pub needs: ConnectionNeeds,
     /// Its number among those side by side.
     pub number: u32,
-    /// Sizes of a message and its answer, with which connections are settled.
+    /// Sizes of a message and its answer, for settling connections.
     pub sizes: Sizes,
     pub readback: &'a OnceLock<SocketReadback>,
 }
 
-/// A connection that was just set up.
+/// A new connection.
 pub struct Opened {
     pub connection: Box<dyn Connection>,
     /// When it was asked for.
     pub began: Instant,
     /// How long it took.
     pub took_ns: u64,
-    /// How long each step of that took.
+    /// The duration of each setup step.
     pub phases: Phases,
 }
 
@@ -67,7 +67,7 @@ impl Lane<'_> {
         !features.datagram || features.secure
     }
 
-    /// The numbers of its exchanges among `count` that the lanes of a workload share.
+    /// Its exchanges' numbers among `count`, shared by a workload's lanes.
     pub fn numbers(&self, count: u64, lanes: u32) -> impl Iterator<Item = u64> + use<> {
         (u64::from(self.number)..count).step_by(lanes as usize)
     }
@@ -133,13 +133,12 @@ impl Lane<'_> {
         Ok(Opened { connection, began: before, took_ns, phases })
     }
 
-    /// Where sessions are to be resumed: sets up a connection that is not counted, so that the first counted connection has a
-    /// session to resume.
+    /// For resumption: sets up an uncounted connection, so that the first counted one has a session to resume.
     pub async fn prime(&self) {
         if self.needs.resumption == Resumption::None {
             return;
         }
-        // What keeps this connection from being set up keeps the counted ones too, and shows in their samples.
+        // Failures to set up this connection affect the counted ones too, and show in their samples.
         if let Ok(mut opened) = self.connect().await {
             let _ = self.settle(opened.as_ref()).await;
             self.close(opened.as_mut()).await;
@@ -159,7 +158,7 @@ impl Lane<'_> {
         Ok(connection)
     }
 
-    /// Makes an exchange that is not counted. When it ends, the session ticket of the server has arrived.
+    /// Makes an uncounted exchange. At its end, the server's session ticket has arrived.
     pub async fn settle(&self, connection: &dyn Connection) -> Result<(), TransportError> {
         self.within("cannot exchange", async {
             let mut stream = connection.open(Purpose::Messages).await?;
@@ -171,7 +170,7 @@ impl Lane<'_> {
 
     /// Ends a connection in an orderly way.
     pub async fn close(&self, connection: &mut dyn Connection) {
-        // A connection that is already gone counts as closed.
+        // A dead connection counts as closed.
         let _ = self.driver().within(CLOSE_TIMEOUT, "cannot close", connection.close()).await;
     }
 }
@@ -189,7 +188,7 @@ impl Opened {
         }
     }
 
-    /// Writes that into the sample of the exchange that opened it.
+    /// Writes them into the sample of the exchange that opened the connection.
     pub fn note_phases(&self, sample: &mut Sample) {
         sample.client_port = Some(self.connection.client_port());
         sample.setup = Some(self.setup());

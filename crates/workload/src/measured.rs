@@ -1,4 +1,4 @@
-//! What a workload measured.
+//! A workload's measurements.
 
 use crate::peer::PeersReport;
 use crate::warning::Warning;
@@ -11,28 +11,28 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// What a workload measured.
+/// A workload's measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// One sample for each exchange, in the order of their numbers.
+    /// One sample per exchange, in numeric order.
     pub samples: Vec<Sample>,
-    /// Exchanges that were under way when their flow was ended; they are no samples.
+    /// Exchanges under way at their flow's end; they are no samples.
     pub unfinished: u64,
-    /// Why exchanges failed: the first error of each outcome.
+    /// Why exchanges failed: the first error for each outcome.
     pub first_errors: HashMap<Outcome, String>,
-    /// What pages were made of.
+    /// Pages' objects.
     pub objects: Vec<PageObject>,
-    /// Settings of a client's and a server's socket, as the kernel has them.
+    /// A client's and a server's socket settings, as the kernel has them.
     pub sockets: [Option<SocketReadback>; 2],
-    /// CPU time of the client's and the server's threads.
+    /// The client's and the server's threads' CPU time.
     pub cpu_ns: [u64; 2],
-    /// What the hosts had handed to the path when every kept connection was open.
+    /// The hosts' traffic until every kept connection was open.
     pub setup: Option<Traffic>,
-    /// How the client program ended, of the workload `program`.
+    /// The client program's end, for the workload `program`.
     pub program: Option<ProgramEnd>,
-    /// Who the two ends were, where one of them was a peer.
+    /// The two ends, if one was a peer.
     pub peers: Option<PeersReport>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub warnings: Vec<Warning>,
 }
 
@@ -63,7 +63,7 @@ pub struct OutcomeCount {
 }
 
 impl Measured {
-    /// How those of its `samples` ended that did not do what they should, most frequent first.
+    /// Failures among its `samples` by outcome, most frequent first.
     pub fn failures(&self, samples: &[Sample]) -> Vec<OutcomeCount> {
         let mut counts: HashMap<Outcome, u64> = HashMap::new();
         for sample in samples.iter().filter(|sample| sample.outcome != Outcome::Ok) {

@@ -1,10 +1,10 @@
-//! Messages that are answered: each carries its number in as many of its first bytes as it has, and a pattern after that.
+//! Answered messages: each begins with its number, as far as its bytes suffice, followed by a pattern.
 
 use crosswind_transport::{Outcome, Payload, TransportError};
 
-/// Bytes that hold the number.
+/// Bytes for the number.
 const TAG: usize = 8;
-/// Bits of the number in a character of a text message.
+/// The number's bits per character of a text message.
 const TEXT_BITS: usize = 6;
 
 /// Sizes of a message and its answer, bytes.
@@ -29,7 +29,6 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Writes message `number` into `buffer`.
     pub fn write(self, buffer: &mut [u8], number: u64) {
         let length = buffer.len().min(TAG);
         buffer[..length].copy_from_slice(&self.encode(number)[..length]);
@@ -43,7 +42,7 @@ impl Messages {
         }
     }
 
-    /// What [`read`] finds in message `number` of `size` bytes.
+    /// [`read`]'s result for message `number` with `size` bytes.
     pub fn tag(self, number: u64, size: usize) -> u64 {
         read(&self.encode(number)[..size.min(TAG)])
     }
@@ -51,13 +50,13 @@ impl Messages {
     fn encode(self, number: u64) -> [u8; TAG] {
         match self.payload {
             Payload::Binary => number.to_le_bytes(),
-            // From '0' to 'o': every character one byte of UTF-8.
+            // From '0' to 'o': every character one byte in UTF-8.
             Payload::Text => std::array::from_fn(|i| b'0' + ((number >> (TEXT_BITS * i)) & 0x3f) as u8),
         }
     }
 }
 
-/// What can be seen of the number of the message in `buffer`.
+/// The visible part of the number of the message in `buffer`.
 pub fn read(buffer: &[u8]) -> u64 {
     let mut tag = [0; TAG];
     let length = buffer.len().min(TAG);
@@ -65,7 +64,7 @@ pub fn read(buffer: &[u8]) -> u64 {
     u64::from_le_bytes(tag)
 }
 
-/// The reply differs from what the server was to send.
+/// The reply differs from the expected one.
 pub fn changed() -> TransportError {
     TransportError::with("cannot exchange", Outcome::Error, "the reply is not what it should be")
 }

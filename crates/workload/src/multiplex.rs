@@ -1,7 +1,8 @@
-//! Multiplex: messages on several streams, in an open loop. It shows what losses on one stream do to the messages of the others.
+//! Multiplex: messages on several streams, in an open loop. It shows the effect of losses on one stream on the others'
+//! messages.
 //!
-//! Streams are the transport's own where one connection has many; where it is one stream, channels of the application in it; and
-//! where it cannot be shared, connections. Messages follow each other evenly: stream 0, 1, ..., k-1, 0, ...
+//! Streams are the transport's own if one connection has many; if it is one stream, they are the application's channels
+//! in it; and if it cannot be shared, connections. Messages follow each other evenly: stream 0, 1, ..., k-1, 0, ...
 
 use crate::WorkloadError;
 use crate::answers::Answers;
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 const MAX_STREAMS: u32 = 100;
 /// A message carries its number.
 const MIN_SIZE: u64 = 8;
-/// With every header a message of this size still is one packet of 1280 bytes, so that a lost packet is one message.
+/// With every header a message this size still is one packet of 1280 bytes, so a lost packet is one message.
 const MAX_SIZE: u64 = 1000;
 const MIN_RATE: f64 = 0.001;
 const MAX_RATE: f64 = 1e5;
@@ -76,7 +77,7 @@ const fn twenty() -> f64 {
 }
 
 impl Multiplex {
-    /// Connections that carry the streams: one, or as many where none can be shared.
+    /// Connections for the streams: one, or as many as streams if none can be shared.
     fn connection_count(&self) -> u32 {
         if self.transport.features().shares_connection { 1 } else { self.streams }
     }
@@ -97,7 +98,7 @@ impl Multiplex {
             .collect()
     }
 
-    /// Opens one for each stream that the transport can tell apart, or one for all where streams are channels in it.
+    /// Opens one for each stream the transport can distinguish, or one for all if streams are channels in it.
     async fn open_streams(
         &self,
         lane: &Lane<'_>,

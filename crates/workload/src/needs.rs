@@ -1,28 +1,28 @@
-//! What a workload needs of its connections.
+//! A workload's demands on connections.
 
 use crosswind_transport::{Payload, Resumption, TransportRef};
 
 /// How long an exchange on a stream may take where the cell does not say.
 pub(crate) const STREAM_TIMEOUT_NS: u64 = 60_000_000_000;
 
-/// What a workload needs of its connections.
+/// A workload's demands on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionNeeds {
-    /// What they speak.
+    /// Their transport.
     pub transport: TransportRef,
     /// Bound on one exchange.
     pub timeout: std::time::Duration,
-    /// What kind of messages they carry.
+    /// The type of messages.
     pub payload: Payload,
-    /// What later connections take over from earlier ones.
+    /// Later connections' resumption of earlier ones.
     pub resumption: Resumption,
     /// Whether Socket.IO begins with HTTP long polling.
     pub polling: bool,
-    /// Size to which the header of an HTTP request is filled up, bytes.
+    /// Padded size of an HTTP request's header, bytes.
     pub request_bytes: u64,
-    /// Whether requests share a connection with what it carries.
+    /// Whether requests run beside a transfer on its connection.
     pub probes: bool,
-    /// Size of its messages, where each has to be sent whole, bytes.
+    /// Message size, if each has to be sent whole, bytes.
     pub message_bytes: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Open loop: each message is sent when it is time, whatever became of the others. The intended time is kept beside the actual
-//! one, so that a sender held up hides no delay (coordinated omission).
+//! Open loop: each message is sent when it is time, whatever the fate of the others. The intended time is kept beside
+//! the actual one, so a delayed sender hides no delay (coordinated omission).
 //!
-//! A timed stream is one whose messages are sent by one task or thread and whose answers are received by another. Where every
-//! message needs a stream of its own (HTTP), each exchange is one task.
+//! A timed stream has one task or thread to send messages and another to receive answers. If every message needs a
+//! stream of its own (HTTP), each exchange is one task.
 
 use crate::exchange::{Exchange, Trace};
 use crate::lane::{Lane, exchange};
@@ -62,7 +62,7 @@ pub async fn run_lane(
     Ok(exchanges)
 }
 
-/// Sends every message on a stream of its own, on that of `connections` that it counts to.
+/// Sends every message on a stream of its own, on its connection among `connections`.
 pub async fn requests(
     lane: &Lane<'_>,
     schedule: Schedule,

@@ -1,4 +1,4 @@
-//! Waiting until it is time: on threads by sleeping, on a reactor by a kernel timer, since the reactor's own has milliseconds.
+//! Waiting until it is time: threads sleep, a reactor uses a kernel timer, since its own has milliseconds.
 
 use crate::WorkloadError;
 use crosswind_host::{Clock, Timer};

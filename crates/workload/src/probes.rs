@@ -1,7 +1,7 @@
-//! Requests for one byte on a connection that carries a transfer: how long its user waits for something new.
+//! Requests for one byte on a connection with a transfer: how long its user waits for something new.
 //!
-//! They are the self probes of draft-ietf-ippm-responsiveness-09, section 5.3: equally spread over time, whether or not earlier ones were
-//! answered, and without priority. A request that has no answer when its transfer ends is no sample.
+//! They are the self probes of draft-ietf-ippm-responsiveness-09, section 5.3: equally spread over time, whether or not
+//! earlier ones were answered, and without priority. A request still unanswered at its transfer's end is no sample.
 
 use crate::exchange::Exchange;
 use crate::lane::Lane;
@@ -13,9 +13,9 @@ use crosswind_units::{Duration, Instant};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::Future;
 
-/// What one asks for.
+/// The bytes requested.
 pub const BYTES: u64 = 1;
-/// What the samples of requests say, where those of transfers say 0.
+/// The requests' stream in samples; transfers have 0.
 const STREAM: u32 = 1;
 
 /// Whether a connection carries requests beside a transfer.
@@ -23,16 +23,16 @@ pub const fn can_share(features: &Features) -> bool {
     features.http && features.shares_connection
 }
 
-/// Answers one. The server notes nothing of it: what it notes is taken for a transfer.
+/// Answers one. The server notes nothing: a note would count as a transfer.
 pub async fn answer(mut served: ServerStream<'_>) {
     let sender = served.stream.sender.as_mut();
-    // A client that is gone needs no answer.
+    // A vanished client needs no answer.
     if sender.send_some(&[0; BYTES as usize]).await.is_ok() {
         let _ = sender.finish().await;
     }
 }
 
-/// The requests of a connection.
+/// A connection's requests.
 pub struct Probes<'a> {
     pub lane: &'a Lane<'a>,
     pub connection: &'a dyn Connection,
@@ -40,7 +40,7 @@ pub struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// Sends them until the transfer is done. What became of them goes to `exchanges`.
+    /// Sends them until the transfer is done. Their results go to `exchanges`.
     pub async fn beside<T>(
         &self,
         transfer: impl Future<Output = T>,

@@ -17,20 +17,20 @@ pub struct Progress {
 /// Why the cell has no result, though its threads still run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What went wrong.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
 /// Progress at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Exchanges that have ended, one way or the other.
+    /// Ended exchanges, ok or not.
     pub done: u64,
-    /// Of these, not ok.
+    /// Those not ok.
     pub lost: u64,
-    /// Median time of those that were ok.
+    /// The ok ones' median time.
     pub median_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The rows of the tables: exchanges, and the objects that pages are made of.
+//! The tables' rows: exchanges, and pages' objects.
 
 use crosswind_ledger::Position;
 use crosswind_ledger::Values::{Length, Text, Time, U16, U32, U64};
@@ -6,14 +6,14 @@ use crosswind_ledger::{Column, Row, ns_between};
 use crosswind_transport::Outcome;
 use crosswind_units::Instant;
 
-/// One exchange. What did not happen is `None`.
+/// One exchange. Events that did not happen are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The flow that it belongs to: 0 is the workload, others run beside it.
+    /// Its flow: 0 is the workload, others run beside it.
     pub flow: u16,
     /// Its number in the flow.
     pub exchange: u64,
-    /// The connection it ran on: the unit that statistics resample.
+    /// Its connection: the unit for statistical resampling.
     pub connection: u32,
     /// The client's port.
     pub client_port: Option<u16>,
@@ -23,13 +23,13 @@ pub struct Sample {
     pub sent: Option<Instant>,
     /// When the reply, or the last byte, was received.
     pub received: Option<Instant>,
-    /// When the client was told that it had failed, where it waited for that.
+    /// When the client was told of its failure, if it waited for that.
     pub failed: Option<Instant>,
-    /// How long setting up the connection took that this exchange opened.
+    /// The duration of its connection's setup, if it opened one.
     pub setup: Option<SetupTimes>,
-    /// Stream or channel of a multiplex; 1 of a request beside a transfer, on its connection; else 0.
+    /// Stream or channel in a multiplex; 1 for a request beside a transfer, on its connection; else 0.
     pub stream: u32,
-    /// Packets of the message and its reply that the path dropped, where that is known.
+    /// The message's and its reply's packets dropped by the path, if known.
     pub own_drops: Option<u32>,
     /// When the server had the message.
     pub server_received: Option<Instant>,
@@ -37,18 +37,18 @@ pub struct Sample {
     pub server_sent: Option<Instant>,
     /// Bytes handed to the transport.
     pub sent_bytes: u64,
-    /// Bytes of the reply, or of the transfer.
+    /// The reply's bytes, or the transfer's.
     pub received_bytes: u64,
     /// First to last packet with payload, as the path delivered them.
     pub wire_ns: Option<u64>,
-    /// Where the message and the answer end among the bytes of their connection.
+    /// End positions of the message and the answer among their connection's bytes.
     pub positions: [Option<Position>; 2],
     /// How it ended.
     pub outcome: Outcome,
 }
 
 impl Sample {
-    /// An exchange of which nothing is known yet.
+    /// An exchange before its first event.
     pub const fn new(exchange: u64, connection: u32) -> Self {
         Self {
             flow: 0,
@@ -161,29 +161,29 @@ fn length(from: Option<Instant>, to: Option<Instant>) -> Option<i64> {
     Some(ns_between(from?, to?))
 }
 
-/// How long setting up a connection took. A step that its transport does not have is `None`.
+/// A connection's setup durations. Steps absent from its transport are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetupTimes {
-    /// When the connection was asked for, where that is known.
+    /// When the connection was requested, if known.
     pub began: Option<Instant>,
-    /// All of it.
+    /// The total.
     pub total_ns: u64,
-    /// Of that, TCP's connect.
+    /// TCP's connect.
     pub transport_ns: Option<u64>,
-    /// Of that, the TLS or QUIC handshake.
+    /// The TLS or QUIC handshake.
     pub security_ns: Option<u64>,
-    /// Of that, the upgrade to the protocol proper.
+    /// The upgrade to the protocol proper.
     pub upgrade_ns: Option<u64>,
 }
 
-/// One object that a page is made of.
+/// One of a page's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageObject {
-    /// Number of the page.
+    /// The page's number.
     pub page: u64,
-    /// What it is.
+    /// Its name.
     pub object: String,
-    /// Connection that carried it.
+    /// Its connection.
     pub connection: u32,
     /// When it was known to be needed.
     pub queued: Instant,
@@ -199,9 +199,9 @@ pub struct PageObject {
     pub outcome: Outcome,
     /// The client's port.
     pub client_port: Option<u16>,
-    /// Where its request is among the bytes of its connection.
+    /// Its request's place among its connection's bytes.
     pub position: Option<Position>,
-    /// How its connection was set up, of the first object on it.
+    /// The setup of its connection, for the first object on it.
     pub setup: Option<SetupTimes>,
 }
 

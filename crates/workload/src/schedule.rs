@@ -13,13 +13,12 @@ pub struct Due {
     pub number: u64,
     /// Stream or channel.
     pub stream: u32,
-    /// Connection that it counts to.
     pub connection: u32,
     /// When, after the start.
     pub after: Duration,
 }
 
-/// What all messages of a run have in common.
+/// The common parts of a run's messages.
 #[derive(Clone, Copy)]
 pub struct Schedule {
     pub size: usize,

@@ -1,16 +1,16 @@
-//! What the server saw of exchanges, to be added to what their clients know.
+//! The server's observations of exchanges, to complete the clients'.
 
 use crate::exchange::Trace;
 use crosswind_ledger::Position;
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
-/// What the server saw of one message or transfer.
+/// The server's observation of one message or transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// The client's port.
     pub client_port: u16,
-    /// What could be read of the message's number.
+    /// The readable part of the message's number.
     pub tag: u64,
     /// When its first byte was there.
     pub first: Instant,
@@ -20,15 +20,15 @@ pub struct Seen {
     pub sent: Instant,
     /// Bytes received.
     pub bytes: u64,
-    /// Where the answer is among the bytes of its connection, where that is known. It does not travel.
+    /// The answer's place among its connection's bytes, if known. It is not sent to the other machine.
     pub position: Option<Position>,
 }
 
-/// Bytes of one [`Seen`] on the way from machine to machine.
+/// Bytes per [`Seen`] between machines.
 pub const SEEN_BYTES: usize = 6 * 8;
 
 impl Seen {
-    /// As bytes: six numbers, the smallest byte first; times are nanoseconds since `origin_ns`, of the server's clock.
+    /// As bytes: six little-endian numbers; times are nanoseconds since `origin_ns`, by the server's clock.
     pub fn to_bytes(self, origin_ns: u64) -> [u8; SEEN_BYTES] {
         let time = |instant: Instant| instant.as_nanos() + origin_ns;
         let numbers =
@@ -40,7 +40,7 @@ impl Seen {
         bytes
     }
 
-    /// Reads them; `to_client` is what a time of the server's clock is at the client.
+    /// Reads them; `to_client` converts the server's times to the client's clock.
     pub fn from_bytes(bytes: &[u8; SEEN_BYTES], to_client: impl Fn(u64) -> Instant) -> Self {
         let mut numbers = [0_u64; 6];
         for (number, place) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -61,14 +61,14 @@ impl Seen {
     }
 }
 
-/// What the server saw, by the port of the client.
+/// The server's observations, by the client's port.
 pub struct SeenByPort {
     by_port: HashMap<u16, Vec<Seen>>,
     tolerance: Duration,
 }
 
 impl SeenByPort {
-    /// Sorts what was seen. Its times may be wrong by `tolerance`.
+    /// Sorts observations. Their times may be wrong by `tolerance`.
     pub fn new(all: Vec<Seen>, tolerance: Duration) -> Self {
         let mut by_port: HashMap<u16, Vec<Seen>> = HashMap::new();
         for seen in all {
@@ -80,7 +80,7 @@ impl SeenByPort {
         Self { by_port, tolerance }
     }
 
-    /// The first message or transfer that fits `trace`.
+    /// The first message or transfer matching `trace`.
     pub fn find(&self, trace: Trace) -> Option<Seen> {
         let list = self.by_port.get(&trace.client_port)?;
         let from = list.partition_point(|seen| seen.received + self.tolerance < trace.not_before);

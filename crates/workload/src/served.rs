@@ -1,33 +1,33 @@
-//! What a server leaves behind, on this machine or on another one.
+//! A server's results, from this machine or another one.
 
 use crate::WorkloadError;
 use crate::seen::Seen;
 use crosswind_transport::SocketReadback;
 
-/// What a server leaves behind.
+/// A server's results.
 pub struct Served {
-    /// What it saw.
+    /// Its observations.
     pub seen: Vec<Seen>,
-    /// Settings of the socket of its first connection.
+    /// Its first connection's socket settings.
     pub readback: Option<SocketReadback>,
-    /// CPU time of its threads.
+    /// Its threads' CPU time.
     pub cpu_ns: u64,
 }
 
-/// How the times of a client and of its server go together.
+/// The relation between a client's times and its server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// They have one clock.
     Same,
-    /// They have two, whose offset is known well enough for one-way delays.
+    /// Two clocks, with an offset known well enough for one-way delays.
     Compared,
-    /// They have two, and only times of the same end can be compared.
+    /// Two clocks; only times from the same end can be compared.
     Apart,
 }
 
-/// What a server on another machine leaves behind.
+/// The results of a server on another machine.
 pub struct FarServed {
-    /// What it leaves behind; the times in it are those of the client's clock as well as they can be.
+    /// The results; their times are on the client's clock, as well as possible.
     pub served: Served,
     /// How its times go together with the client's.
     pub clocks: Clocks,
@@ -35,8 +35,8 @@ pub struct FarServed {
     pub uncertainty: crosswind_units::Duration,
 }
 
-/// The server of a cell, on another machine. It listens already.
+/// A cell's server on another machine. It listens already.
 pub trait FarServer: Sync {
-    /// Ends it, and returns what it leaves behind.
+    /// Ends it, and returns its results.
     fn stop(&self) -> Result<FarServed, WorkloadError>;
 }

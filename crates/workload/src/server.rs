@@ -1,6 +1,6 @@
-//! The server of a workload. Where calls block, each thread serves a connection to its end and waits for the next; before the last idle
-//! thread turns to a connection it starts another thread, so that a stuck connection never keeps a new one waiting. On a reactor,
-//! one thread serves all connections.
+//! A workload's server. With blocking calls, each thread serves a connection to its end and waits for the next; before
+//! the last idle thread turns to a connection it starts another thread, so a stuck connection never keeps a new one
+//! waiting. On a reactor, one thread serves all connections.
 
 use crate::WorkloadError;
 use crate::context::{Context, join};
@@ -23,7 +23,7 @@ const IDLE_WAIT: Duration = Duration::from_millis(500);
 /// More threads than this are started only when they are needed.
 const MAX_INITIAL_THREADS: u32 = 16;
 
-/// What serves the streams that clients open.
+/// Serves the streams opened by clients.
 pub(crate) trait ServeStream: Sync {
     /// Serves one stream to its end.
     async fn serve(&self, stream: ServerStream<'_>);
@@ -33,27 +33,26 @@ pub(crate) trait ServeStream: Sync {
 pub struct ServerStream<'a> {
     /// The server is to stop.
     pub stopping: &'a AtomicBool,
-    /// What to serve.
+    /// The stream to serve.
     pub stream: Stream,
-    /// The port of the client that opened it.
     pub client_port: u16,
     /// No stream carries more than one message: it is a request.
     pub one_message: bool,
-    /// What is noted is kept.
+    /// Whether notes are kept.
     keeps: bool,
     seen: Vec<Seen>,
     all: &'a Mutex<Vec<Seen>>,
 }
 
 impl ServerStream<'_> {
-    /// Keeps what was seen of a message.
+    /// Keeps an observation of a message.
     pub fn note(&mut self, seen: Seen) {
         if self.keeps {
             self.seen.push(seen);
         }
     }
 
-    /// The port of the client that sent the last message.
+    /// The client's port of the last message.
     pub fn sender_port(&self) -> u16 {
         self.stream.receiver.client_port().unwrap_or(self.client_port)
     }
@@ -61,7 +60,7 @@ impl ServerStream<'_> {
 
 impl Drop for ServerStream<'_> {
     fn drop(&mut self) {
-        // However it ended: a reactor that stops drops what is under way.
+        // However it ended: a stopping reactor drops work under way.
         if let Ok(mut all) = self.all.lock() {
             all.append(&mut self.seen);
         }
@@ -79,11 +78,11 @@ pub struct Server<'a, S> {
     stopping: AtomicBool,
     /// Stops a reactor.
     stop: Notify,
-    /// Wakes threads that wait for a connection.
+    /// Wakes threads waiting for a connection.
     listener: Mutex<Option<Box<dyn Listener>>>,
     idle: AtomicUsize,
     connections: AtomicU64,
-    /// Wakes threads that wait on a connection.
+    /// Wakes threads waiting on a connection.
     open: Mutex<HashMap<u64, Interrupt>>,
     seen: Mutex<Vec<Seen>>,
     readback: Mutex<Option<SocketReadback>>,
@@ -92,7 +91,7 @@ pub struct Server<'a, S> {
 }
 
 impl<'a, S: ServeStream> Server<'a, S> {
-    /// A server that does not listen yet.
+    /// A server before it listens.
     pub fn new(context: &'a Context<'a>, needs: ConnectionNeeds, serve: &'a S) -> Self {
         Self {
             context,
@@ -111,20 +110,20 @@ impl<'a, S: ServeStream> Server<'a, S> {
         }
     }
 
-    /// Starts to listen, and the first threads: `expected` connections will be open at a time. It listens when this returns.
+    /// Starts to listen, and the first threads for `expected` concurrent connections. It listens when this returns.
     pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, expected: u32) -> Result<(), WorkloadError> {
         let started = match self.features().driver {
             Driver::Thread => self.start_threads(scope, expected),
             Driver::Reactor => self.start_reactor(scope),
         };
         if started.is_err() {
-            // Or the threads that did start would be waited for without end.
+            // Or the running threads would be waited for without end.
             self.stop();
         }
         started
     }
 
-    /// Tells every thread to end, and wakes those that wait on a connection.
+    /// Tells every thread to end, and wakes those waiting on a connection.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.stop.notify_one();
@@ -140,7 +139,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
         }
     }
 
-    /// What it leaves behind, once every thread has ended; or what kept one of them from serving.
+    /// Its results, once every thread has ended; or the reason one of them could not serve.
     pub fn into_served(self) -> Result<Served, WorkloadError> {
         if let Ok(Some(error)) = self.failure.into_inner() {
             return Err(error);
@@ -164,7 +163,6 @@ impl<'a, S: ServeStream> Server<'a, S> {
         Ok(self.needs.transport.listen(self.context.server_address(), &self.context.settings).await?)
     }
 
-    /// A thread has ended.
     fn ended(&self, served: Result<(), WorkloadError>) {
         self.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
         if let (Err(error), Ok(mut failure)) = (served, self.failure.lock()) {
@@ -201,7 +199,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
         Ok(())
     }
 
-    /// The work of one thread: connection after connection.
+    /// One thread's work: connection after connection.
     fn serve_in_turn<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,

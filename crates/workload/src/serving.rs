@@ -1,4 +1,4 @@
-//! What every server does, of a workload or alone: it accepts connections and serves their streams.
+//! The loop of every server, a workload's or alone: it accepts connections and serves their streams.
 
 use crosswind_transport::{Connection, Features, Listener, Stream, Streams, TransportError, serving};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A server on a reactor waits for the next connection for as long as it takes: something else ends it.
 pub const FOREVER: Duration = Duration::from_hours(24);
 
-/// What a server on a reactor was waiting for.
+/// The event a reactor's server was waiting for.
 enum Awaited {
     Stopped,
     Accepted(Result<Box<dyn Connection>, TransportError>),
@@ -43,7 +43,7 @@ pub async fn serve_connections<S: Future<Output = ()>>(
                             Awaited::Served
                         }));
                     }
-                    // A connection that went before it was accepted, or no file descriptors: the client sees it.
+                    // A connection gone before it was accepted, or no file descriptors: the client sees it.
                     Err(_) => tokio::task::yield_now().await,
                 }
                 waiting.push(next());
@@ -52,8 +52,7 @@ pub async fn serve_connections<S: Future<Output = ()>>(
     }
 }
 
-/// Serves the streams of one connection with `serve` to their ends: the one that the connection is, or all that the client
-/// opens, side by side.
+/// Serves one connection's streams with `serve` to their ends: its only one, or all the client opens, side by side.
 pub async fn serve_streams<S: Future<Output = ()>>(
     features: Features,
     connection: &mut dyn Connection,

@@ -30,7 +30,7 @@ impl<W: ClientServer> Runnable for W {
     }
 }
 
-/// Starts the server, runs the clients side by side, stops the server, and puts together what both saw.
+/// Starts the server, runs the clients side by side, stops the server, and joins both sides' observations.
 fn run_both<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let needs = workload.needs();
     let serve = workload.server(context.clock());

@@ -1,4 +1,4 @@
-//! Streams whose messages are sent when it is time and whose answers are received meanwhile.
+//! Streams with scheduled messages, whose answers are received meanwhile.
 
 use crate::context::join;
 use crate::exchange::{Exchange, Trace};
@@ -16,12 +16,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How long the orderly end of a stream may take.
+/// The time limit for a stream's orderly end.
 const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
-/// How often the thread that waits for the last replies looks whether they have arrived.
+/// The polling interval for the last replies.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// A stream and the messages that go through it.
+/// A stream and its messages.
 pub struct TimedStream {
     pub stream: Stream,
     pub client_port: u16,
@@ -115,7 +115,7 @@ fn on_threads(
         .collect())
 }
 
-/// What was sent and what came back: shared by the sender and the receiver of a stream.
+/// Messages sent and replies received: shared by a stream's sender and receiver.
 #[derive(Default)]
 struct Record {
     entries: Mutex<Entries>,
@@ -124,13 +124,13 @@ struct Record {
 #[derive(Default)]
 struct Entries {
     samples: HashMap<u64, Sample>,
-    /// Numbers that wait for a reply, by what is visible of them.
+    /// Numbers awaiting a reply, by their visible part.
     waiting: HashMap<u64, u64>,
     replies: usize,
 }
 
 impl Record {
-    /// Sends every message at its time. Returns what ended it early, if anything did.
+    /// Sends every message at its time. Returns the reason for an early end, if any.
     async fn send(
         &self,
         lane: &Lane<'_>,
@@ -173,7 +173,7 @@ impl Record {
         None
     }
 
-    /// Matches replies with messages by what is visible of their numbers, until all are there.
+    /// Matches replies with messages by the visible part of their numbers, until all are there.
     async fn receive(
         &self,
         lane: &Lane<'_>,
@@ -201,14 +201,14 @@ impl Record {
         }
     }
 
-    /// Notes a reply, and says how many there are. A reply to a message that was given up, or a second copy, matches nothing.
+    /// Notes a reply, and returns the count. A reply to an abandoned message, or a second copy, matches nothing.
     fn note_reply(&self, lane: &Lane<'_>, tag: u64, now: Instant, position: Option<Position>) -> usize {
         let Ok(mut entries) = self.entries.lock() else { return 0 };
         let entries = &mut *entries;
         let sample = entries.waiting.remove(&tag).and_then(|number| entries.samples.get_mut(&number));
         if let Some(sample) = sample {
             let rtt = sample.sent.map(|sent| now.saturating_since(sent));
-            // What comes too late is lost, as in a closed loop.
+            // A late reply is lost, as in a closed loop.
             if rtt.is_none_or(|rtt| std::time::Duration::from(rtt) <= lane.timeout()) {
                 sample.received = Some(now);
                 sample.received_bytes = sample.sent_bytes;
@@ -221,7 +221,7 @@ impl Record {
         entries.replies
     }
 
-    /// One exchange for each message, once nothing more can come. `failure` is what kept the last ones from being sent.
+    /// One exchange for each message, once nothing more can come. `failure` kept the last ones from being sent.
     fn close(
         self,
         lane: &Lane<'_>,

@@ -1,4 +1,4 @@
-//! What a workload is: the settings that a cell may give it, and what it then does.
+//! A workload's interface: its settings in a cell, and its run.
 
 use crate::context::Context;
 use crate::demand::TrafficPattern;
@@ -16,40 +16,40 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 
-/// What a cell may say of one kind of workload.
+/// One kind of workload's settings.
 ///
-/// The struct that implements it is the only place where a key stands: its fields with their documentation, defaults and
-/// ranges are the keys, their help, their defaults and their ranges (see `crosswind_settings`).
+/// The implementing struct is the only place for a key: its fields with their documentation, defaults and ranges are
+/// the keys, their help, their defaults and their ranges (see `crosswind_settings`).
 pub trait WorkloadSettings: Runnable + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Its name in a cell.
     const KIND: &'static str;
 
-    /// What one row of the samples is.
+    /// The meaning of a row in the samples.
     const SAMPLE: &'static str;
 
-    /// Whether peers can take the place of its client and its server (docs/peers.md). Not, where it brings programs of its own.
+    /// Whether peers can replace its client and its server (docs/peers.md). Not if it brings its own programs.
     const TAKES_PEERS: bool = true;
 
-    /// Whether a transport with these features can carry it. Never, for a workload that brings programs of its own.
+    /// Whether a transport with these features can carry it. Never for a workload with its own programs.
     fn fits(features: &Features) -> bool;
 
-    /// Fills in what the cell leaves out and what depends on other settings or on the path.
+    /// Fills in defaults, also those that depend on other settings or on the path.
     fn fill_in(&mut self, _path: &PathFacts) {}
 
-    /// Refuses combinations of settings. Single values have been held to their keys before.
+    /// Refuses combinations of settings. Single values have been checked before.
     fn check(&self) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// Refuses peers that cannot take part in it so.
+    /// Refuses unsuitable peers.
     fn check_peers(&self, _peers: &Peers) -> Result<(), SettingError> {
         Ok(())
     }
 }
 
-/// What is known of a workload before it runs.
+/// A workload's properties before it runs.
 pub trait Workload: fmt::Debug + Send + Sync {
-    /// The connections that it makes; `None` for a workload that brings programs of its own.
+    /// Its connections; `None` for a workload with its own programs.
     fn connections(&self) -> Option<ConnectionNeeds>;
 
     /// Bound on one exchange.
@@ -57,39 +57,40 @@ pub trait Workload: fmt::Debug + Send + Sync {
         self.connections().map(|needs| needs.timeout)
     }
 
-    /// How many exchanges it makes: rows of the samples.
+    /// The number of exchanges: rows in the samples.
     fn exchanges(&self) -> u64;
 
-    /// What a forecast is made from.
+    /// The input of a forecast.
     fn traffic(&self) -> TrafficPattern;
 
-    /// Whether it does something else with another seed; what others wrote may do anything.
-    /// No workload of our own draws random numbers: messages are due at equal intervals.
+    /// Whether another seed changes it; third-party programs may do anything. No workload of our own draws random
+    /// numbers: messages are due at equal intervals.
     fn is_random(&self) -> bool {
         self.connections().is_none_or(|needs| needs.transport.features().is_random())
     }
 
-    /// Whether the samples are to say how many of each message's own packets the path dropped.
+    /// Whether samples count each message's own packets dropped by the path.
     fn wants_own_drops(&self) -> bool {
         false
     }
 }
 
-/// How a workload is run: `session` says it of all whose clients and server talk over connections.
+/// How a workload is run: `session` implements it for all with clients and a server on connections.
 pub trait Runnable: Workload {
     /// Runs it.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError>;
 
-    /// Runs its server alone, for clients on another machine: it listens when `until_done` is called, and stops when that returns.
+    /// Runs its server alone, for clients on another machine: it listens when `until_done` is called, and stops when
+    /// that returns.
     fn serve(&self, _context: &Context<'_>, _until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
         Err(HostError::unsupported("cannot serve another machine", "the workload brings programs of its own").into())
     }
 }
 
-/// What of a path decides whether a workload can be, and how long it waits.
+/// The path's properties that a workload's validity and timeouts depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct PathFacts {
-    /// Whether addresses are those of IPv6.
+    /// Whether addresses are IPv6.
     pub ipv6: bool,
     /// Largest IP packet, bytes.
     pub mtu_bytes: u32,
@@ -97,12 +98,12 @@ pub struct PathFacts {
     pub round_trip: Duration,
 }
 
-/// What the description says of the timeout's default. [`default_timeout_ns`] is its meaning.
+/// The description of the timeout's default. [`default_timeout_ns`] computes it.
 pub(crate) const TIMEOUT_HELP: &str = "1 s and 4 round trips for datagrams, 60 s for streams";
 
 const DATAGRAM_TIMEOUT_NS: u64 = 1_000_000_000;
 
-/// Bounds of a timeout.
+/// Bounds for a timeout.
 pub(crate) const MIN_TIMEOUT_NS: u64 = 1_000_000;
 pub(crate) const MAX_TIMEOUT_NS: u64 = 3_600_000_000_000;
 /// A cell has a deadline, and a typing mistake should not fill it.
@@ -114,12 +115,12 @@ pub(crate) fn default_timeout_ns(transport: TransportRef, path: &PathFacts) -> u
     if transport.features().datagram { DATAGRAM_TIMEOUT_NS + 4 * path.round_trip.as_nanos() } else { STREAM_TIMEOUT_NS }
 }
 
-/// The default of a key, for serde.
+/// A key's default, for serde.
 pub(crate) const fn number<const N: u64>() -> u64 {
     N
 }
 
-/// The default of a key that is a small number, for serde.
+/// The default of a key with a small number, for serde.
 pub(crate) const fn small<const N: u32>() -> u32 {
     N
 }

@@ -1,4 +1,4 @@
-//! What a client peer reports, event by event: held to the protocol and to its workload, and turned into samples. Without I/O.
+//! A client peer's report, event by event: checked against protocol and workload, turned into samples. Without I/O.
 
 use super::events::{
     ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, Warnings, check_name, parse,
@@ -14,30 +14,30 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(10);
 /// More objects than a page has.
 const MAX_OBJECTS_A_PAGE: u64 = 10_000;
-/// More connections than a client needs that opens a new one for each exchange, and again after a failure.
+/// More connections than a client needs with a new one for each exchange, and again after a failure.
 const MAX_CONNECTIONS_AN_EXCHANGE: u64 = 100;
 
-/// What a client has to report.
+/// The expected report of a client.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The transport of the cell.
+    /// The cell's transport.
     pub transport: &'static str,
     /// How many exchanges there are.
     pub exchanges: u64,
-    /// Bytes that a successful exchange has sent, where that is known.
+    /// Bytes sent by a successful exchange, if known.
     pub sent_bytes: Option<u64>,
-    /// Bytes that it has received.
+    /// Bytes it received.
     pub received_bytes: Option<u64>,
-    /// Where each exchange has connections of its own: how many clients take turns.
+    /// With separate connections for each exchange: the number of clients taking turns.
     pub lanes: Option<u32>,
-    /// Origin of the cell's clock, by `CLOCK_MONOTONIC`.
+    /// The cell clock's origin, by `CLOCK_MONOTONIC`.
     pub clock_origin_ns: u64,
     /// When the program was started.
     pub started: Instant,
 }
 
 impl Expected {
-    /// What a workload expects of a client that was started at `started`.
+    /// A workload's expectation of a client started at `started`.
     pub fn new(
         transport: &'static str,
         exchanges: u64,
@@ -59,7 +59,7 @@ impl Expected {
     }
 }
 
-/// What has happened, for whoever follows the client.
+/// News for the client's follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// It has started.
@@ -72,33 +72,33 @@ pub enum Notice {
     Failed {
         /// Why.
         message: String,
-        /// What to do.
+        /// Advice for the user.
         hint: Option<String>,
     },
 }
 
-/// What a client has reported.
+/// A client's report.
 #[derive(Debug)]
 pub struct ClientReport {
     /// The program and its version.
     pub implementation: String,
-    /// The clock of its times, which have been turned into the cell's.
+    /// The clock of its times, which are converted to the cell's.
     pub clock: PeerClockEvent,
-    /// Whether it has said of every connection that it is of the cell's transport.
+    /// Whether it reported the cell's transport for every connection.
     pub is_verified: bool,
     /// One for each exchange, in order.
     pub samples: Vec<Sample>,
-    /// What pages were made of.
+    /// Pages' objects.
     pub objects: Vec<PageObject>,
     /// The first error of each outcome.
     pub first_errors: HashMap<Outcome, String>,
-    /// What else it has counted.
+    /// Its other counts.
     pub facts: BTreeMap<String, f64>,
-    /// What a reader of the result should know.
+    /// Notes for readers of the result.
     pub warnings: Vec<Warning>,
 }
 
-/// A client that is being followed.
+/// A followed client.
 #[derive(Debug)]
 pub struct ClientFollower {
     lines: Lines,
@@ -118,7 +118,7 @@ struct Reported {
 }
 
 impl ClientFollower {
-    /// A client that has not said anything yet.
+    /// A client before its first line.
     pub fn new(expected: Expected) -> Self {
         let reported = Reported {
             expected,
@@ -145,7 +145,7 @@ impl ClientFollower {
         self.lines.handle_end(|line| reported.handle_line(now, line))
     }
 
-    /// What has happened and was not asked for yet.
+    /// The next unread notice.
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.reported.notices.pop_front()
     }
@@ -155,7 +155,7 @@ impl ClientFollower {
         self.reported.into_whole_report().map_err(Violation::new)
     }
 
-    /// What it has reported so far; nothing of one that was never ready.
+    /// Its report so far; none if it was never ready.
     pub fn into_report_so_far(self) -> Result<Option<ClientReport>, Violation> {
         let ready = self.reported.ready.clone();
         ready.map(|ready| self.reported.into_report(ready, BTreeMap::new())).transpose().map_err(Violation::new)
@@ -298,7 +298,7 @@ impl Reported {
         let off_ns = (i128::from(earliest_ns) - at_ns).max(at_ns - i128::from(latest_ns));
         match u64::try_from(at_ns) {
             Ok(at_ns) if off_ns <= 0 => Ok(Instant::from_nanos(at_ns)),
-            // Of the first microseconds of a cell, by the tolerance.
+            // In the first microseconds of a cell, by the tolerance.
             Err(_) if off_ns <= 0 => Ok(Instant::from_nanos(0)),
             _ => {
                 let side = if at_ns < i128::from(earliest_ns) { "before it was started" } else { "in the future" };
@@ -336,7 +336,7 @@ impl Reported {
                 sample.setup = connected.and_then(setup_times);
             }
             if let Some(lanes) = self.expected.lanes {
-                // As our own client has it: those that take turns, each with connections of its own, are one unit of statistics.
+                // As in our own client: clients taking turns, each with its own connections, are one statistical unit.
                 sample.connection = (number % u64::from(lanes.max(1))) as u32;
             }
             if let Some(error) = error.filter(|_| sample.outcome != Outcome::Ok) {

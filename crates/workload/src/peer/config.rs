@@ -1,10 +1,10 @@
-//! Who takes the place of a workload's own client and server: the settings of a cell.
+//! Programs in place of a workload's own client and server: a cell's settings.
 
 use crosswind_settings::SettingError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What `ready` says of a server that is ready as soon as it listens on its port.
+/// The value of `ready` for a server that is ready as soon as it listens on its port.
 const PORT: &str = "port";
 
 /// A program that takes the place of a workload's own client or server.
@@ -27,7 +27,7 @@ pub enum Readiness<'a> {
     Protocol,
     /// Its port is open.
     Port,
-    /// A line of its output has this text.
+    /// A line in its output has this text.
     Text(&'a str),
 }
 
@@ -80,7 +80,7 @@ impl Peer {
 }
 
 impl Peers {
-    /// The keys of a cell that it is read from.
+    /// Its keys in a cell.
     pub const fn names() -> [&'static str; 2] {
         ["client", "server"]
     }
@@ -90,7 +90,7 @@ impl Peers {
         self.client.is_some() || self.server.is_some()
     }
 
-    /// Refuses peers that cannot be run.
+    /// Refuses unusable peers.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         for (end, peer) in Self::names().into_iter().zip([&self.client, &self.server]) {
             if let Some(peer) = peer {

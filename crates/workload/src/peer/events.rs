@@ -1,19 +1,19 @@
-//! The events that peers print (docs/peers.md), one JSON object a line, and the lines themselves. Without I/O.
+//! Peers' events (docs/peers.md), one JSON object a line, and the lines themselves. Without I/O.
 
 use crate::warning::Warning;
 use crosswind_transport::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The longest line that is read, bytes. The longest event is an error with a message for people.
+/// The longest accepted line, bytes. The longest event is an error with a message for people.
 pub const LONGEST_LINE: usize = 64 * 1024;
 /// More warnings than a reader would read.
 const MAX_WARNINGS: usize = 100;
 const MAX_NAME: usize = 200;
-/// How much of a line that cannot be read is quoted.
+/// Characters quoted from an unreadable line.
 const QUOTED_CHARACTERS: usize = 80;
 
-/// What a client prints.
+/// A client's line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ClientEvent {
@@ -23,9 +23,9 @@ pub enum ClientEvent {
     Connected(Connected),
     /// An exchange has ended.
     Sample(SampleEvent),
-    /// An object of a page has been loaded, or not.
+    /// A page's object has been loaded, or not.
     Object(ObjectEvent),
-    /// What a reader of the result should know.
+    /// A note for readers of the result.
     Warning { message: String },
     /// The end.
     Finished {
@@ -40,13 +40,13 @@ pub enum ClientEvent {
     },
 }
 
-/// What a server prints.
+/// A server's line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ServerEvent {
     /// It accepts connections.
     Listening { implementation: String },
-    /// What a reader of the result should know.
+    /// A note for readers of the result.
     Warning { message: String },
     /// It cannot go on.
     Error {
@@ -64,7 +64,7 @@ pub struct PeerClockEvent {
     pub name: String,
     /// How fine it is.
     pub resolution_ns: u64,
-    /// What `CLOCK_MONOTONIC` showed when this clock showed 0.
+    /// `CLOCK_MONOTONIC` when this clock showed 0.
     pub monotonic_ns: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct PeerClockEvent {
 #[serde(deny_unknown_fields)]
 pub struct Connected {
     pub connection: u32,
-    /// The transport that is in use, as far as the client can tell.
+    /// The transport in use, as far as the client can tell.
     pub transport: Option<String>,
     pub setup_ns: Option<u64>,
     #[serde(default)]
@@ -115,17 +115,17 @@ pub struct ObjectEvent {
     pub outcome: Outcome,
 }
 
-/// How a peer broke the protocol: in which line of its output, if in one, and how.
+/// A peer's breach of the protocol, with its output line, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Counted from 1.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The fault.
     pub problem: String,
 }
 
 impl Violation {
-    /// One that no single line is to blame for.
+    /// One without a single line at fault.
     pub fn new(problem: impl Into<String>) -> Self {
         Self { line: None, problem: problem.into() }
     }
@@ -140,7 +140,7 @@ impl std::fmt::Display for Violation {
     }
 }
 
-/// Cuts what a program writes into lines, and counts them.
+/// Cuts a program's output into lines, and counts them.
 #[derive(Debug, Default)]
 pub struct Lines {
     unread: Vec<u8>,
@@ -148,7 +148,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes some more of it, and calls `each` with every line that is whole. Lines of blanks are passed over.
+    /// Takes more output, and calls `each` with every complete line. Blank lines are passed over.
     pub fn handle_bytes(
         &mut self,
         bytes: &[u8],
@@ -167,7 +167,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Nothing more comes: calls `each` with a last line that was not ended.
+    /// At the end of output, calls `each` with an unterminated last line.
     pub fn handle_end(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), Violation> {
         self.end_line(&mut each)
     }
@@ -183,12 +183,12 @@ impl Lines {
     }
 }
 
-/// What a reader of the result should know, as a peer has said it.
+/// A peer's notes for readers of the result.
 #[derive(Debug, Default)]
 pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
-    /// Takes one more; an error says that there are too many.
+    /// Takes one more; an error means too many.
     pub fn add(&mut self, message: String) -> Result<(), String> {
         if self.0.len() == MAX_WARNINGS {
             return Err(format!("there are more than {MAX_WARNINGS} warnings"));
@@ -197,7 +197,7 @@ impl Warnings {
         Ok(())
     }
 
-    /// In the order in which they came.
+    /// In order of arrival.
     pub fn all(&self) -> &[Warning] {
         &self.0
     }
@@ -208,7 +208,7 @@ impl Warnings {
     }
 }
 
-/// An error unless the `name` that an event has under a key can be shown.
+/// An error unless an event's `name` under a key can be shown.
 pub fn check_name(key: &str, name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(format!("{key} is not a text of 1 to {MAX_NAME} bytes"));
@@ -228,7 +228,7 @@ pub fn parse<'a, Event: Deserialize<'a>>(line: &'a [u8]) -> Result<Event, String
     })
 }
 
-/// The beginning of a line, as a message can have it.
+/// A line's beginning, fit for a message.
 fn quoted(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTED_CHARACTERS)]).into_owned();
     let shown: String = text.chars().filter(|c| !c.is_control()).take(QUOTED_CHARACTERS).collect();

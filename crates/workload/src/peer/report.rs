@@ -1,11 +1,11 @@
-//! Who the two ends of a workload were: a part of its result.
+//! A workload's two ends, as part of its result.
 
 use super::events::PeerClockEvent;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What Crosswind's own ends are called.
+/// The name of Crosswind's own ends.
 const NATIVE: &str = "native";
 
 /// Who the two ends were, where one of them was a peer.
@@ -44,7 +44,7 @@ pub struct PeerClock {
 }
 
 impl EndReport {
-    /// An end that is a peer.
+    /// A peer's end.
     pub fn of_peer(name: &str, implementation: Option<String>, processor_wait_ns: Option<u64>) -> Self {
         Self { name: name.to_owned(), implementation, clock: None, processor_wait_ns, facts: BTreeMap::new() }
     }

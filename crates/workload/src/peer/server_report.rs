@@ -1,9 +1,9 @@
-//! What a server peer reports. Without I/O.
+//! A server peer's report. Without I/O.
 
 use super::events::{Lines, ServerEvent, Violation, Warnings, check_name, parse};
 use crate::warning::Warning;
 
-/// A server that is being followed.
+/// A followed server.
 #[derive(Debug, Default)]
 pub struct ServerFollower {
     lines: Lines,
@@ -24,17 +24,17 @@ impl ServerFollower {
         self.lines.handle_bytes(bytes, |line| reported.handle_line(line))
     }
 
-    /// What it is, once it listens.
+    /// Its implementation, once it listens.
     pub fn implementation(&self) -> Option<&str> {
         self.reported.implementation.as_deref()
     }
 
-    /// Why it cannot go on, and what to do, where it has said so.
+    /// Its reason for giving up, and its advice, if reported.
     pub fn failed(&self) -> Option<&(String, Option<String>)> {
         self.reported.failed.as_ref()
     }
 
-    /// What a reader of the result should know.
+    /// Notes for readers of the result.
     pub fn warnings(&self) -> &[Warning] {
         self.reported.warnings.all()
     }

@@ -1,4 +1,4 @@
-//! What peers print, line by line: what is taken, and what is refused and how.
+//! Peers' output, line by line: accepted, or refused with which message.
 
 use super::client_report::{ClientFollower, Expected, Notice};
 use super::events::{LONGEST_LINE, Violation};
@@ -65,7 +65,7 @@ fn follow(traffic: &TrafficPattern, text: &[u8]) -> Result<ClientFollower, Viola
     Ok(follower)
 }
 
-/// Why a client that prints these events is refused, at once or at its end.
+/// Why a client with these events is refused, at once or at its end.
 fn refused(events: &[Value]) -> String {
     let report = follow(&ECHO, text_of(events).as_bytes()).and_then(ClientFollower::into_report);
     report.map(|_| ()).unwrap_err().to_string()
