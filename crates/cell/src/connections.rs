@@ -1,4 +1,4 @@
-//! What the time of connections of programs was spent on.
+//! The time of programs' connections by cause.
 
 use crate::CellError;
 use crate::pieces::ConnectionPiece;
@@ -11,7 +11,7 @@ use crosswind_path::Side;
 use crosswind_units::{Duration, Instant};
 use std::path::Path;
 
-/// Pieces that are kept of all connections together.
+/// Intervals kept for all connections together.
 const MOST_PIECES: usize = 100_000;
 
 /// A connection, or the datagrams between two ports.
@@ -33,7 +33,7 @@ fn protocol(flow: &Flow) -> &'static str {
     }
 }
 
-/// The host that sends in the direction of `side`.
+/// The sending host of direction `side`.
 fn host(side: Side) -> &'static str {
     crosswind_attribution::Place::sender(side).name()
 }
@@ -107,7 +107,7 @@ impl Row for ConnectionRow {
     ];
 }
 
-/// What the time of a connection was spent on.
+/// A connection's time by cause.
 #[derive(Debug)]
 pub struct ConnectionPart {
     connection: u64,
@@ -143,7 +143,7 @@ impl Row for ConnectionPart {
     ];
 }
 
-/// Writes what the time of each connection was spent on. Programs had ended at `end`.
+/// Writes each connection's time by cause. Programs had ended at `end`.
 pub fn write_connections(
     directory: &Path,
     packets: &[PacketRecord],

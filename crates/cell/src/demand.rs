@@ -1,4 +1,4 @@
-//! What a forecast of a cell is made from: what its path does to traffic, and what its workload sends.
+//! Inputs of a cell's forecast: its path's effect on traffic, and its workload's traffic.
 
 use crate::Flow;
 use crate::flow::traffic;
@@ -28,7 +28,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// What `workload` asks of `path`.
+    /// The demand of `workload` on `path`.
     pub fn new(path: &PathConfig, workload: &WorkloadConfig, flows: &[Flow]) -> Self {
         let needs = workload.connections();
         Self {

@@ -1,4 +1,4 @@
-//! Packet records and captures of a cell, written by a thread of their own.
+//! A cell's packet records and captures, written by a separate thread.
 
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError};
@@ -8,14 +8,14 @@ use crosswind_units::Instant;
 use std::fs::File;
 use std::thread::JoinHandle;
 
-/// Files that are being written.
+/// Files under way.
 pub struct Files {
     recorder: JoinHandle<Result<SinkReport, LedgerError>>,
     unfinished: Vec<UnfinishedFile>,
 }
 
 impl Files {
-    /// Begins the files that `cell` asks for; `sink` is what they are written from. Times count from `zero`.
+    /// Begins the files requested by `cell`, from `sink`. Times count from `zero`.
     pub fn start(cell: &Cell, testbed: &Testbed, zero: Instant, sink: Sink) -> Result<Self, CellError> {
         let mut unfinished = Vec::new();
         let mut begin = |name| -> Result<Option<File>, CellError> {
@@ -30,7 +30,7 @@ impl Files {
         }
         let mut captures = None;
         if cell.output.capture && testbed.is_emulated() {
-            // Once: two readings of two clocks would set the files apart.
+            // Once: two readings of two clocks would shift the files against each other.
             let wall_clock_origin_ns = testbed.clock.wall_clock_origin_ns();
             let options = |host| CaptureOptions { host, snap_bytes: cell.path.mtu_bytes, wall_clock_origin_ns };
             if let (Some(client), Some(server)) = (begin("client.pcapng")?, begin("server.pcapng")?) {

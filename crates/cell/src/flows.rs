@@ -1,4 +1,4 @@
-//! Flows that run beside the workload of a cell: running them.
+//! Running a cell's flows beside the workload.
 
 use crate::between::Between;
 use crate::flow::{Flow, instances};
@@ -11,19 +11,19 @@ use crosswind_workload::{Context, Ending, Measured, Progress, Sample, Warning};
 use std::path::PathBuf;
 use std::thread::ScopedJoinHandle;
 
-/// The length of the intervals in which packets are counted by flow.
+/// The interval for packet counts by flow.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A flow that ran.
+/// A finished flow.
 pub struct Ran {
     pub report: FlowReport,
     pub samples: Vec<Sample>,
-    /// What its ends said that a reader should know.
+    /// Its ends' notes for readers.
     pub warnings: Vec<Warning>,
 }
 
 impl Ran {
-    /// Why it did nothing that it should, if so.
+    /// Why it achieved nothing, if so.
     pub fn failure(&self) -> Option<Warning> {
         let samples = &self.report.samples;
         let error = samples.outcomes.first().filter(|_| samples.ok == 0)?.first_error.clone()?;
@@ -31,7 +31,7 @@ impl Ran {
     }
 }
 
-/// Of flows that did not all run at one time, beside a workload that took `elapsed`: the one that began last, and one that had ended before.
+/// For flows without a common time, beside a workload of `elapsed`: the last to begin, and one that had ended before.
 pub fn apart(flows: &[Ran], elapsed: Duration) -> Option<Warning> {
     let name = |ran: &Ran| ran.report.name.clone();
     if let Some(never) = flows.iter().find(|it| it.report.began_ns.is_none()) {
@@ -43,7 +43,7 @@ pub fn apart(flows: &[Ran], elapsed: Duration) -> Option<Warning> {
     (Some(ended) <= last.report.began_ns).then(|| Warning::FlowsApart { last: name(last), ended: Some(name(first)) })
 }
 
-/// What flows run on.
+/// The flows' resources.
 pub struct Ground<'a> {
     pub cell: &'a Cell,
     pub testbed: &'a Testbed,
@@ -55,13 +55,11 @@ pub struct Ground<'a> {
     pub key_logs: Option<&'a KeyLogs>,
 }
 
-/// Flows that are running.
 pub struct Running<'scope> {
     flows: Vec<ScopedJoinHandle<'scope, Result<Ran, CellError>>>,
 }
 
 impl Ground<'_> {
-    /// Ends all flows.
     pub fn end(&self, endings: &[Ending]) {
         let now = self.testbed.clock.now();
         for ending in endings {
@@ -69,12 +67,11 @@ impl Ground<'_> {
         }
     }
 
-    /// One for the end of each flow.
     pub fn endings(&self) -> Vec<Ending> {
         instances(&self.cell.flows).map(|_| Ending::default()).collect()
     }
 
-    /// Starts every flow of the cell on a thread of its own, each with its ending. `settings` are those of a flow's connections.
+    /// Starts every flow on its own thread, each with its ending. `settings` are for a flow's connections.
     pub fn start<'scope>(
         &'scope self,
         scope: &'scope std::thread::Scope<'scope, '_>,
@@ -90,7 +87,7 @@ impl Ground<'_> {
         Ok(Running { flows })
     }
 
-    /// Where programs and peers of a flow write what they print.
+    /// The directory for output of a flow's programs and peers.
     fn output_of(&self, flow: &Flow, number: u16) -> Result<Option<PathBuf>, CellError> {
         let Some(directory) = self.cell.output.directory.as_ref().filter(|_| flow.workload.runs_programs()) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a cell will run into, which can be told before it runs.
+//! Preflight warnings: problems known before a cell runs.
 
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Family, MtuProbing};
@@ -7,14 +7,14 @@ use crosswind_transport::Carrier;
 use crosswind_units::BitRate;
 use crosswind_workload::{TrafficPattern, Warning, WorkloadConfig};
 
-/// Bytes of headers: RFC 791, 8200, 9293 with timestamps, and 768.
+/// Header bytes: RFC 791, 8200, 9293 with timestamps, and 768.
 const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const TCP: u64 = 32;
 const UDP: u64 = 8;
 
 impl Cell {
-    /// Warnings that hold whatever happens.
+    /// Warnings independent of the run's events.
     pub fn foreseen(&self) -> Vec<Warning> {
         let flows = self.flows.iter().filter(|flow| flow.count > 0).map(|flow| (Some(&flow.name), &flow.workload));
         let senders: Vec<_> = [(None, &self.workload)].into_iter().chain(flows).collect();
@@ -22,7 +22,7 @@ impl Cell {
         Side::BOTH.into_iter().flat_map(of_side).chain(self.background()).chain(self.flows_apart()).collect()
     }
 
-    /// Flows of which one has to stop before another may begin.
+    /// Flows unable to overlap: one has to stop before another may begin.
     pub fn flows_apart(&self) -> Option<Warning> {
         let flows = || self.flows.iter().filter(|flow| flow.count > 0);
         let last = flows().max_by_key(|flow| flow.start_ns)?;
@@ -31,7 +31,7 @@ impl Cell {
         (first.stop_ns <= Some(last.start_ns)).then(names)
     }
 
-    /// That it was not done by its deadline, with so many exchanges, and what is known to have kept it from that.
+    /// The error for a missed deadline, with the number of exchanges done, and the known reason.
     pub fn past_deadline(&self, done: u64) -> CellError {
         let (seconds, all) = (self.deadline_ns as f64 / 1e9, self.workload.exchanges());
         let message = format!("the cell was not done by its deadline of {seconds:.1} s (exchanges: {done} of {all})");
@@ -47,7 +47,7 @@ impl Cell {
         }
     }
 
-    /// Background traffic that fills a link by itself, or that meets none.
+    /// Background traffic that alone fills a link, or that meets none.
     fn background(&self) -> impl Iterator<Item = Warning> {
         let hops = self.path.directions.hops.iter();
         let of_hops = hops.flat_map(|hop| Side::BOTH.map(|side| (side, hop.name.clone(), hop.side(side).effect())));
@@ -58,12 +58,12 @@ impl Cell {
         })
     }
 
-    /// Packets that vanish for their size, where their sender never learns of it.
+    /// Packets too large for the path, without notice to their sender.
     fn black_hole(&self, side: Side, flow: Option<&String>, workload: &WorkloadConfig) -> Option<Warning> {
         let mtu_bytes = self.path.directions.black_hole(side).filter(|mtu| *mtu < self.path.mtu_bytes)?;
         let carrier = workload.connections().map_or(Carrier::Tcp, |needs| needs.transport.features().carrier);
         let header = match carrier {
-            // QUIC searches for the largest packet that passes, and takes no word for it.
+            // QUIC searches for the path MTU itself, and needs no notice.
             Carrier::Quic => return None,
             Carrier::Tcp if !matches!(self.host.tcp_mtu_probing, None | Some(MtuProbing::Off)) => return None,
             Carrier::Tcp => TCP,
@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// The largest message that goes in one direction, in bytes; none where that has none.
+/// The largest message in one direction, in bytes; none without messages.
 fn largest_message(traffic: &TrafficPattern, side: Side) -> Option<u64> {
     let forward = side == Side::Forward;
     match *traffic {

@@ -1,10 +1,10 @@
-//! How many of each message's own packets the path dropped or corrupted, by the time and the size of what entered the path.
+//! Message drops: each message's own packets dropped or corrupted by the path, found by entry time and size.
 //!
-//! A message's own packets are those with payload that entered its direction after the message was handed over, up to the first
-//! that is large enough to hold it: HTTP/2 sends the header in a packet before. That takes no keys, and so works for QUIC too.
+//! A message's own packets are those with payload into its direction after it was handed over, up to the first large
+//! enough to hold it: HTTP/2 sends the header in a packet before. That takes no keys, and so works for QUIC too.
 //!
-//! What is retransmitted belongs to no message. TCP's sequence numbers show it; QUIC's are encrypted, and there the datagrams that are
-//! too small for the message are acknowledgements, and those that are too large probe for a larger MTU.
+//! Retransmissions belong to no message. TCP's sequence numbers show them; QUIC's are encrypted, and there datagrams
+//! too small for the message are acknowledgements, and those too large probe for a larger MTU.
 
 use crosswind_ledger::{Headers, PacketRecord, TCP, UDP, Verdict};
 use crosswind_path::Side;
@@ -12,10 +12,10 @@ use crosswind_units::Instant;
 use crosswind_workload::Sample;
 use std::collections::HashMap;
 
-/// What every path has to take of a QUIC datagram, and a sender begins with (RFC 9000, 14).
+/// The datagram size every path has to take for QUIC, and senders begin with (RFC 9000, 14).
 const SMALLEST_MAX_DATAGRAM: u32 = 1200;
 
-/// Writes into each sample how many of its own packets, there and back, the path dropped.
+/// Writes into each sample the number of its own packets, there and back, dropped by the path.
 pub fn count_own_drops(samples: &mut [Sample], packets: &[PacketRecord]) {
     let [forward, reverse] = Side::BOTH.map(|side| carriers(packets, side));
     for sample in samples {
@@ -25,7 +25,7 @@ pub fn count_own_drops(samples: &mut [Sample], packets: &[PacketRecord]) {
     }
 }
 
-/// The packets of one side that may carry a message for the first time, in the order they entered.
+/// One side's packets that may carry a message for the first time, in order of entry.
 fn carriers(packets: &[PacketRecord], side: Side) -> Vec<&PacketRecord> {
     let mut with_payload: Vec<&PacketRecord> = packets
         .iter()
@@ -41,7 +41,7 @@ fn carriers(packets: &[PacketRecord], side: Side) -> Vec<&PacketRecord> {
     with_payload
 }
 
-/// How far the streams of one direction have been sent.
+/// The sending progress of one direction's streams.
 #[derive(Default)]
 struct Segments {
     /// The sequence number after the highest sent, by source and destination port.
@@ -49,7 +49,7 @@ struct Segments {
 }
 
 impl Segments {
-    /// Whether a segment has anything that was not sent before.
+    /// Whether a segment has new data.
     fn has_new_data(&mut self, headers: &Headers) -> bool {
         let end = headers.sequence.wrapping_add(headers.payload_bytes);
         let next = self.next.entry((headers.source_port, headers.destination_port)).or_insert(headers.sequence);
@@ -62,7 +62,7 @@ impl Segments {
     }
 }
 
-/// How large the datagrams of one direction are known to arrive.
+/// The largest datagrams known to arrive in one direction.
 struct Datagrams {
     largest: u32,
 }
@@ -74,7 +74,7 @@ impl Default for Datagrams {
 }
 
 impl Datagrams {
-    /// Whether a datagram is larger than any that has arrived before: then it probes the MTU, with padding (RFC 9000, 14.3).
+    /// Whether a datagram is larger than any earlier arrival: then it probes the MTU, with padding (RFC 9000, 14.3).
     fn is_probe(&mut self, packet: &PacketRecord) -> bool {
         let payload = packet.headers.payload_bytes;
         let is_probe = payload > self.largest;
@@ -85,14 +85,14 @@ impl Datagrams {
     }
 }
 
-/// How many of the packets of a message of `bytes` were dropped; `None` when it never entered the path.
+/// The drops among the packets of a message of `bytes`; `None` if it never entered the path.
 fn drops(carriers: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option<u32> {
     let from = carriers.partition_point(|packet| packet.entered < handed_over);
     let mut dropped = 0;
     for packet in &carriers[from..] {
         let holds_message = u64::from(packet.headers.payload_bytes) >= bytes;
         if holds_message || packet.headers.protocol != UDP {
-            // A host drops what is corrupted, whatever the path did with it then.
+            // A host drops a corrupted packet, whatever the path did with it afterwards.
             dropped += u32::from(packet.flipped_bit.is_some() || matches!(packet.verdict, Verdict::Dropped(_)));
         }
         if holds_message {
@@ -197,7 +197,7 @@ mod tests {
     fn a_datagram_no_larger_than_a_probe_that_arrived_may_be_a_messages_own() {
         let packets = [
             datagram(Side::Forward, 0, 5, 1452, false), // a probe
-            datagram(Side::Forward, 1, 11, 1452, true), // messages of several streams
+            datagram(Side::Forward, 1, 11, 1452, true), // messages on several streams
         ];
         let mut samples = [sample(0, 10, 50)];
         count_own_drops(&mut samples, &packets);

@@ -1,15 +1,15 @@
-//! The pieces that the time of an exchange, or of a connection, is made of.
+//! The intervals of an exchange's or a connection's time.
 
 use crosswind_attribution::Piece;
 use crosswind_ledger::Values::{Text, Time, U32, U64};
 use crosswind_ledger::{Column, Row};
 
-/// A piece of an exchange's time.
+/// An interval of an exchange.
 pub type ExchangePiece = NumberedPiece<false>;
-/// A piece of a connection's time.
+/// An interval of a connection.
 pub type ConnectionPiece = NumberedPiece<true>;
 
-/// A piece of the time of a connection, or else of an exchange, which has a number.
+/// An interval of a connection, or else of an exchange, which has a number.
 #[derive(Debug)]
 pub struct NumberedPiece<const OF_CONNECTION: bool> {
     number: u64,

@@ -1,6 +1,6 @@
-//! Times and sizes of the packets of a capture: pcap and pcapng, without I/O.
+//! Times and sizes of a capture's packets: pcap and pcapng, without I/O.
 
-/// Link types whose headers are known, with the length of the header (tcpdump.org/linktypes.html).
+/// Link types with known headers, and the header's length (tcpdump.org/linktypes.html).
 const LINK_HEADERS: [(u32, usize); 7] = [(0, 4), (1, 14), (101, 0), (113, 16), (228, 0), (229, 0), (276, 20)];
 const ETHERNET: u32 = 1;
 /// VLAN tags, 802.1Q and 802.1ad.
@@ -26,12 +26,12 @@ pub fn recorded_packets(bytes: &[u8]) -> Option<Result<Vec<f64>, String>> {
     Some(packets.and_then(|mut packets| {
         packets.sort_by_key(|(ns, _)| *ns);
         let first = packets.first().ok_or("has no IP packets")?.0;
-        // Of a difference a number has every nanosecond, of a time since 1970 it has not.
+        // A float holds every nanosecond of a difference, but not of a time since 1970.
         Ok(packets.iter().flat_map(|(ns, size)| [(ns - first) as f64 / 1e9, f64::from(*size)]).collect())
     }))
 }
 
-/// Bytes, and in which order those of a number stand.
+/// Bytes, and their numbers' byte order.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     bytes: &'a [u8],
@@ -79,7 +79,7 @@ fn of_pcap(file: Bytes<'_>, unit_ns: u64) -> Result<Vec<(u64, u32)>, String> {
 
 fn of_pcapng(bytes: &[u8]) -> Result<Vec<(u64, u32)>, String> {
     let mut file = Bytes { bytes, big: false };
-    // The link type of each interface of the section, and nanoseconds of a unit of its time, as a fraction.
+    // Each interface's link type in this section, and its time unit in nanoseconds, as a fraction.
     let mut interfaces: Vec<(u32, u128, u128)> = Vec::new();
     let mut packets = Vec::new();
     let mut at = 0;
@@ -113,7 +113,7 @@ fn of_pcapng(bytes: &[u8]) -> Result<Vec<(u64, u32)>, String> {
     Ok(packets)
 }
 
-/// Nanoseconds of a unit of an interface's time, as a fraction: microseconds unless an option says otherwise.
+/// An interface's time unit in nanoseconds, as a fraction: microseconds unless an option gives another.
 fn unit_of(interface: Bytes<'_>) -> (u128, u128) {
     let mut at = 8;
     while let (Some(code), Some(length)) = (interface.u16(at), interface.u16(at + 2)) {
@@ -129,7 +129,7 @@ fn unit_of(interface: Bytes<'_>) -> (u128, u128) {
     (1_000, 1)
 }
 
-/// What the header of an IP packet says of its size, whatever of it was captured; none where it is no IP packet.
+/// An IP packet's size by its header, whatever was captured; none for other packets.
 fn ip_size(link: u32, bytes: &[u8]) -> Result<Option<u32>, String> {
     let Some(&(_, mut header)) = LINK_HEADERS.iter().find(|(known, _)| *known == link) else {
         return Err(format!("is of link type {link}, whose headers are not known"));
@@ -160,7 +160,7 @@ mod tests {
         bytes
     }
 
-    /// What is read of a capture: packets in the order of time, with sizes that IP packets have.
+    /// A capture's packets are in order of time, with valid IP sizes.
     fn assert_plausible(bytes: &[u8]) {
         if let Some(Ok(packets)) = recorded_packets(bytes) {
             let times: Vec<f64> = packets.iter().step_by(2).copied().collect();
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Whatever one byte of it is, and wherever it ends.
+    /// Whatever one of its bytes is, and wherever it ends.
     fn assert_safe(file: &[u8]) {
         for at in 0..file.len() {
             assert_plausible(&file[..at]);

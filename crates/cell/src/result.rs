@@ -1,4 +1,4 @@
-//! The result of a cell, as its `finished` event has it.
+//! A cell's result, as in its `finished` event.
 
 use crate::Cell;
 use crate::network::NetworkReport;
@@ -13,7 +13,7 @@ use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd, Sample
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The schema of results.
+/// The results' schema.
 const SCHEMA: &str = "crosswind.cell-result/1";
 
 /// The result of a cell.
@@ -191,7 +191,7 @@ pub struct Versions {
     pub kernel: String,
 }
 
-/// What is known once a cell has run.
+/// A cell's data after its run.
 pub struct CellRun {
     pub network: Option<NetworkReport>,
     pub measured: Measured,
@@ -207,7 +207,7 @@ pub struct CellRun {
 }
 
 impl CellResult {
-    /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
+    /// The result of `cell`. `observed` makes an emulation's measurements, given the packets dropped by the kernel.
     pub fn new(cell: &Cell, run: CellRun, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
         let CellRun { measured, report, netem, devices: [client, server], readback, all_traffic, .. } = run;
         let samples = SampleCounts::of(&measured.samples, &measured);
@@ -285,7 +285,7 @@ impl CellResult {
 }
 
 impl SampleCounts {
-    /// Of `samples`, which `measured` knows why some failed of.
+    /// For `samples`, with the reasons of failures in `measured`.
     pub fn of(samples: &[Sample], measured: &Measured) -> Self {
         let ok = samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count() as u64;
         let rows = samples.len() as u64;

@@ -32,17 +32,18 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Packets of each host whose frames are recorded: more than a cell may have whose time is attributed, for a datagram may be several.
+/// Packets of each host with recorded frames: more than a cell with attribution may have, for a datagram may be
+/// several.
 const MOST_PACKETS: usize = 1_200_000;
-/// Bytes of datagrams of QUIC that are kept until the keys are known.
+/// Bytes of QUIC datagrams kept until the keys are known.
 const MOST_SEALED: usize = 128 << 20;
-/// Packets that are kept of programs, which may send any number.
+/// Packets kept for programs, which may send any number.
 const MOST_OF_PROGRAMS: usize = 1_000_000;
 
-/// What is called with every event. Its error ends the cell.
+/// Called with every event. Its error ends the cell.
 pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
-/// Sleeps until the timer phase of the cell's seed, before its hosts exist.
+/// Sleeps until the timer phase given by the cell's seed, before its hosts exist.
 fn wait_for_phase(cell: &Cell, machine: &Machine) {
     if machine.virtual_time {
         std::thread::sleep(cell.host.tick_phase.wait(Seed(cell.seed)).into());
@@ -145,7 +146,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     }))
 }
 
-/// How many packet records are kept in memory for what is made of them at the end.
+/// The number of packet records kept in memory for evaluation at the end.
 fn packets_to_keep(cell: &Cell) -> usize {
     match (cell.workload.wants_own_drops(), cell.output.spent) {
         (false, false) => 0,
@@ -154,13 +155,13 @@ fn packets_to_keep(cell: &Cell) -> usize {
     }
 }
 
-/// What is recorded of packets and sockets while the workload runs, each where it is asked for.
+/// Optional records of packets and sockets during the workload.
 struct Records {
-    /// Packets of QUIC and their frames.
+    /// QUIC packets and their frames.
     quic: Option<Arc<QuicPackets>>,
-    /// What HTTP/1.1 and HTTP/2 write.
+    /// HTTP/1.1 and HTTP/2 writes.
     http: Option<Arc<HttpEnds>>,
-    /// What the kernel knows of TCP sockets.
+    /// The kernel's state of TCP sockets.
     tcp: Option<Arc<TcpSockets>>,
 }
 
@@ -183,7 +184,7 @@ impl Records {
         }
     }
 
-    /// Writes what the time of exchanges and connections was spent on. Args: from when to when programs ran.
+    /// Writes exchanges' and connections' time by cause. Args: from when to when programs ran.
     fn write_spent(
         &self,
         cell: &Cell,
@@ -214,7 +215,7 @@ impl Records {
     }
 }
 
-/// The QUIC packets of programs, and where they write the keys.
+/// Programs' QUIC packets, and their key logs.
 struct Sealed {
     keys: KeyLogs,
     datagrams: Arc<Mutex<KeptDatagrams>>,
@@ -231,20 +232,20 @@ impl Sealed {
         Ok(Some(Self { keys: KeyLogs::new()?, datagrams: Arc::new(Mutex::new(KeptDatagrams::new(MOST_SEALED))) }))
     }
 
-    /// What keeps datagrams as they are sent.
+    /// Keeps datagrams as they are sent.
     fn keeper(&self) -> HearSent {
         let datagrams = Arc::clone(&self.datagrams);
         Box::new(move |side, packet| datagrams.lock().unwrap_or_else(PoisonError::into_inner).add(side, packet))
     }
 
-    /// That some could not be kept, if so.
+    /// A warning if some could not be kept.
     fn warning(&self, written: &SinkReport) -> Option<Warning> {
         let left_out = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner).left_out();
         let datagrams = left_out + written.capture_missed;
         (datagrams > 0).then_some(Warning::FramesIncomplete { datagrams })
     }
 
-    /// What client and server have sent, as far as the keys are known. Of these nothing is left.
+    /// The client's and the server's packets, as far as decryptable. Nothing of them is left.
     fn open(self) -> [QuicLog; 2] {
         let mut keys = KeyLog::default();
         self.keys.read().iter().for_each(|text| keys.add(text));
@@ -255,16 +256,16 @@ impl Sealed {
     }
 }
 
-/// Whether connections are those of programs, or of pages, which have many at a time.
+/// Whether connections are programs', or pages', with many at a time.
 fn is_of_programs(cell: &Cell) -> bool {
     let pages = matches!(cell.workload.traffic(), TrafficPattern::Unknown {} | TrafficPattern::Pages { .. });
     pages || cell.workload.peers().any()
 }
 
-/// A greater share of the time in which packets were held is worth a warning.
+/// Warns above this share of time with held packets.
 const HELD_SHARE: f64 = 0.01;
 
-/// What was done to this machine so that it disturbs the cell as little as can be, until this is dropped.
+/// Measures on this machine against disturbances of the cell, until this is dropped.
 struct Machine {
     virtual_time: bool,
     memory_locked: bool,
@@ -272,7 +273,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// In virtual time nothing is late, and locking takes a tenth of a second that only the machine's clock sees.
+    /// In virtual time nothing is late, and locking takes a tenth of a second visible only to the machine's clock.
     fn prepare(between: &dyn Between) -> Result<Self, CellError> {
         let virtual_time = between.is_in_virtual_time()?;
         let may_disturb = between.is_built() && !virtual_time;
@@ -282,7 +283,7 @@ impl Machine {
     }
 }
 
-/// What was measured of the emulation. In virtual time no thread waits for a processor: there are no `threads` to ask.
+/// The emulation's measurements. In virtual time no thread waits for a processor: there are no `threads` to ask.
 fn observed(
     report: &EmulatorReport,
     kernel_drops: u64,
@@ -305,7 +306,7 @@ fn observed(
     }
 }
 
-/// What a reader of the result should know.
+/// Notes for readers of the result.
 fn warnings(
     cell: &Cell,
     ended: &TestbedReport,
@@ -322,14 +323,14 @@ fn warnings(
         .chain(ended.report.as_ref().and_then(|report| held_back(report, elapsed)))
 }
 
-/// Changes of netem's settings that the kernel had later than a packet may be.
+/// Late changes of netem's settings: the kernel had them later than a packet may be.
 fn late_changes(cell: &Cell, changes: &[QdiscChange]) -> Option<Warning> {
     let late = changes.iter().filter(|change| change.late_ns > cell.budget.delay_error_p99_ns).count();
     let most_ns = changes.iter().map(|change| change.late_ns).max()?;
     (late > 0).then_some(Warning::ChangesLate { late, all: changes.len(), most_ns })
 }
 
-/// Packets that waited in the hosts' devices show the machine's limit, not the path's.
+/// Packets waiting in the hosts' devices show the machine's limit, not the path's.
 fn held_back(report: &EmulatorReport, elapsed: crosswind_units::Duration) -> Option<Warning> {
     let held_share = report.held.as_nanos() as f64 / elapsed.as_nanos().max(1) as f64;
     (held_share > HELD_SHARE).then(|| Warning::ForwardingLimit {
@@ -342,7 +343,7 @@ fn missing(packets: u64) -> Option<Warning> {
     (packets > 0).then_some(Warning::CaptureIncomplete { packets })
 }
 
-/// Writes what the workload and the flows beside it measured. Returns what came of the flows.
+/// Writes the measurements of the workload and its flows. Returns the flows' results.
 fn write_tables(
     cell: &Cell,
     measured: &Measured,
@@ -366,7 +367,7 @@ fn write_tables(
     Ok(reports)
 }
 
-/// A workload that is being run.
+/// A running workload.
 struct Run<'a> {
     cell: &'a Cell,
     between: &'a dyn Between,
@@ -422,7 +423,7 @@ impl Run<'_> {
                 let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
                 let fault = fault.and_then(|()| self.between.check());
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
-                    // The workload's threads still wait for packets; only the end of the process ends them.
+                    // The workload's threads still wait for packets; only the process's end stops them.
                     if let Some(key_logs) = self.key_logs {
                         key_logs.remove();
                     }
@@ -452,7 +453,7 @@ impl Run<'_> {
         ExchangeDelay::new(now.done, now.median_ns, waited_ns, packets.released, packets.error_ns)
     }
 
-    /// What both ends of every connection are set to.
+    /// The settings for both ends of every connection.
     fn settings(&self) -> Result<Settings, CellError> {
         let flows = self.cell.flows.iter().filter_map(|flow| flow.workload.connections());
         let mut all = self.cell.workload.connections().into_iter().chain(flows);
@@ -468,7 +469,7 @@ impl Run<'_> {
         })
     }
 
-    /// The same of a flow beside the workload; `settings` are those of the workload.
+    /// The same for a flow beside the workload; `settings` are the workload's.
     fn settings_of_flow(&self, number: u16, flow: &Flow, settings: &Settings) -> Result<Settings, CellError> {
         let mut own = self.cell.settings_of(&flow.workload);
         if flow.congestion_control.is_some() {
@@ -514,7 +515,7 @@ impl Run<'_> {
 }
 
 impl Cell {
-    /// What both ends of every connection are set to, but for certificates and keys.
+    /// The settings for both ends of every connection, without certificates and keys.
     pub fn connection_settings(&self) -> Settings {
         self.settings_of(&self.workload)
     }
@@ -547,7 +548,7 @@ impl Cell {
             resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
             polling: needs.is_some_and(|needs| needs.polling),
             payload: needs.map_or(Payload::Binary, |needs| needs.payload),
-            // Both ends are our own: no size that a cell may ask for is refused.
+            // Both ends are our own: no message size in a cell is refused.
             max_message_bytes: Some(1 << 30),
             request_bytes: needs.map_or(0, |needs| needs.request_bytes) as usize,
             qlog: self.output.qlog.then(|| self.output.directory.clone()).flatten(),
@@ -556,7 +557,7 @@ impl Cell {
     }
 }
 
-/// A time that 0 leaves out.
+/// A time; 0 means none.
 fn some_time(ns: Option<u64>) -> Option<Duration> {
     ns.filter(|&ns| ns > 0).map(Duration::from_nanos)
 }

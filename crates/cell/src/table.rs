@@ -1,4 +1,4 @@
-//! Files of a cell: written under a `.part` name, renamed when whole. And tables of what was measured.
+//! A cell's files: written under a `.part` name, renamed when whole. And tables of measurements.
 
 use crate::CellError;
 use crosswind_ledger::{Row, Table};
@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 const ROWS_PER_BATCH: usize = 16_384;
 
-/// A file that is not yet whole.
 pub struct UnfinishedFile {
     name: &'static str,
     path: PathBuf,
@@ -29,7 +28,7 @@ impl UnfinishedFile {
     }
 }
 
-/// Writes a table whose times count from `zero`.
+/// Writes a table with times counted from `zero`.
 pub fn write_table<R: Row>(directory: &Path, all: &[R], zero: Instant) -> Result<(), CellError> {
     let (unfinished, file) = UnfinishedFile::create(directory, R::TABLE)?;
     let mut table = Table::new(file, zero)?;

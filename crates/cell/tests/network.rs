@@ -1,4 +1,4 @@
-//! Cells across the network: a server and its clients as two processes, on loopback addresses that stand for machines.
+//! Cells across the network: a server and its clients as two processes, on loopback addresses in place of machines.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, where a failure is a failed test
 
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn crosswind_cell(token: &str) -> Command {
     command
 }
 
-/// A server, which ends with the test.
+/// A server, ended with the test.
 struct Host {
     process: Child,
     events: BufReader<ChildStdout>,
@@ -46,7 +46,7 @@ impl Host {
         json!({"schema": "crosswind.cell/1", "id": "one", "path": path, "workload": workload, "deadline_ns": 30_000_000_000_u64})
     }
 
-    /// The last event of a client.
+    /// A client's last event.
     fn run(&self, workload: &Value) -> Value {
         Client::start(&self.cell(workload), TOKEN).last_event()
     }
@@ -59,7 +59,6 @@ impl Drop for Host {
     }
 }
 
-/// A client's process.
 struct Client {
     process: Child,
     events: BufReader<ChildStdout>,
@@ -95,7 +94,7 @@ fn next_line(reader: &mut impl BufRead) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|_| panic!("no event, but {line:?}"))
 }
 
-/// A port that is free for TCP and UDP at this moment.
+/// A port free for TCP and UDP at this moment.
 fn free_port() -> u16 {
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -109,7 +108,7 @@ fn echo(transport: &str, messages: u64) -> Value {
     json!({"kind": "echo", "transport": transport, "messages": messages, "size_bytes": 100})
 }
 
-/// The kind of an error and its message.
+/// An error's kind and message.
 fn failure(event: &Value) -> (&str, &str) {
     assert_eq!(event["event"], "error", "{event}");
     assert!(event["hint"].is_string(), "{event}");
@@ -160,7 +159,7 @@ fn every_workload_finds_its_server() {
     }
 }
 
-/// How many packets a pcapng file has: its blocks of type 6.
+/// The number of packets in a pcapng file: its blocks of type 6.
 fn packets_in(file: &Path) -> usize {
     let bytes = std::fs::read(file).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -184,7 +183,7 @@ fn both_ends_capture_the_packets_of_the_cell() {
     if nix::unistd::geteuid().is_root() {
         assert_eq!(last["samples"]["ok"], 20, "{last}");
         assert_eq!(last["warnings"], json!([]));
-        // 20 messages, 20 answers, and the datagram with which the server ends its own wait; on loopback every packet is seen
+        // 20 messages, 20 answers, and the datagram that ends the server's own wait; on loopback every packet is seen
         // twice, when it is sent and when it is received.
         assert_eq!(packets.map(|file| packets_in(&file)), [82, 82]);
     } else {
@@ -230,14 +229,14 @@ fn who_does_not_know_the_token_gets_nothing() {
     assert_eq!((&refused["event"], &refused["reason"]), (&json!("refused"), &json!("the token is wrong")));
     let short = Client::start(&host.cell(&echo("tcp", 1)), "short").last_event();
     assert_eq!(failure(&short), ("network", "the token (CROSSWIND_TOKEN) is too short"));
-    // What is no TLS at all is turned away too.
+    // A connection without TLS is refused too.
     let mut noise = TcpStream::connect(host.address).unwrap();
     noise.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(host.next_event()["event"], "refused");
     assert_eq!(host.run(&echo("tcp", 1))["event"], "finished");
 }
 
-/// A connection from one of this machine's addresses, which stands for another machine.
+/// A connection from one of this machine's addresses, in place of another machine.
 fn connection_from(own: &str, server: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&format!("{own}:0").parse::<SocketAddr>().unwrap().into()).unwrap();
@@ -265,7 +264,7 @@ fn strangers_neither_lock_a_client_out_nor_fill_the_log() {
             _ => {}
         }
     };
-    // Two lines for each address; what is still open, which is eight at most of each, is not refused yet.
+    // Two lines for each address; open connections, at most eight of each, are not refused yet.
     assert!(refused <= 6 && left_out <= 320 - refused && left_out >= 320 - 24 - 6, "{refused}, {left_out}");
     drop(idle);
 }
@@ -353,7 +352,7 @@ fn a_port_that_is_taken_is_named() {
     assert!(failure(&event).1.starts_with(&format!("cannot listen on {}", taken.local_addr().unwrap())), "{event}");
 }
 
-/// A client that is told when to send a message.
+/// A client that sends messages on demand.
 struct Watcher {
     process: Child,
     events: BufReader<ChildStdout>,

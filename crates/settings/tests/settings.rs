@@ -1,4 +1,4 @@
-//! A struct of settings of every kind, as it is described and as it is read.
+//! A struct with settings of every kind, described and read.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_settings::{SettingError, describe, read};
@@ -220,7 +220,7 @@ fn a_refusal_carries_its_key_and_what_would_be_right() {
     assert_eq!((error.key.as_deref(), error.hint.as_str()), (Some("path.forward.loss"), "Share of packets."));
     assert_eq!(error.to_string(), "path.forward.loss 2 is not between 0 and 1");
     assert!(refused(&json!({"x": 2})).hint.starts_with("known keys: transport, size_bytes, html_bytes, timeout_ns"));
-    // What only the type itself knows is put down to its key as well.
+    // Errors known only to the type itself are put down to its key as well.
     let error = refused(&json!({"queue": {"cars": 2}}));
     assert_eq!(error.key.as_deref(), Some("queue"));
     assert!(error.problem.starts_with("is wrong: unknown variant `cars`"), "{error}");

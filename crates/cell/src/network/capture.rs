@@ -1,4 +1,4 @@
-//! A capture at one end of the network: the packets between the two machines that belong to the cell.
+//! A capture at one end of the network: the cell's packets between the two machines.
 
 use super::client::FarEnd;
 use crate::table::UnfinishedFile;
@@ -13,36 +13,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The largest packet that is written whole, bytes.
+/// The largest packet written whole, bytes.
 const SNAP: usize = 65_535;
-/// Bytes of the largest capture. What comes later is counted as missed.
+/// The largest capture, bytes. Later packets count as missed.
 const LARGEST: u64 = 1 << 30;
 /// How long packets may be on their way to the capture when the cell has ended.
 const DRAIN: Duration = Duration::from_millis(50);
 
-/// Which packets are written: those between this machine and `other` that have `port` at one of their ends.
+/// The written packets: those between this machine and `other` with `port` at one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
     pub other: IpAddr,
     pub port: u16,
 }
 
-/// A capture that runs.
 pub struct Running {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Captured, CellError>>,
 }
 
-/// A capture that has ended.
+/// A finished capture.
 pub struct Captured {
     /// A pcapng file.
     pub file: File,
-    /// Packets that are not in it.
+    /// Missing packets.
     pub missed: u64,
 }
 
 impl Running {
-    /// Begins to write into `file` what `filter` lets through; `host` is the interface's name in it.
+    /// Begins to write packets matching `filter` into `file`; `host` is the interface's name in it.
     pub fn start(file: File, filter: Filter, host: &'static str) -> Result<Self, CellError> {
         let socket = PacketSocket::open()?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -69,7 +68,7 @@ fn capture(
     host: &str,
     is_over: &AtomicBool,
 ) -> Result<Captured, CellError> {
-    // The kernel's times are of the wall clock already.
+    // The kernel's times are already the wall clock's.
     let options = CaptureOptions { host, snap_bytes: SNAP as u32, wall_clock_origin_ns: 0 };
     let mut capture = Capture::new(file, options)?;
     let (mut written, mut missed) = (0_u64, 0_u64);
@@ -142,7 +141,7 @@ fn ends(packet: &[u8]) -> Option<[IpAddr; 2]> {
 mod tests {
     use super::*;
 
-    /// An IPv4 packet of UDP from 192.0.2.1:1000 to 192.0.2.2:9471.
+    /// An IPv4 UDP packet from 192.0.2.1:1000 to 192.0.2.2:9471.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 29, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
         packet.extend([0x03, 0xe8, 0x24, 0xff, 0, 9, 0, 0, 7]);

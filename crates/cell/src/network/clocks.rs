@@ -1,4 +1,4 @@
-//! How far the clocks of two machines are apart, from readings that go both ways (RFC 5905, section 8).
+//! The offset between two machines' clocks, from readings in both directions (RFC 5905, section 8).
 
 use crosswind_host::wall_clock_error_ns;
 use crosswind_units::Instant;
@@ -14,14 +14,14 @@ pub struct Reading {
     pub came: u64,
     pub left_again: u64,
     pub came_back: u64,
-    /// What the client and the server know of the wall clock.
+    /// The client's and the server's wall clock.
     pub walls: [WallClock; 2],
 }
 
-/// What a machine knows of the wall clock.
+/// A machine's wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WallClock {
-    /// By how much it is ahead of `CLOCK_MONOTONIC`, nanoseconds.
+    /// Its lead over `CLOCK_MONOTONIC`, nanoseconds.
     pub ahead_ns: i64,
     /// By how much it may be wrong, nanoseconds; none where nobody sets it.
     pub error_ns: Option<u64>,
@@ -33,7 +33,7 @@ impl Reading {
         (self.came_back - self.left).saturating_sub(self.left_again.saturating_sub(self.came))
     }
 
-    /// The server's clock less the client's, if both wall clocks show the true time, and by how much that may be wrong.
+    /// The server's clock less the client's, if both wall clocks are true, and the maximum error.
     fn by_wall_clocks(&self) -> Option<(i64, u64)> {
         let [client, server] = self.walls;
         let error = client.error_ns?.saturating_add(server.error_ns?);
@@ -86,7 +86,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// From the shortest readings before and after. `same_kernel`: the two machines say that they are one.
+    /// From the shortest readings before and after. `same_kernel`: the two machines claim to be one.
     pub const fn new(before: Reading, after: Reading, same_kernel: bool) -> Self {
         Self { before, after, same_kernel }
     }
@@ -124,8 +124,8 @@ impl Comparison {
         }
     }
 
-    /// What the server's clock showed as `server_ns`, on the client's clock that reads zero at `origin_ns`. The offset changes
-    /// evenly from the first reading to the second.
+    /// The server's time `server_ns` on the client's clock with zero at `origin_ns`. The offset changes evenly from the
+    /// first reading to the second.
     pub fn to_client(self, server_ns: u64, origin_ns: u64) -> Instant {
         let report = self.report();
         let (from, to) = (self.before.came, self.after.came);
@@ -135,7 +135,7 @@ impl Comparison {
         Instant::from_nanos(u64::try_from(ns).unwrap_or(0))
     }
 
-    /// Two machines that say that they are one must also have the same time: containers may have clocks of their own (`time_namespaces(7)`).
+    /// Two machines claiming to be one must also share the time: containers may have own clocks (`time_namespaces(7)`).
     fn has_one_clock(self) -> bool {
         let fits = |reading: &Reading| reading.left <= reading.came && reading.left_again <= reading.came_back;
         self.same_kernel && fits(&self.before) && fits(&self.after)
@@ -147,7 +147,7 @@ pub fn own_clock() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
 }
 
-/// What this machine knows of the wall clock.
+/// This machine's wall clock.
 pub fn own_wall_clock() -> WallClock {
     let wall = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
     WallClock { ahead_ns: wall - own_clock() as i64, error_ns: wall_clock_error_ns() }
@@ -159,7 +159,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A message that takes `there` and `back`, at a server whose clock is `ahead`.
+    /// A message with delays `there` and `back`, at a server whose clock is `ahead`.
     fn reading(left: u64, there: u64, back: u64, ahead: u64) -> Reading {
         let came = left + there + ahead;
         let walls = [WallClock::default(); 2];
@@ -206,7 +206,7 @@ mod tests {
         assert!(well.one_way);
         let fairly = with([Some(2 * MS), Some(2 * MS)]);
         assert_eq!((fairly.method, fairly.one_way), (Method::Synchronised, false));
-        // Messages there and back tell more than these, or only one of the clocks is set.
+        // Messages there and back are more exact than these, or only one clock is set.
         for errors in [[Some(5 * MS), Some(MS)], [Some(0), None], [None, None]] {
             let report = with(errors);
             assert_eq!(

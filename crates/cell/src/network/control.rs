@@ -12,20 +12,20 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The protocol of control connections (ALPN).
+/// The protocol for control connections (ALPN).
 pub const PROTOCOL: &[u8] = b"crosswind-control/1";
-/// The largest part of a message, bytes; and of one of somebody who has not proven that it knows the token.
+/// The largest part of a message, bytes; and before the peer has proven the token.
 const LARGEST: usize = 4 << 20;
 const LARGEST_OF_STRANGERS: usize = 4096;
-/// Bytes of one part of many.
+/// Bytes per part of a longer message.
 pub const PART: usize = 1 << 20;
 /// How long a client waits while the server measures for another one.
 pub const BUSY_LIMIT: Duration = Duration::from_secs(30);
-/// The label of the keying material (RFC 5705, section 4).
+/// The keying material's label (RFC 5705, section 4).
 const LABEL: &[u8] = b"EXPORTER-crosswind-token";
-/// A peer that acknowledges nothing for so long is gone.
+/// A peer silent at TCP level for so long is gone.
 const SILENCE: Duration = Duration::from_secs(15);
-/// What a read takes at least: the kernel waits for ever where it is told zero.
+/// A read's minimum timeout: for the kernel zero means forever.
 const SHORTEST_READ: Duration = Duration::from_micros(1);
 
 trait Stream: Read + Write + Send {}
@@ -39,7 +39,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The client's end, and the keying material of the connection.
+    /// The client's end, and the connection's keying material.
     pub fn connect(
         socket: TcpStream,
         config: Arc<rustls::ClientConfig>,
@@ -66,7 +66,7 @@ impl Control {
         Self { stream: Box::new(stream), socket, inbox: Parts::new(LARGEST_OF_STRANGERS) }
     }
 
-    /// The other end has proven that it knows the token.
+    /// The other end has proven the token.
     pub fn trust(&mut self) {
         self.inbox.allow(LARGEST);
     }
@@ -81,7 +81,7 @@ impl Control {
         self.send_bytes(&serde_json::to_vec(message)?)
     }
 
-    /// Sends bytes that are one part of a message.
+    /// Sends bytes as one part of a message.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.socket.set_write_timeout(Some(SILENCE))?;
         self.stream.write_all(&with_length(bytes))?;
@@ -107,7 +107,7 @@ impl Control {
             if left.is_zero() && has_read {
                 return Ok(None);
             }
-            // Once even where no time is left: only a read says that the other end is gone.
+            // Once even without time left: only a read detects the other end's absence.
             has_read = true;
             self.socket.set_read_timeout(Some(left.max(SHORTEST_READ)))?;
             match self.stream.read(&mut buffer) {
@@ -122,7 +122,7 @@ impl Control {
     }
 }
 
-/// Sets a socket so that an end notices within seconds that the other machine is gone.
+/// Sets a socket to notice within seconds that the other machine is gone.
 pub fn notice_silence(socket: &TcpStream) -> io::Result<()> {
     let probes = TcpKeepalive::new().with_time(SILENCE / 3).with_interval(SILENCE / 3).with_retries(2);
     let socket = SockRef::from(socket);
@@ -161,7 +161,7 @@ fn shake_hands<T>(tls: &mut ConnectionCommon<T>, mut socket: &TcpStream, limit: 
     }
 }
 
-/// What the running kernel calls itself since it was started.
+/// The running kernel's boot id.
 pub fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()

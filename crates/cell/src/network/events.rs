@@ -1,4 +1,4 @@
-//! What a server of cells for other machines prints.
+//! The output of a server of cells for other machines.
 
 use super::strangers::{LOG_WINDOW, RefusalLog};
 use crate::event::write_line;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// What is printed, one JSON object a line.
+/// An output line, one JSON object each.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum ListenEvent {
@@ -46,7 +46,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Prints an event. Where that fails there is nobody left to read it.
+    /// Prints an event. On failure nobody is left to read it.
     pub fn say(&self, event: &ListenEvent) {
         if let Ok(mut output) = self.output.lock() {
             let _ = write_line(&mut *output, event);

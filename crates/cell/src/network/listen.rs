@@ -1,4 +1,4 @@
-//! The server's machine: it listens for clients that know the token, and serves one of them at a time.
+//! The server's machine: it listens for clients with the token, and serves one at a time.
 
 use super::control::{BUSY_LIMIT, Control, PROTOCOL, boot_id, notice_silence};
 use super::events::{Events, ListenEvent};
@@ -16,12 +16,12 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a client may take until it has proven that it knows the token: a few round trips, and a segment lost twice.
+/// A client's time limit for proving the token: a few round trips, and a segment lost twice.
 const PROOF_LIMIT: Duration = Duration::from_secs(5);
-/// How often a client that waits looks whether the one before it is done.
+/// The polling interval of a client waiting for its turn.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is asked on the command line.
+/// The command line's request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -31,15 +31,15 @@ struct Wanted {
     limits: Limits,
 }
 
-/// What every client's thread shares.
+/// State shared by all clients' threads.
 struct Host {
     token: Token,
     tls: Arc<rustls::ServerConfig>,
     limits: Limits,
     data_port: u16,
-    /// Held by the client that is being served.
+    /// Held by the client being served.
     turn: Mutex<()>,
-    /// What its further connections name, which need no turn.
+    /// The name its further connections give; they need no turn.
     group: Mutex<Vec<u8>>,
     strangers: Mutex<Strangers<TcpStream>>,
     events: Events,
@@ -78,7 +78,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         .map_err(|e| CellError::no_thread(&e))?;
     host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
     loop {
-        // A client that is gone already, or no descriptors: the next one may fare better.
+        // A vanished client, or no descriptors: the next one may fare better.
         let Ok((socket, peer)) = listener.accept() else {
             std::thread::sleep(LOOK_INTERVAL);
             continue;
@@ -93,7 +93,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         let started = std::thread::Builder::new()
             .name("client".into())
             .spawn(move || receiving.receive_client(socket, peer, number));
-        // At a limit of processes: the next one may fare better, too.
+        // At a process limit: the next one may fare better, too.
         if let Err(cause) = started {
             host.strangers().remove(number);
             host.events.say_refused(peer, format!("cannot start a thread: {cause}"));
@@ -106,7 +106,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, CellError> {
     TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))
 }
 
-/// Whether the port of the measured transports is free: an error now, rather than in every cell.
+/// Whether the measured transports' port is free: an error now, rather than in every cell.
 fn try_data_port(address: SocketAddr, port: u16) -> Result<(), CellError> {
     let address = SocketAddr::new(address.ip(), port);
     bind(address)?;
@@ -118,19 +118,19 @@ fn cannot_listen(address: SocketAddr, cause: &io::Error) -> CellError {
         .hint("another program may have the port: choose other ones with --port and --data-port")
 }
 
-/// A client that knows the token.
+/// A client with the token.
 struct Proven {
     control: Control,
     /// The server's own.
     proof: Vec<u8>,
-    /// What further connections of it name.
+    /// The name for its further connections.
     group: Vec<u8>,
-    /// The group of the client whose flow it is, of a further connection.
+    /// For a further connection: the group of the client it serves.
     joins: Option<Vec<u8>>,
 }
 
 impl Host {
-    /// From the first byte of a client to its last.
+    /// A client from its first byte to its last.
     fn receive_client(&self, socket: TcpStream, peer: SocketAddr, number: u64) {
         let proven = self.prove(socket);
         self.strangers().remove(number);
@@ -182,7 +182,7 @@ impl Host {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client that knows the token; or why it is turned away.
+    /// A client with the token; or the reason for refusing it.
     fn prove(&self, socket: TcpStream) -> Result<Proven, String> {
         let words = |e: &io::Error| format!("no proof of the token: {e}");
         let until = Instant::now() + PROOF_LIMIT;

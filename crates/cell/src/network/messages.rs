@@ -1,4 +1,4 @@
-//! What a client and a server on two machines say to each other. `docs/two-hosts.md` describes it.
+//! Messages between a client and a server on two machines, described in `docs/two-hosts.md`.
 
 use super::clocks::WallClock;
 use crate::ErrorKind;
@@ -7,21 +7,21 @@ use crosswind_transport::{SocketReadback, TcpReport};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client says.
+/// A client's message.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum FromClient {
     /// The first message. All versions understand it.
     Hello {
-        /// Of crosswind-cell.
+        /// crosswind-cell's.
         version: String,
-        /// That the client knows the token.
+        /// The proof of the token.
         proof: Vec<u8>,
-        /// Of a connection for a flow: the group of the first connection of the client that is being served.
+        /// On a flow's connection: the first connection's group, of the client being served.
         #[serde(default)]
         group: Option<Vec<u8>>,
     },
-    /// What does your clock show?
+    /// Asks for the clock's time.
     Clock {},
     /// Serve this cell.
     Serve {
@@ -29,7 +29,7 @@ pub enum FromClient {
         cell: Value,
         /// Whether the server's packets are wanted as well.
         capture: bool,
-        /// The number of a flow that runs beside the client's workload, and so its port: 0, the workload.
+        /// The number of a flow beside the client's workload, and so its port: 0, the workload.
         #[serde(default)]
         flow: u16,
         /// The answers say how many messages were received (`crosswind_workload::NUMBERED_BYTES`).
@@ -40,65 +40,65 @@ pub enum FromClient {
     Stop {},
 }
 
-/// What a server says.
+/// A server's message.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum FromServer {
     /// The answer to the first message.
     Hello {
-        /// Of crosswind-cell.
+        /// crosswind-cell's.
         version: String,
-        /// That the server knows the token.
+        /// The proof of the token.
         proof: Vec<u8>,
-        /// Of its running kernel.
+        /// Its running kernel's version.
         kernel: String,
-        /// Of its kernel, since it was started.
+        /// Its kernel's boot id.
         boot_id: String,
     },
-    /// What its clock (`CLOCK_MONOTONIC`) showed when the question came, and shows when the answer leaves.
+    /// Its clock (`CLOCK_MONOTONIC`) at the question's arrival, and at the answer's departure.
     Clock {
         /// Nanoseconds.
         came: u64,
         /// Nanoseconds.
         left: u64,
-        /// What it knows of the wall clock.
+        /// Its wall clock.
         wall: WallClock,
     },
     /// The cell's server can be connected to.
     Listening {
-        /// Of the measured transports.
+        /// The measured transports'.
         port: u16,
-        /// Which the client is to trust.
+        /// For the client to trust.
         certificate_pem: Option<String>,
     },
     /// The cell's server has ended.
     Served(ServedReport),
-    /// What was asked is not done, or is ended.
+    /// The request failed, or was ended.
     Refused {
         /// The kind of failure.
         kind: ErrorKind,
         /// Why.
         message: String,
-        /// What to do.
+        /// Advice for the user.
         hint: Option<String>,
     },
 }
 
-/// What a server leaves behind.
+/// A server's results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServedReport {
     /// How many messages or transfers it saw; as many records follow, in parts.
     pub seen: u64,
-    /// Settings of the socket of its first connection.
+    /// Its first connection's socket settings.
     pub socket: Option<SocketReadback>,
     /// Its host's settings.
     pub host: Readback,
-    /// What its kernel counted of its TCP connections.
+    /// Its kernel's counts for its TCP connections.
     pub tcp: Option<TcpReport>,
-    /// CPU time of its threads.
+    /// Its threads' CPU time.
     pub cpu_ns: u64,
-    /// Bytes of its capture, which follows in parts after what it saw; none where none was wanted.
+    /// Bytes of its capture, which follows in parts after its observations; none if not wanted.
     pub capture: Option<u64>,
-    /// Packets that are missing from it.
+    /// Packets missing from it.
     pub capture_missed: u64,
 }

@@ -1,8 +1,9 @@
-//! Cells across the network that is really there: the client on one machine, the server on another.
+//! Cells across an existing network: the client on one machine, the server on another.
 //!
-//! The client's crosswind-cell (`client`) asks for a server over a control connection (`control`, `messages`, `token`); the other
-//! machine's (`listen`) starts the server of that cell (`serve`), for that client alone, and reports what it saw. `strangers` bounds who
-//! has not proven anything. `clocks` compares the two machines' clocks. `watch` is a client that sends a message whenever it is told to.
+//! The client's crosswind-cell (`client`) asks for a server over a control connection (`control`, `messages`, `token`);
+//! the other machine's (`listen`) starts that cell's server (`serve`), for that client alone, and reports its
+//! observations. `strangers` limits unauthenticated connections. `clocks` compares the two machines' clocks. `watch` is
+//! a client that sends a message on demand.
 
 mod capture;
 mod client;

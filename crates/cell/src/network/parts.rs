@@ -1,4 +1,4 @@
-//! How messages are told apart on a control connection: each part is its length, four bytes with the largest first, and then its bytes.
+//! Framing on a control connection: each part is its length in four big-endian bytes, and then its bytes.
 
 /// Takes bytes as they come, and gives whole parts. Without I/O.
 #[derive(Debug)]
@@ -7,7 +7,7 @@ pub struct Parts {
     largest: usize,
 }
 
-/// A part that is announced to be larger than is allowed.
+/// A part announced as larger than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {length} bytes, where {largest} are allowed")]
 pub struct TooLarge {
@@ -47,7 +47,7 @@ impl Parts {
     }
 }
 
-/// The bytes of one part.
+/// One part's bytes.
 pub fn with_length(part: &[u8]) -> Vec<u8> {
     [&(part.len() as u32).to_be_bytes(), part].concat()
 }

@@ -21,18 +21,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A client that says nothing for so long, while it has no cell, is let go.
+/// A client without a cell is dropped after so long a silence.
 const IDLE_LIMIT: Duration = Duration::from_secs(20);
-/// How often a cell looks for a message of its client, and at the clock.
+/// A cell's polling interval for a message from its client, and for the clock.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What one cell may take.
+/// One cell's limits.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Seconds.
     pub seconds: f64,
-    /// Bytes of messages, of both directions together.
+    /// Bytes of messages, both directions together.
     pub bytes: u64,
     /// Connections, one after another or side by side.
     pub connections: u64,
@@ -48,13 +48,13 @@ impl Default for Limits {
 pub struct Session<'a> {
     pub events: &'a Events,
     pub limits: Limits,
-    /// Of the measured transports: that of the workload, which those of flows follow.
+    /// The measured transports': the workload's, followed by the flows'.
     pub data_port: u16,
     pub peer: SocketAddr,
     pub control: Control,
 }
 
-/// What there is of a cell when it ends.
+/// A cell's results at its end.
 struct Done {
     served: Served,
     tcp: Arc<TcpTotals>,
@@ -65,9 +65,8 @@ struct Done {
 /// How a cell ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
-    /// The client says that it is done.
+    /// The client reports that it is done.
     Done,
-    /// The client is gone.
     ClientGone,
     /// The cell wanted more than it may, in words.
     Limit(String),
@@ -93,7 +92,7 @@ impl Session<'_> {
                         return;
                     }
                 }
-                // Nothing for long, nothing that belongs here, or the end.
+                // Silence, a misplaced message, or the end.
                 Ok(_) | Err(_) => return,
             }
         }
@@ -185,7 +184,7 @@ impl Session<'_> {
         Ok(Done { served, tcp, origin_ns: clock.origin_ns(), captured: None })
     }
 
-    /// What both ends of every connection are set to, and the certificate that the client is to trust.
+    /// The settings for both ends of every connection, and the certificate for the client to trust.
     fn settings(&self, cell: &Cell) -> Result<(Settings, Option<String>), CellError> {
         let secure = cell.workload.connections().is_some_and(|needs| needs.transport.features().secure);
         let security = secure.then(Security::new).transpose().map_err(|e| CellError::internal(e.to_string()))?;
@@ -234,7 +233,7 @@ impl Session<'_> {
     }
 }
 
-/// A file that is gone when nobody has it open any more.
+/// A file that disappears with its last descriptor.
 fn nameless_file() -> Result<File, CellError> {
     let directory = std::env::temp_dir();
     let flags = OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC;
@@ -242,7 +241,7 @@ fn nameless_file() -> Result<File, CellError> {
     opened.map(File::from).map_err(|e| CellError::disk("a capture", &e.into()))
 }
 
-/// Waits until the client says that it is done, is gone, or has taken what it may.
+/// Waits until the client reports that it is done, is gone, or has used up its allowance.
 fn wait(control: &mut Control, limit: Duration, allowance: &Allowance) -> Ended {
     let until = Instant::now() + limit;
     loop {
@@ -270,7 +269,7 @@ fn tell_the_time(control: &mut Control) -> io::Result<()> {
     control.send(&FromServer::Clock { came, left: own_clock(), wall })
 }
 
-/// Only such cells have been checked for what a server does for nobody.
+/// Only such cells have been checked against a server's limits.
 fn check(cell: &Cell) -> Result<(), CellError> {
     match cell.path.backend {
         Backend::Network => Ok(()),

@@ -1,23 +1,23 @@
-//! Connections that have not proven that they know the token: how many there may be, and how many of them are logged.
+//! Unauthenticated connections: limits on their number, and on their log lines.
 //!
-//! Whoever connects gets its chance. Where there are too many, the oldest has to go: first of the same address, so that one stranger
-//! cannot lock the others out. Without I/O.
+//! Whoever connects gets a chance. Over a limit, the oldest has to go: first among the same address, so that one
+//! stranger cannot lock the others out. Without I/O.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Of one address at a time.
+/// Per address at a time.
 const OF_AN_ADDRESS: usize = 8;
-/// Of all addresses.
+/// For all addresses.
 const OF_ALL: usize = 64;
 
-/// The time in which refusals are counted.
+/// The time window for counting refusals.
 pub const LOG_WINDOW: Duration = Duration::from_secs(10);
-/// Lines of one address within it, and of how many addresses there are any.
+/// Lines per address within it, and the number of addresses with any.
 const LINES_OF_AN_ADDRESS: usize = 2;
 const LOGGED_ADDRESSES: usize = 10;
 
-/// What one owner has: an address of IPv4, or a /64 network of IPv6.
+/// One owner: an IPv4 address, or an IPv6 /64 network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner(IpAddr);
 
@@ -30,7 +30,7 @@ impl From<IpAddr> for Owner {
     }
 }
 
-/// Those that have not proven anything yet, the oldest first. `T` is what ends one of them.
+/// Unauthenticated connections, the oldest first. `T` ends one of them.
 #[derive(Debug)]
 pub struct Strangers<T> {
     waiting: Vec<(u64, Owner, T)>,
@@ -44,7 +44,7 @@ impl<T> Default for Strangers<T> {
 }
 
 impl<T> Strangers<T> {
-    /// One more. Returns its number, and the one that has to go for it.
+    /// Adds one. Returns its number, and the one that has to go for it.
     pub fn add(&mut self, address: IpAddr, ending: T) -> (u64, Option<T>) {
         let (owner, number) = (Owner::from(address), self.next);
         let own = |(_, other, _): &&(u64, Owner, T)| *other == owner;
@@ -59,13 +59,13 @@ impl<T> Strangers<T> {
         (number, gone)
     }
 
-    /// It has proven that it knows the token, or is gone.
+    /// It has proven the token, or is gone.
     pub fn remove(&mut self, number: u64) {
         self.waiting.retain(|one| one.0 != number);
     }
 }
 
-/// Which refusals are logged: a few of each address, and the others by their number.
+/// Chooses refusals for the log: a few per address, and the others by number.
 #[derive(Debug)]
 pub struct RefusalLog {
     until: Instant,
@@ -74,7 +74,6 @@ pub struct RefusalLog {
 }
 
 impl RefusalLog {
-    /// From `now` on.
     pub fn new(now: Instant) -> Self {
         Self { until: now + LOG_WINDOW, lines: Vec::new(), left_out: 0 }
     }
@@ -97,7 +96,7 @@ impl RefusalLog {
         is_logged
     }
 
-    /// How many got no line in the time that is over at `now`, once.
+    /// The number of refusals without a line in the window over at `now`, once.
     pub fn poll_left_out(&mut self, now: Instant) -> Option<u64> {
         if now < self.until {
             return None;

@@ -1,20 +1,20 @@
-//! The token that a client and a server share, and how each proves that it knows it.
+//! The token shared by a client and a server, and each one's proof of it.
 //!
-//! The proof is an HMAC of keying material that the TLS connection exports (RFC 5705), which is another one on every connection. So
-//! nobody who listens, or who stands in between with connections of its own to both, learns or can use anything, and certificates
-//! need not be checked.
+//! The proof is an HMAC of keying material exported from the TLS connection (RFC 5705), different on every connection.
+//! So an eavesdropper, or a man in the middle with connections of his own to both, learns nothing usable, and
+//! certificates need not be checked.
 
 use crate::{CellError, ErrorKind};
 use crosswind_host::program::TOKEN as VARIABLE;
 use ring::hmac;
 
-/// Characters of the shortest: with fewer it could be guessed from a proof.
+/// The shortest token in characters: a shorter one could be guessed from a proof.
 const SHORTEST: usize = 20;
 
-/// Keying material of one TLS connection.
+/// A TLS connection's keying material.
 pub type Material = [u8; 32];
 
-/// Who proves.
+/// The proving end.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
     Client,
@@ -40,12 +40,12 @@ impl Token {
             .hint("crosswind serve prints a token when it starts; give the same one to both machines"))
     }
 
-    /// Proves on a connection that `end` knows it.
+    /// The proof of `end` on a connection.
     pub fn prove(&self, end: End, material: &Material) -> Vec<u8> {
         hmac::sign(&self.0, &said(end, material)).as_ref().to_vec()
     }
 
-    /// What tells a client's further connections from those of others, once it has proven itself on its first.
+    /// Identifies a client's further connections, once it has proven the token on its first.
     pub fn group(&self, material: &Material) -> Vec<u8> {
         hmac::sign(&self.0, &[b"crosswind group", material.as_slice()].concat()).as_ref().to_vec()
     }

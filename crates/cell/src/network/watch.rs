@@ -1,8 +1,9 @@
-//! A client that keeps one connection to another machine, and sends a numbered message whenever it is told to.
+//! A client that keeps one connection to another machine, and sends a numbered message on demand.
 //!
-//! Whoever starts it (`crosswind live`) decides when a message is sent and from when on it counts as lost. The numbers come on
-//! standard input, one a line; what came back is printed, one JSON object a line. In its answers the server says how many messages it
-//! has received, as TWAMP's reflector does (RFC 5357), which tells what was lost on the way there from what was lost on the way back.
+//! Its caller (`crosswind live`) decides when a message is sent and when it counts as lost. The numbers come on
+//! standard input, one a line; replies are printed, one JSON object a line. In its answers the server reports how many
+//! messages it has received, as TWAMP's reflector does (RFC 5357): this separates losses on the way there from losses
+//! on the way back.
 
 use super::client::{FarEnd, NetworkReport};
 use super::clocks::own_clock;
@@ -25,16 +26,16 @@ const SHORTEST_INTERVAL: Duration = Duration::from_micros(500);
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the control connection is looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
-/// The largest message: with its headers it fits into the smallest packets of IPv6.
+/// The largest message: with its headers it fits into IPv6's smallest packets.
 const LARGEST_BYTES: u64 = 1100;
-/// Bytes of a message that say whose it is, and when it was sent.
+/// A message's bytes for its owner's token and its sending time.
 const OWN_BYTES: usize = 16;
 
-/// What is asked on the command line.
+/// The command line's request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    /// Of the control connection.
+    /// For the control connection.
     server: String,
     /// A wish.
     #[serde(default = "ipv4")]
@@ -42,7 +43,7 @@ struct Wanted {
     transport: String,
     #[serde(default = "small")]
     size_bytes: u64,
-    /// Of setting up a connection.
+    /// For setting up a connection.
     #[serde(default = "five_seconds")]
     timeout_ns: u64,
     /// How long it lasts at most.
@@ -66,7 +67,7 @@ const fn a_day() -> u64 {
     86_400
 }
 
-/// What is printed. Times are those of `CLOCK_MONOTONIC`, nanoseconds.
+/// An output line. Times are `CLOCK_MONOTONIC`'s, nanoseconds.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum WatchEvent {
@@ -74,7 +75,7 @@ enum WatchEvent {
     Connected { server: SocketAddr, client: IpAddr, setup_ns: u64 },
     /// An answer. `counted`: how many messages the server had received then.
     Received { number: u64, sent_ns: u64, received_ns: u64, counted: u64 },
-    /// A message that was not sent.
+    /// A message could not be sent.
     Unsent { number: u64, reason: String },
     /// Nothing more is to be sent.
     Ended { network: Option<Box<NetworkReport>> },
@@ -99,7 +100,7 @@ pub fn watch(text: &str) -> Result<(), CellError> {
     Ok(())
 }
 
-/// The cell that the server is asked for: messages that are answered.
+/// The server's cell: answered messages.
 fn cell_of(wanted: &Wanted) -> Result<Cell, CellError> {
     let least = (NUMBERED_BYTES + OWN_BYTES) as u64;
     if !(least..=LARGEST_BYTES).contains(&wanted.size_bytes) {
@@ -146,7 +147,6 @@ fn watch_control(far: Arc<FarEnd>, over: Arc<AtomicBool>) -> Result<std::thread:
     std::thread::Builder::new().name("control".into()).spawn(work).map_err(|e| CellError::no_thread(&e))
 }
 
-/// One connection.
 struct Watch<'a> {
     far: &'a FarEnd,
     cell: &'a Cell,
@@ -154,7 +154,7 @@ struct Watch<'a> {
     features: Features,
     timeout: Duration,
     size: usize,
-    /// What only this client's messages have in them.
+    /// Marks this client's messages.
     token: [u8; 8],
     /// Nothing more is to be sent.
     over: AtomicBool,
@@ -211,7 +211,7 @@ impl<'a> Watch<'a> {
         receiver: &mut dyn Receiver,
         interrupt: Option<Box<dyn Fn() + Send>>,
     ) -> Result<(), TransportError> {
-        // A wait that ends in the middle of a message of a stream would lose its beginning.
+        // A wait that ends in the middle of a stream's message would lose its beginning.
         receiver.set_timeout(if interrupt.is_some() { FOREVER } else { LOOK_INTERVAL })?;
         std::thread::scope(|scope| {
             let sending = scope.spawn(move || {
@@ -230,7 +230,7 @@ impl<'a> Watch<'a> {
             let received = Driver::Thread.run(self.receive_all(receiver)).and_then(|result| result);
             match received {
                 Ok(()) => sending.join().unwrap_or(Ok(())),
-                // The other thread waits for a number: only the end of the process ends that.
+                // The other thread waits for a number: only the process's end stops that.
                 Err(error) => {
                     let error = ended(&error);
                     write_last_event(&Event::from(&error));
@@ -263,7 +263,7 @@ impl<'a> Watch<'a> {
         write_message(&mut message, number, self.token, sent_ns);
         match sender.send(&message).await {
             Ok(()) => Ok(()),
-            // What the network said of an earlier datagram.
+            // The network's error about an earlier datagram.
             Err(error) if self.has_no_connection() => {
                 say(&WatchEvent::Unsent { number, reason: error.cause });
                 Ok(())
@@ -309,13 +309,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether datagrams are sent without a connection, which none of them can end.
+    /// Whether datagrams are sent without a connection, so no error ends it.
     const fn has_no_connection(&self) -> bool {
         self.features.datagram && !self.features.secure
     }
 }
 
-/// A message: its number, room for what the server counts, whose it is, when it was sent.
+/// A message: its number, room for the server's count, the token, the sending time.
 fn write_message(message: &mut [u8], number: u64, token: [u8; 8], sent_ns: u64) {
     let parts = [number.to_le_bytes(), [0; 8], token, sent_ns.to_le_bytes()];
     for (place, part) in message.chunks_exact_mut(8).zip(parts) {
@@ -323,19 +323,19 @@ fn write_message(message: &mut [u8], number: u64, token: [u8; 8], sent_ns: u64) 
     }
 }
 
-/// Number, what the server has counted, and when the message was sent; nothing of what is no answer to this client.
+/// Number, server's count, and the message's sending time; none if it does not answer this client.
 fn read_answer(answer: &[u8], token: [u8; 8]) -> Option<(u64, u64, u64)> {
     let (parts, _) = answer.as_chunks::<8>();
     let [number, counted, whose, sent_ns, ..] = parts else { return None };
     (*whose == token).then(|| (u64::from_le_bytes(*number), u64::from_le_bytes(*counted), u64::from_le_bytes(*sent_ns)))
 }
 
-/// The numbers on standard input. What is none ends them.
+/// The numbers on standard input, up to the first invalid one.
 fn numbers() -> impl Iterator<Item = u64> {
     stdin().lock().lines().map_while(|line| line.ok()?.trim().parse().ok())
 }
 
-/// Prints an event. Where that fails there is nobody left to read it.
+/// Prints an event. On failure nobody is left to read it.
 fn say(event: &WatchEvent) {
     let _ = write_line(&mut stdout(), event);
 }

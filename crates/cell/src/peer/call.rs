@@ -1,4 +1,4 @@
-//! A client that sends messages and checks what comes back.
+//! A client that sends messages and checks the replies.
 
 use super::ends::{CHUNK, has_boundaries, host_error, print, read, settings};
 use crate::CellError;
@@ -18,7 +18,6 @@ struct Wanted {
     address: SocketAddr,
     #[serde(default = "localhost")]
     server_name: String,
-    /// Certificates to trust.
     #[serde(default)]
     trust_pem: Option<String>,
     /// Trust any certificate.
@@ -40,10 +39,10 @@ struct Wanted {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum Method {
-    /// A message that comes back.
+    /// An echoed message.
     #[default]
     Post,
-    /// What is there.
+    /// A requested document.
     Get,
 }
 
@@ -55,7 +54,7 @@ const fn five_seconds() -> u64 {
     5_000_000_000
 }
 
-/// What is printed of one message.
+/// One message's output line.
 #[derive(Debug, Serialize)]
 struct Exchanged {
     size: usize,
@@ -64,7 +63,7 @@ struct Exchanged {
     elapsed_ns: u64,
 }
 
-/// What is printed at the end.
+/// The final output line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum ClientEvent {
@@ -72,7 +71,7 @@ enum ClientEvent {
     Closed { outcome: Outcome, error: Option<String> },
 }
 
-/// Sends a message of each size and checks what comes back.
+/// Sends a message of each size and checks the replies.
 pub fn call(text: &str) -> Result<(), CellError> {
     let wanted: Wanted = read(text)?;
     let features = wanted.transport.features();
@@ -104,19 +103,18 @@ pub fn call(text: &str) -> Result<(), CellError> {
     };
     print(&ClientEvent::Closed { outcome, error });
     if result.is_err() {
-        // The lines say it all: an outcome is no failure of the program.
+        // The output has everything: an outcome is no failure of the program.
         std::process::exit(1);
     }
     Ok(())
 }
 
-/// A connected client.
 struct Client<'a> {
     wanted: &'a Wanted,
     features: Features,
     timeout: Duration,
     connection: Box<dyn Connection>,
-    /// The stream of the last message, where the next one may use it.
+    /// The last message's stream, if the next one may use it.
     kept: Option<Stream>,
 }
 
@@ -143,7 +141,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Says how many bytes came back. That they are others than were sent is an error.
+    /// Returns the number of bytes received. Bytes other than those sent are an error.
     async fn exchange(&mut self, size: usize) -> Result<usize, TransportError> {
         if self.wanted.method == Method::Get {
             return self.get(size).await;

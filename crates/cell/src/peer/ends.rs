@@ -1,4 +1,4 @@
-//! What both ends have in common.
+//! Shared by both ends.
 
 use crate::event::write_line;
 use crate::{CellError, ErrorKind};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Bytes a call, where messages have no boundaries.
 pub const CHUNK: usize = 64 * 1024;
 
-/// What stands on the command line.
+/// The command line's arguments.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, CellError> {
     serde_json::from_str(text).map_err(|error| {
         CellError::bad_cell(format!("the argument is not what it should be: {error}"))
@@ -18,7 +18,7 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, CellError> {
     })
 }
 
-/// Prints one line. Where that fails there is nobody left to read it.
+/// Prints one line. On failure nobody is left to read it.
 pub fn print(line: &impl Serialize) {
     let _ = write_line(&mut std::io::stdout(), line);
 }
@@ -27,7 +27,7 @@ pub fn host_error(error: &TransportError) -> CellError {
     CellError::new(ErrorKind::Host, error.to_string())
 }
 
-/// Settings of sockets as a cell's default has them.
+/// A cell's default socket settings.
 pub fn settings(security: Option<Security>, payload: Payload, path: String, polling: bool) -> Settings {
     Settings {
         socket: SocketSettings { nodelay: Some(true), ..SocketSettings::default() },
@@ -40,7 +40,7 @@ pub fn settings(security: Option<Security>, payload: Payload, path: String, poll
     }
 }
 
-/// Whether what is sent as one message is received as one.
+/// Whether one sent message is received as one.
 pub const fn has_boundaries(features: Features) -> bool {
     features.datagram || features.text || features.http
 }

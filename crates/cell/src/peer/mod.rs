@@ -1,5 +1,5 @@
-//! The transports alone, on this machine's own addresses: a server that echoes, and a client that checks what comes back. For
-//! programs that nobody here wrote, to be tried against ours.
+//! The transports alone, on this machine's own addresses: an echo server, and a client that checks replies. For testing
+//! third-party programs against ours.
 
 mod call;
 mod ends;

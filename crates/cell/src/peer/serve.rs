@@ -1,4 +1,4 @@
-//! A server that sends back what comes.
+//! An echo server.
 
 use super::ends::{CHUNK, has_boundaries, host_error, print, read, settings};
 use crate::CellError;
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Largest message that is echoed whole, bytes.
+/// Largest message echoed whole, bytes.
 const LARGEST: usize = 64 << 20;
-/// How long an answer may take to be written to a peer that does not read.
+/// The time limit for writing an answer to a peer that does not read.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A server to be started.
@@ -25,20 +25,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 struct Wanted {
     transport: TransportRef,
     address: SocketAddr,
-    /// Until a signal ends it, instead of the end of standard input.
+    /// Runs until a signal, instead of the end of standard input.
     #[serde(default)]
     stay: bool,
 }
 
-/// What the server prints.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 enum ServerEvent {
-    /// It can be connected to.
     Listening { address: SocketAddr, certificate_pem: Option<String>, certificate_sha256: Option<String> },
 }
 
-/// A server: what it speaks, where, and with which certificate.
+/// A server: its transport, address and certificate.
 struct Server {
     wanted: Wanted,
     settings: Settings,
@@ -119,10 +117,10 @@ fn wait_for_the_end(stay: bool) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// Sends back what comes, and what is asked for.
+/// Sends back received and requested bytes.
 async fn echo(features: Features, mut stream: Stream) {
     if let Some(asked) = stream.asked {
-        // A client that is gone needs no answer.
+        // A vanished client needs no answer.
         let _ = serving::give(stream.sender.as_mut(), asked, &vec![b'x'; CHUNK]).await;
         return;
     }

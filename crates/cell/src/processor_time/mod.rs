@@ -1,7 +1,7 @@
-//! Where the processor time of client and server went, by what was running when it was sampled.
+//! The client's and server's processor time, by the running function in samples.
 //!
-//! A sample is a stack of functions. It belongs to the innermost one that is recognised: the time of `memmove` is copying,
-//! whoever called it, and that of a hash table belongs to the function that uses it.
+//! A sample is a stack of functions. It belongs to the innermost recognised one: `memmove`'s time is copying, whoever
+//! called it, and a hash table's belongs to the function that uses it.
 
 mod symbols;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use symbols::{Part, part_of};
 
-/// With fewer stacks than this, shares are known to no better than 10 %: the standard error of one half of 100 is 5.
+/// With fewer stacks than this, shares are known to no better than 10 %: for one half the standard error with 100 is 5.
 const MIN_STACKS: usize = 100;
 
 /// Samples by part.
@@ -63,7 +63,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What `sampler` sampled, and what is doubtful about it; no profile where no thread was sampled.
+    /// The profile from `sampler`, and doubts about it; no profile if no thread was sampled.
     pub fn new(sampler: &Sampler) -> (Option<Self>, Option<Warning>) {
         let [client, server] = sampler.samples();
         if client.cpu_ns == 0 && server.cpu_ns == 0 {
@@ -75,7 +75,7 @@ impl Profile {
         let mut sort =
             |address: u64| *known.entry(address).or_insert_with(|| sampler.frames(address).iter().find_map(part_of));
         let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
-        // Functions that were inlined, masking among them, are known by the debug information only.
+        // Only debug information knows inlined functions, masking among them.
         let own = sampler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
@@ -91,7 +91,7 @@ impl Profile {
     }
 }
 
-/// The shares of one host; `sort` says which part the function at an address belongs to.
+/// One host's shares; `sort` gives the part for the function at an address.
 fn host(samples: &Samples, sort: &mut dyn FnMut(u64) -> Option<Part>) -> HostProfile {
     let mut spent_ns = Parts::default();
     for sample in &samples.samples {

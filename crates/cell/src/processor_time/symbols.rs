@@ -1,9 +1,9 @@
-//! Which part of the work a function belongs to, by its name and its file. The names themselves are in `symbols.txt`.
+//! A function's part of the work, by its name and its file. The names themselves are in `symbols.txt`.
 
 use crosswind_host::Frame;
 use std::sync::LazyLock;
 
-/// What a function's own time is.
+/// The purpose of a function's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     SystemCalls,
@@ -43,10 +43,10 @@ impl Part {
     }
 }
 
-/// Names and the parts that they belong to.
+/// Names with their parts.
 type List = Vec<(&'static str, Part)>;
 
-/// The lists of `symbols.txt`.
+/// The lists in `symbols.txt`.
 #[derive(Default)]
 struct Symbols {
     modules: List,
@@ -92,7 +92,7 @@ fn find(list: &List, fits: impl Fn(&str) -> bool) -> Option<Part> {
     list.iter().find(|(name, _)| fits(name)).map(|(_, part)| *part)
 }
 
-/// What a function's own time is. `None` for those that serve whoever calls them, the standard library's above all.
+/// The purpose of a function's own time. `None` for functions that serve their callers, as the standard library's.
 pub fn part_of(frame: &Frame) -> Option<Part> {
     let function = frame.function.as_str();
     let method = function.rsplit("::").next().unwrap_or(function);
@@ -101,7 +101,7 @@ pub fn part_of(frame: &Frame) -> Option<Part> {
     if own.is_some() {
         return own;
     }
-    // bytes::bytes_mut::shared_v_drop: the last owner of a buffer gives it back.
+    // bytes::bytes_mut::shared_v_drop: a buffer's last owner gives it back.
     if function.starts_with("bytes::") && method.contains("drop") {
         return Some(Part::Allocation);
     }
@@ -111,7 +111,7 @@ pub fn part_of(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// Whether a function is of a module of our transports: by its file, if it was inlined, or by its path.
+/// Whether a function is in a module of our transports: by its file, if it was inlined, or by its path.
 fn is_of_module(frame: &Frame, module: &str) -> bool {
     let folder = format!("crates/transport/src/{module}");
     let file_begins = |rest: &str| rest.starts_with(".rs") || rest.starts_with('/');
@@ -119,7 +119,7 @@ fn is_of_module(frame: &Frame, module: &str) -> bool {
         || frame.function.contains(&format!("crosswind_transport::{}::", module.replace('/', "::")))
 }
 
-/// The crate that a function is from: by its file for those that were inlined, of which the name is short.
+/// A function's crate: by its file for inlined ones, whose name is short.
 fn owner(frame: &Frame) -> Option<String> {
     let path = frame.file.replace('\\', "/");
     if let Some((before, _)) = path.rsplit_once("/src/") {
