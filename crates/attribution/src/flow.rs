@@ -1,4 +1,4 @@
-//! A connection of programs, and what its time was spent on.
+//! A program's connection, and its time by cause.
 
 use crate::Part;
 use crate::trail::{PacketId, Piece};
@@ -11,7 +11,7 @@ use crosswind_units::{Duration, Instant, named};
 pub struct Flow {
     /// IP protocol number: TCP or UDP.
     pub protocol: u8,
-    /// What is known of QUIC.
+    /// Knowledge about its QUIC packets.
     pub quic: Quic,
     /// Port at the client's host.
     pub client_port: u16,
@@ -21,47 +21,46 @@ pub struct Flow {
     pub opened: Side,
     /// When the first packet entered the path.
     pub from: Instant,
-    /// When the last one ended; or, where nothing answered, when that was waited for no more, as far as it is known.
+    /// The last one's end; or, if nothing answered, the end of the wait, as far as known.
     pub to: Instant,
     /// How it began.
     pub beginning: Beginning,
     /// How it ended.
     pub ending: Ending,
-    /// What each host sent: the client's first.
+    /// Each host's sending: the client's first.
     pub sent: [Sent; 2],
-    /// How often a host waited for what the other was to send.
+    /// How often a host waited for the other's data.
     pub turns: u32,
-    /// What its time was spent on, by the direction of the data that waited and by part. All of it is its time.
+    /// All its time, by direction of the waiting data and by cause.
     pub spent: [[Duration; Part::ALL.len()]; 2],
-    /// The same in the order of time: each begins where the one before it ended. Of many flows the longest have them, of very long
-    /// ones the first.
+    /// The same in order of time, without gaps. Among many flows the longest have them, in very long ones the first.
     pub pieces: Vec<Piece>,
-    /// Windows that were waited for.
+    /// Limiting windows.
     pub windows: Vec<Window>,
     pub(crate) waits: Option<Waits>,
 }
 
-/// What one host sent.
+/// One host's sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets.
     pub packets: u64,
     /// Payload in them.
     pub bytes: u64,
-    /// Packets that did not arrive, or not as they were sent.
+    /// Packets lost, or damaged.
     pub lost: u64,
-    /// TCP segments whose bytes, SYN or FIN had all been sent before; datagrams of QUIC with bytes that had been.
+    /// Retransmissions: TCP segments without new bytes, SYN or FIN; QUIC datagrams with old bytes.
     pub again: u64,
 }
 
-/// What is known of the packets of QUIC of a flow.
+/// Knowledge about a flow's QUIC packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quic {
-    /// It is another protocol, as far as that is known.
+    /// Another protocol, as far as known.
     None,
     /// It is QUIC, and keys are missing.
     Sealed,
-    /// What its packets have in them.
+    /// Its packets are decrypted.
     Opened,
 }
 
@@ -71,11 +70,11 @@ named! {
 pub enum Beginning {
     /// With TCP's handshake.
     Handshake = "handshake",
-    /// With a SYN that was answered with RST.
+    /// With a SYN answered by RST.
     Refused = "refused",
-    /// With SYNs that nothing answered.
+    /// With unanswered SYNs.
     Unanswered = "unanswered",
-    /// Before its first packet that is known.
+    /// Before its first known packet.
     Before = "before",
     /// With a datagram.
     Datagram = "datagram",
@@ -95,10 +94,10 @@ pub enum Ending {
 }
 }
 
-/// What a flow that nothing answered waits for.
+/// An unanswered flow's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Its last SYN's answer, which its kernel gives up at that time at the latest.
+    /// For its last SYN's answer; its kernel gives up at that time at the latest.
     Syn { until: Instant, last: PacketId },
     /// Its last datagram's answer: some datagram was lost.
     Datagram { last: PacketId },

@@ -1,8 +1,9 @@
-//! Why a message took as long as it did: every nanosecond of it gets a name.
+//! Why a message took as long as it did: every nanosecond gets a cause.
 //!
-//! Critical-path analysis (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000) over the packet
-//! table. From the packet that completed a message it goes backwards: the packet's time in the path, element by element; why it
-//! was sent when it was; and so on to the moment at which the message was handed over. It has no I/O and reads no clock.
+//! Critical-path analysis (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000) over the
+//! packet table. It goes backwards from the packet that completed a message: the packet's time in the path, element by
+//! element; why it was sent when it was; and so on to the moment the message was handed over. It has no I/O and reads
+//! no clock.
 
 mod bytes;
 mod datagrams;
@@ -43,20 +44,20 @@ use std::collections::HashMap;
 use tcp::{Connection, by_opening};
 use trail::Trail;
 
-/// The connections of a packet table.
+/// A packet table's connections.
 pub struct Attribution<'a> {
     links: Links<'a>,
-    /// By client port, in the order in which they began.
+    /// By client port, in the order of their beginnings.
     tcp: HashMap<u16, Vec<Connection<'a>>>,
     quic: HashMap<u16, Vec<QuicConnection<'a>>>,
     udp: HashMap<u16, Datagrams<'a>>,
-    /// Of programs of others.
+    /// Third-party programs' exchanges.
     exchanges: Option<Exchanges<'a>>,
 }
 
 impl<'a> Attribution<'a> {
-    /// Sorts `packets`, which may stand in any order, by connection. `quic` is what the client and the server have sent over QUIC,
-    /// `http` what they have written over HTTP, as far as that is known.
+    /// Sorts `packets`, in any order, by connection. `quic` has the client's and the server's known QUIC packets,
+    /// `http` their known HTTP writes.
     pub fn new(packets: &'a [PacketRecord], quic: &'a [QuicLog; 2], http: &'a [Vec<HttpEnd>; 2], hosts: Hosts) -> Self {
         let mut segments: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
         let mut datagrams: HashMap<u16, Vec<&PacketRecord>> = HashMap::new();
@@ -85,8 +86,8 @@ impl<'a> Attribution<'a> {
         Self { links: Links::new(packets), tcp, quic, udp, exchanges: None }
     }
 
-    /// The same, ready for [`Self::exchange`]. `quic` is what could be read of what programs of others sent and were sent over QUIC. A client may
-    /// say a time that is up to `early` before the moment.
+    /// The same, ready for [`Self::exchange`]. `quic` has third-party programs' decrypted QUIC packets. A client's
+    /// timestamp may be up to `early` before the moment.
     #[must_use]
     pub fn with_exchanges(
         mut self,
@@ -99,7 +100,7 @@ impl<'a> Attribution<'a> {
         self
     }
 
-    /// The pieces of an exchange of which only its beginning and its end at the client are known, as far as the wire tells.
+    /// The intervals of an exchange known only by its beginning and end at the client, as far as the wire tells.
     pub fn exchange(&self, client_port: Option<u16>, from: Instant, to: Instant) -> Vec<Piece> {
         match &self.exchanges {
             Some(exchanges) => exchanges.pieces(client_port, from, to, &self.links),
@@ -107,14 +108,14 @@ impl<'a> Attribution<'a> {
         }
     }
 
-    /// The pieces of a leg, in the order of time: each begins where the one before it ended.
+    /// A transit's intervals in order of time, without gaps.
     pub fn leg(&self, leg: Leg) -> Vec<Piece> {
         let mut trail = Trail::new(leg.written, leg.received, leg.side);
         if let Some(connection) = self.connection(leg.client_port, leg.received) {
             connection.walk(leg, &self.links, &mut trail);
         } else if let Some(all) = self.quic.get(&leg.client_port) {
             if let Some(connection) = all[..all.partition_point(|it| it.began <= leg.received)].last() {
-                // Of an end that is another's program the wire tells.
+                // A third-party end is explained by the wire.
                 if let Some(exchanges) = self.exchanges.as_ref().filter(|_| !connection.knows(leg.side)) {
                     return exchanges.pieces(Some(leg.client_port), leg.written, leg.received, &self.links);
                 }
@@ -126,7 +127,7 @@ impl<'a> Attribution<'a> {
         trail.finish()
     }
 
-    /// When the server had all of a request: a stream of QUIC or HTTP/2, or an exchange over HTTP/1.1, by `before`.
+    /// When the server had all of a request: a QUIC or HTTP/2 stream, or an HTTP/1.1 exchange, by `before`.
     pub fn request_arrival(&self, client_port: u16, stream: u64, before: Instant) -> Option<Instant> {
         if let Some(connection) = self.connection(client_port, before) {
             return connection.arrival(Side::Forward, stream, before);
@@ -135,7 +136,7 @@ impl<'a> Attribution<'a> {
         all[..all.partition_point(|it| it.began <= before)].last()?.arrival(Side::Forward, stream, before)
     }
 
-    /// How long TCP's connect waited for its timer, of the connection that was set up from `from` to `to`, and how often.
+    /// How long, and how often, TCP's connect waited for its timer, on the connection set up from `from` to `to`.
     pub fn syn_timer(&self, client_port: u16, from: Instant, to: Instant) -> (Duration, u32) {
         let handshake = self.connection(client_port, to).and_then(|it| it.handshake.as_ref());
         let own = handshake.filter(|it| it.first().is_some_and(|first| first.entered >= from));
@@ -148,7 +149,7 @@ impl<'a> Attribution<'a> {
     }
 }
 
-/// Adds to connections what their ends wrote over HTTP.
+/// Adds the HTTP writes of connections' ends.
 fn add_http<'a>(tcp: &mut HashMap<u16, Vec<Connection<'a>>>, http: &'a [Vec<HttpEnd>; 2]) {
     let mut ends: HashMap<(u16, usize), [Option<&HttpEnd>; 2]> = HashMap::new();
     for (end, side) in http.iter().zip(0..).flat_map(|(ends, side)| ends.iter().map(move |end| (end, side))) {

@@ -1,10 +1,11 @@
-//! The names that time can have, and what reports say of each.
+//! The causes of delay, and their words in reports.
 
 use crosswind_path::Side;
 use serde::Serialize;
 
-/// Hands all parts to a macro: for what has something for each of them. Each has its group and its name; its noun; what it is; what it
-/// did of a connection's time, after a share of it; and what it did to an exchange, empty where every exchange has it.
+/// Hands all causes to a macro: for code with something for each. Each has its group and its name; its noun; its
+/// meaning; its words about a connection's time, after a share; and its words about an exchange, empty if every
+/// exchange has it.
 #[macro_export]
 macro_rules! with_parts {
     ($callback:ident) => {
@@ -118,20 +119,21 @@ macro_rules! with_parts {
     };
 }
 
-/// What reports say of a part.
+/// A cause's words in reports.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PartWords {
     /// As it is stored.
     name: &'static str,
     /// In sentences.
     noun: &'static str,
-    /// What it did of the time of connections, after a share of it.
+    /// Its words about connections' time, after a share.
     of_connections: &'static str,
-    /// What it did to an exchange, with `{time}`, `{packet}` and, of timers, `{expiry}`; empty where every exchange has it.
+    /// Its words about an exchange, with `{time}`, `{packet}` and, for timers, `{expiry}`; empty if every exchange has
+    /// it.
     of_exchange: &'static str,
 }
 
-/// Parts that reports show as one.
+/// Causes shown as one in reports.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartGroup {
     name: &'static str,
@@ -139,7 +141,7 @@ pub struct PartGroup {
     title: &'static str,
     /// In sentences.
     noun: &'static str,
-    /// What it is.
+    /// Its meaning.
     help: &'static str,
     /// In the order of tables.
     parts: Vec<PartWords>,
@@ -194,14 +196,14 @@ groups! {
 
 macro_rules! parts {
     ($($variant:ident: $group:ident $name:literal $noun:literal $help:literal $share:literal $exchange:literal,)*) => {
-        /// What time was spent on.
+        /// A cause of delay.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Part {
             $(#[doc = $help] $variant,)*
         }
 
         impl Part {
-            /// All of them, in the order of tables.
+            /// All causes, in the order of tables.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
             /// Their rows, in the same order.
             const ROWS: &[(Group, PartWords)] = &[$(
@@ -223,12 +225,12 @@ impl Part {
         Self::ROWS.iter().filter(|(of, _)| *of == group).map(|(_, words)| *words).collect()
     }
 
-    /// Time at the host that sends in the direction of `side`.
+    /// Time at the sending host of direction `side`.
     pub fn sender(side: Side) -> Self {
         side.pick(Self::ClientHost, Self::ServerHost)
     }
 
-    /// Time at the host that receives from the direction of `side`.
+    /// Time at the receiving host of direction `side`.
     pub fn receiver(side: Side) -> Self {
         side.pick(Self::ServerHost, Self::ClientHost)
     }

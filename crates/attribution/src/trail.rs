@@ -1,26 +1,26 @@
-//! The way back from the end of a leg to its beginning, piece by piece.
+//! The critical path, backwards from the end of a transit to its beginning, interval by interval.
 
 use crate::Part;
 use crosswind_ledger::PacketRecord;
 use crosswind_path::Side;
 use crosswind_units::{Instant, named};
 
-/// A piece of time that has a name.
+/// An interval with a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// When it began.
     pub from: Instant,
     /// When it ended, and the next one began.
     pub to: Instant,
-    /// What it was spent on.
+    /// Its cause.
     pub part: Part,
     /// Where.
     pub place: Place,
-    /// The packet that it is about: which was in the path, was sent again, or had to wait.
+    /// Its packet: in the path, retransmitted, or waiting.
     pub packet: Option<PacketId>,
-    /// Of a timer, how often it had expired in a row; else 0.
+    /// For a timer, its expiries in a row; else 0.
     pub count: u32,
-    /// The direction of the data that waited for it.
+    /// The direction of the waiting data.
     pub data: Side,
 }
 
@@ -45,18 +45,18 @@ pub enum Place {
 }
 
 impl Place {
-    /// The host that sends in the direction of `side`.
+    /// The sending host of direction `side`.
     pub fn sender(side: Side) -> Self {
         side.pick(Self::Client, Self::Server)
     }
 
-    /// The host that receives from the direction of `side`.
+    /// The receiving host of direction `side`.
     pub fn receiver(side: Side) -> Self {
         side.pick(Self::Server, Self::Client)
     }
 }
 
-/// A packet of the packet table.
+/// A packet in the packet table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketId {
     /// Its direction.
@@ -71,16 +71,15 @@ impl From<&PacketRecord> for PacketId {
     }
 }
 
-/// What a wait is for, and where the time of packets in the path is to go while it lasts.
+/// A wait's cause, to which packets' time in the path belongs while it lasts.
 pub type Wait = Option<Part>;
 
-/// Pieces from the end of a leg back to its beginning. Each begins where the one before it ended, so that together they are
-/// the leg, whatever they are.
+/// Intervals from the end of a transit back to its beginning, without gaps: their sum is always the transit.
 pub struct Trail {
     beginning: Instant,
-    /// The direction of the data that is followed.
+    /// The direction of the followed data.
     data: Side,
-    /// Whether what was spent alike, one after the other, is one piece, of which the first packet is told.
+    /// Whether successive intervals with the same cause are one, with the first packet's data.
     merges: bool,
     /// Up to where time has its names.
     at: Instant,
@@ -92,7 +91,7 @@ impl Trail {
         Self { beginning, data, merges: false, at: end, pieces: Vec::new() }
     }
 
-    /// Makes what was spent alike, one after the other, one piece.
+    /// Merges successive intervals with the same cause.
     #[must_use]
     pub const fn merging(mut self) -> Self {
         self.merges = true;
@@ -123,7 +122,7 @@ impl Trail {
         self.name_of(from, part, place, packet.map(PacketId::from), count);
     }
 
-    /// The same, of a packet by its place in the table.
+    /// The same, for a packet by its place in the table.
     pub fn name_of(&mut self, from: Instant, part: Part, place: Place, packet: Option<PacketId>, count: u32) {
         let from = from.max(self.beginning);
         if from >= self.at {
@@ -138,7 +137,7 @@ impl Trail {
         }
     }
 
-    /// The pieces in the order of time. What has no name yet is unknown.
+    /// The intervals in order of time. Unnamed time is unknown.
     pub fn finish(mut self) -> Vec<Piece> {
         self.name(self.beginning, Part::Unknown, Place::sender(self.data), None, 0);
         self.pieces.reverse();

@@ -1,4 +1,5 @@
-//! What connects the hosts of a cell: the emulator, queueing disciplines or a wire, which are built for it, or the network that is really there.
+//! The network between a cell's hosts: an emulator, queueing disciplines or a wire, built for it, or an existing
+//! network.
 
 use crate::flow::{instances, numbered, port};
 use crate::network::{Capturing, FarEnd, NetworkReport};
@@ -15,9 +16,9 @@ use crosswind_units::{Duration, Seed};
 use crosswind_workload::Context;
 use std::sync::{Arc, OnceLock};
 
-/// What connects the hosts of a cell, while it runs.
+/// The network between a cell's hosts, while it runs.
 pub trait Between: Sync {
-    /// Whether both hosts are built on this machine, which they have to themselves.
+    /// Whether both hosts are built on this machine and have it to themselves.
     fn is_built(&self) -> bool;
 
     /// Whether the hosts' time is virtual. An error if the cell asks for another clock than there is.
@@ -26,12 +27,12 @@ pub trait Between: Sync {
     /// The hosts, connected; `recorder` gets the packets of an emulator.
     fn connect(&mut self, recorder: Recorder) -> Result<Testbed, CellError>;
 
-    /// Begins what it captures itself.
+    /// Begins its own captures.
     fn start_capture(&mut self) -> Result<(), CellError> {
         Ok(())
     }
 
-    /// What both ends of secure connections present and trust.
+    /// Both ends' certificates and trust for secure connections.
     fn security(&self) -> Result<Security, CellError>;
 
     /// Where the client's TCP connections are counted, if nothing else counts packets.
@@ -39,7 +40,7 @@ pub trait Between: Sync {
         None
     }
 
-    /// The workload's surroundings, with what it needs to know of the network.
+    /// The workload's context, with its facts about the network.
     fn complete<'a>(&'a self, context: Context<'a>) -> Context<'a> {
         context
     }
@@ -49,12 +50,12 @@ pub trait Between: Sync {
         port(number)
     }
 
-    /// What both ends of its secure connections present and trust, if that is not what those of the workload do.
+    /// Its certificates and trust, if different from the workload's.
     fn security_of_flow(&self, _number: u16) -> Result<Option<Security>, CellError> {
         Ok(None)
     }
 
-    /// Its surroundings, likewise with what it needs to know of the network.
+    /// Its context, likewise with its facts about the network.
     fn complete_flow<'a>(&'a self, context: Context<'a>, _number: u16) -> Context<'a> {
         context
     }
@@ -64,28 +65,28 @@ pub trait Between: Sync {
         Ok(())
     }
 
-    /// What the kernel's queueing disciplines did, once the hosts are gone; none where they are not the path.
+    /// The kernel's queueing disciplines' work, once the hosts are gone; none if they are not the path.
     fn netem(&self) -> Option<&NetemReport> {
         None
     }
 
-    /// What is known of it once the workload has ended.
+    /// Facts about it once the workload has ended.
     fn finish(&mut self) -> Result<Known, CellError> {
         Ok(Known::default())
     }
 }
 
-/// What is known of a network that is really there; nothing of others.
+/// Facts about an existing network; empty for others.
 #[derive(Default)]
 pub struct Known {
     pub report: Option<NetworkReport>,
     /// Settings of the server's machine.
     pub server: Option<Readback>,
-    /// Packets that are missing from the captures.
+    /// Packets missing from the captures.
     pub capture_missed: u64,
 }
 
-/// What `cell` asks for.
+/// The network for `cell`.
 pub fn between(cell: &Cell) -> Result<Box<dyn Between + '_>, CellError> {
     Ok(match cell.path.backend {
         Backend::Network => {
@@ -169,7 +170,7 @@ impl Between for Built<'_> {
     }
 }
 
-/// The pairs of hosts between which peers run.
+/// The pairs of hosts with peers.
 fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
     let of_workload = cell.workload.peers().any().then_some(0);
     let with_peers = instances(&cell.flows).filter(|(_, flow)| flow.workload.peers().any()).map(|(pair, _)| pair);
@@ -179,10 +180,10 @@ fn pairs_with_peers(cell: &Cell) -> Vec<usize> {
     pairs
 }
 
-/// The network that is really there, with the server on another machine.
+/// An existing network, with the server on another machine.
 struct Real<'a> {
     cell: &'a Cell,
-    /// The servers of the flows beside the workload, which end before its own.
+    /// The servers of the flows beside the workload; they end before its own.
     flows: Vec<FarEnd>,
     far: FarEnd,
     tcp_totals: Arc<TcpTotals>,
@@ -201,12 +202,12 @@ impl Between for Real<'_> {
         false
     }
 
-    /// It has the clock of its machines, whichever that is.
+    /// It has its machines' clock, whichever that is.
     fn is_in_virtual_time(&self) -> Result<bool, CellError> {
         Ok(in_virtual_time())
     }
 
-    /// No emulator would ever end what waits for the recorder's packets: it goes at once.
+    /// No emulator would ever end waits for the recorder's packets: it goes at once.
     fn connect(&mut self, _recorder: Recorder) -> Result<Testbed, CellError> {
         let testbed = Testbed::of_this_machine(self.far.own_address, self.far.address.ip())?;
         for far in self.flows.iter_mut().chain([&mut self.far]) {

@@ -17,22 +17,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// The only schema that this version reads.
+/// The only supported schema.
 const SCHEMA: &str = "crosswind.cell/1";
 const MIN_DEADLINE_NS: u64 = 1_000_000;
 /// A day: longer is a mistake in units.
 const MAX_DEADLINE_NS: u64 = 86_400_000_000_000;
 const MIN_HEARTBEAT_NS: u64 = 10_000_000;
 const MAX_HEARTBEAT_NS: u64 = 60_000_000_000;
-/// RFC 791: what every host has to take.
+/// RFC 791: every host's minimum.
 const MIN_MTU: u32 = 576;
 /// RFC 8200: likewise.
 const MIN_MTU_IPV6: u32 = 1280;
 /// RFC 9000, section 14.1: the first datagrams have 1200 bytes, and with them go headers of UDP and IPv4. IPv6 always has room.
 const MIN_MTU_QUIC: u32 = 1200 + 8 + 20;
-/// What a guest's emulator is late by at most, where many packets leave at once: each reads the clock, which takes a nanosecond.
+/// The maximum lateness of a guest's emulator when many packets leave at once: each reads the clock, which takes a
+/// nanosecond.
 const DELAY_ERROR_OF_GUESTS_NS: u64 = 100_000;
-/// What the length field of an IP packet holds.
+/// The limit of an IP packet's length field.
 const MAX_MTU: u32 = 65_535;
 
 /// One combination of levels, to be run once.
@@ -48,14 +49,14 @@ pub struct Cell {
     pub path: PathSection,
     /// Both hosts.
     pub host: HostConfig,
-    /// What runs across it.
+    /// The workload across it.
     pub workload: WorkloadConfig,
-    /// What runs beside that.
+    /// The flows beside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
-    /// What is written where.
+    /// The files to write.
     pub output: Output,
-    /// What the emulation may be off by.
+    /// The emulation's error budget.
     pub budget: Budget,
     /// Where its threads run, and whether other cells run beside it.
     pub placement: Placement,
@@ -89,7 +90,7 @@ struct OwnKeys {
 /// The network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathSection {
-    /// What connects the hosts.
+    /// The connection between the hosts.
     pub backend: Backend,
     /// Address family.
     pub family: Family,
@@ -98,7 +99,7 @@ pub struct PathSection {
     /// Where the other machine's control connection is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// What is emulated in each direction.
+    /// The emulation in each direction.
     #[serde(flatten)]
     pub directions: PathConfig,
 }
@@ -157,7 +158,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// What the caller hands over for the client of the workload program.
+    /// The caller's streams for the client of the workload program.
     pub const fn client_streams(&self) -> Option<ClientStreams> {
         match (self.client_input, self.client_output, self.client_errors) {
             (Some(input), Some(output), Some(errors)) => {
@@ -168,7 +169,7 @@ impl Output {
     }
 }
 
-/// The budget. In virtual time, where a packet leaves within nanoseconds, a default for machines would hide what is wrong.
+/// The budget. In virtual time packets leave within nanoseconds, and a default for machines would hide faults.
 fn read_budget(given: &Map<String, Value>, clock: HostClock) -> Result<Budget, SettingError> {
     let mut budget = Budget::from_object(given).map_err(|error| error.within("budget"))?;
     if clock == HostClock::Virtual && !given.contains_key("delay_error_p99_ns") {
@@ -194,7 +195,7 @@ const fn default_heartbeat() -> u64 {
 }
 
 impl Cell {
-    /// Reads and checks a cell, and fills in what it leaves out.
+    /// Reads and checks a cell, and fills in defaults.
     pub fn from_json(text: &str) -> Result<Self, CellError> {
         let value = serde_json::from_str(text).map_err(|error| {
             CellError::bad_cell(format!("the cell is not what it should be: {error}"))
@@ -255,15 +256,15 @@ impl Cell {
         Ok(cell)
     }
 
-    /// The hosts as their kernels are set. A route's congestion control would replace that of every socket, so it has none where
-    /// a flow has one of its own: sockets are set one by one.
+    /// The hosts with their kernel settings. A route's congestion control would replace every socket's, so there is
+    /// none if a flow has its own: sockets are set one by one.
     pub(crate) fn host_of_routes(&self) -> HostConfig {
         let is_shared = self.flows.iter().all(|flow| self.has_congestion_control_of_hosts(flow));
         let congestion_control = self.host.congestion_control.clone().filter(|_| is_shared);
         HostConfig { congestion_control, ..self.host.clone() }
     }
 
-    /// What programs get from the namespace, where the route leaves it to the sockets of flows.
+    /// Programs' congestion control in the namespace, if the route leaves it to the flows' sockets.
     pub(crate) fn congestion_control_of_programs(&self) -> Option<String> {
         let is_left_out = self.has_programs() && self.host_of_routes().congestion_control.is_none();
         self.host.congestion_control.clone().filter(|_| is_left_out)
@@ -278,12 +279,12 @@ impl Cell {
         flow.congestion_control.is_none() || flow.congestion_control == self.host.congestion_control
     }
 
-    /// What a forecast is made from.
+    /// The input of a forecast.
     pub fn demand(&self) -> Demand {
         Demand::new(&self.path.directions, &self.workload, &self.flows)
     }
 
-    /// Whether nothing in it is left to chance, so that in virtual time every repetition comes out the same.
+    /// Whether nothing is left to chance, so in virtual time every repetition comes out the same.
     pub fn is_exact(&self) -> bool {
         let path = &self.path.directions;
         let flows = self.flows.iter().any(Flow::is_random);
@@ -352,7 +353,7 @@ impl Cell {
         }
     }
 
-    /// Refuses what cannot be on machines that stay as they are, and what a server does for nobody.
+    /// Refuses anything impossible on unchanged machines, or not served to others.
     fn check_network(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
         if !self.host.is_of_sockets() {
@@ -374,7 +375,7 @@ impl Cell {
         Self::check_served(&self.workload)
     }
 
-    /// Refuses a workload that another machine does not serve.
+    /// Refuses a workload another machine does not serve.
     fn check_served(workload: &WorkloadConfig) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
         let Some(needs) = workload.connections() else {
@@ -413,7 +414,7 @@ impl Cell {
         }
     }
 
-    /// Refuses a codepoint of packets that are not those of the cell's own sockets of TCP and UDP.
+    /// Refuses a codepoint for packets other than the cell's own TCP and UDP sockets'.
     fn check_dscp(&self) -> Result<(), SettingError> {
         let beside = self.flows.iter().enumerate().map(|(number, flow)| {
             let key = if flow.dscp.is_some() { format!("flows.{number}.dscp") } else { "host.dscp".to_owned() };
@@ -457,12 +458,12 @@ impl Cell {
 }
 
 impl PathSection {
-    /// The keys that are the same in both directions.
+    /// The keys common to both directions.
     pub fn describe() -> &'static Group {
         describe::<PathKeys>()
     }
 
-    /// What the emulator is to do: where no other is set, the path takes packets as large as the hosts' devices do.
+    /// The emulator's path: unless set otherwise, its MTU is the hosts' devices'.
     pub fn emulated(&self) -> PathConfig {
         let mut config = self.directions.clone();
         for side in Side::BOTH {
@@ -473,7 +474,7 @@ impl PathSection {
         config
     }
 
-    /// The largest packet that passes in both directions.
+    /// The path MTU over both directions.
     fn least_mtu(&self) -> u32 {
         let links = Side::BOTH.map(|side| self.directions.least_mtu(side));
         links.into_iter().flatten().fold(self.mtu_bytes, u32::min)
@@ -535,7 +536,7 @@ impl PathSection {
         }
     }
 
-    /// What of it matters to a workload.
+    /// Its facts for a workload.
     pub fn facts(&self) -> PathFacts {
         PathFacts {
             ipv6: self.family == Family::Ipv6,

@@ -93,14 +93,14 @@ fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellErr
     }
 }
 
-/// What this machine's kernel can do, as far as it was asked.
+/// This machine's kernel features, as far as asked.
 #[derive(Default)]
 struct Kernel {
     congestion_controls: HashMap<String, Result<(), CellError>>,
 }
 
 impl Kernel {
-    /// Whether the kernel has what `cell` asks of it.
+    /// Whether the kernel has everything `cell` needs.
     fn check(&mut self, cell: &Cell) -> Result<(), CellError> {
         if cell.host.clock == HostClock::Virtual {
             return Ok(()); // It is another kernel that has to have it.

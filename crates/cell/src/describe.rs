@@ -1,4 +1,4 @@
-//! The catalogue: everything that a cell can be, and everything that it prints, as the program itself knows it.
+//! The catalogue: all keys of a cell, and all its output, as the program itself knows them.
 
 use crate::check::Answer;
 use crate::connections::{ConnectionPart, ConnectionRow};
@@ -18,31 +18,31 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Everything that a cell can be.
+/// Everything a cell can be.
 #[derive(Debug, Serialize)]
 pub struct Catalogue {
     schema: &'static str,
     version: &'static str,
-    /// Keys of a path that are the same in both directions.
+    /// Keys of a path common to both directions.
     path: &'static Group,
-    /// Elements of one direction, in the order in which a packet meets them.
+    /// One direction's elements, in packet order.
     elements: Vec<ElementGroup>,
-    /// Keys of a change of the path over time, beside those of one direction.
+    /// Keys of a change of the path, beside a direction's.
     changes: &'static Group,
     host: HostGroup,
     budget: &'static Group,
     transports: Vec<Transport>,
     workloads: Vec<Workload>,
-    /// Keys of a flow beside the workload, beside those of its own workload.
+    /// Keys of a flow, beside its workload's.
     flows: &'static Group,
-    /// Columns of the tables that a cell writes.
+    /// Columns of a cell's tables.
     samples: &'static [Column<Sample>],
     objects: &'static [Column<PageObject>],
     packets: &'static [Column<PacketRecord>],
     flow_intervals: &'static [Column<FlowInterval>],
     spent: &'static [Column<Spent>],
     tcp: &'static [Column<TcpSample>],
-    /// What time is spent on: the parts, by groups.
+    /// The causes of delay, by groups.
     parts: Vec<PartGroup>,
     pieces: &'static [Column<ExchangePiece>],
     connections: &'static [Column<ConnectionRow>],
@@ -52,7 +52,7 @@ pub struct Catalogue {
     events: Map<String, Value>,
 }
 
-/// A transport, with what it can do.
+/// A transport, with its capabilities.
 #[derive(Debug, Serialize)]
 struct Transport {
     name: &'static str,
@@ -61,7 +61,7 @@ struct Transport {
     features: Features,
 }
 
-/// A kind of workload, with its keys and the transports that can carry it.
+/// A kind of workload, with its keys and its possible transports.
 #[derive(Debug, Serialize)]
 struct Workload {
     kind: &'static str,
@@ -121,7 +121,7 @@ impl Workload {
     }
 }
 
-/// The schemas of the variants of an enum that is tagged with `event`, by their tags.
+/// The schemas of an enum's variants, by their tag `event`.
 fn variants<T: JsonSchema>() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.inline_subschemas = true;

@@ -32,7 +32,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The exit status that goes with it.
+    /// The matching exit status.
     pub const fn exit_status(self) -> u8 {
         match self {
             Self::BadCell => 2,
@@ -52,19 +52,19 @@ impl From<HostErrorKind> for ErrorKind {
     }
 }
 
-/// A cell that was refused or failed.
+/// A refused or failed cell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}{message}", key.as_deref().unwrap_or_default(), if key.is_some() { " " } else { "" })]
 pub struct CellError {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// The key in the cell that is to blame, dotted, where there is one.
+    /// The faulty key in the cell, dotted, if any.
     pub key: Option<String>,
-    /// What kind of mistake the key is.
+    /// The key's kind of mistake.
     pub code: Code,
-    /// What failed, on what; of a key, what is wrong with it: a sentence whose subject it is.
+    /// The failure and its object; for a key, its fault: a sentence with the key as subject.
     pub message: String,
-    /// What to do.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl CellError {
         Self { kind, key: None, code: Code::default(), message: message.into(), hint: None }
     }
 
-    /// Adds what to do.
+    /// Adds advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -96,7 +96,7 @@ impl CellError {
         Self::new(ErrorKind::Host, format!("cannot start a thread: {cause}"))
     }
 
-    /// Nobody reads what is printed any more, and so nobody needs the result.
+    /// Nobody reads the output any more, so nobody needs the result.
     pub fn unheard(cause: &std::io::Error) -> Self {
         Self::new(ErrorKind::Interrupted, format!("cannot write to standard output: {cause}"))
     }
@@ -107,7 +107,7 @@ impl CellError {
             .hint("free some space, or choose another output directory")
     }
 
-    /// The exit status that goes with it.
+    /// The matching exit status.
     pub const fn exit_status(&self) -> u8 {
         self.kind.exit_status()
     }

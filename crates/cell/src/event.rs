@@ -1,4 +1,4 @@
-//! What a running cell prints: one JSON object a line.
+//! A running cell's output: one JSON object a line.
 
 use crate::result::CellResult;
 use crate::{CellError, ErrorKind};
@@ -87,7 +87,7 @@ impl Event {
 }
 
 impl FidelitySoFar {
-    /// Counts of the emulator and of the hosts' threads.
+    /// The emulator's and the hosts' threads' counts.
     pub const fn new(emulator: Punctual, probe_wait_ns: u64, exchange_delay: Option<f64>) -> Self {
         let Punctual { released, late, wait_ns, .. } = emulator;
         Self { released, late, wait_ns, probe_wait_ns, exchange_delay }
@@ -108,7 +108,7 @@ pub fn write_line(writer: &mut impl Write, line: &impl Serialize) -> io::Result<
     writer.flush()
 }
 
-/// Writes one last event to standard output. Where that fails there is nobody left to read it.
+/// Writes one last event to standard output. On failure nobody is left to read it.
 pub fn write_last_event(event: &Event) {
     let _ = write_line(&mut io::stdout(), event);
 }

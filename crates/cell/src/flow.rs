@@ -1,4 +1,4 @@
-//! Flows that run beside the workload of a cell: what a cell says of them.
+//! Flows beside a cell's workload: their settings.
 
 use crosswind_host::{Dscp, HostConfig};
 use crosswind_path::{DirectionConfig, Hop};
@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What the server of the first flow listens on; those of the others follow.
+/// The port of the first flow's server; the others' follow.
 const FIRST_PORT: u16 = 7001;
 /// Each flow has threads of its own.
 const MOST_FLOWS: u64 = 256;
-/// Between two machines each has a port of its own, which a firewall has to let through.
+/// Between two machines each has its own port, open in the firewall.
 pub const MOST_FLOWS_AFAR: usize = 16;
 /// Of a workload and all flows beside it. Each takes files, a thread or two at each end, and 0.1 MB of a guest's memory.
 const MOST_CONNECTIONS: u64 = 2000;
@@ -21,7 +21,7 @@ const MOST_CONNECTIONS: u64 = 2000;
 const MOST_ACCESS_LINKS: usize = 16;
 const MAX_ACCESS_DELAY_NS: u64 = 600_000_000_000;
 const MAX_ACCESS_RATE_BPS: u64 = 1_000_000_000_000;
-/// What takes as long as the flow does.
+/// A transfer as long as its flow.
 const ENDLESS_TRANSFER_NS: u64 = 3_600_000_000_000;
 const ENDLESS_COUNT: u64 = 100_000_000;
 /// Messages at a rate are planned before the first is sent.
@@ -51,10 +51,10 @@ pub struct Flow {
     /// Rate of its access link in each direction; without one it is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_rate_bps: Option<u64>,
-    /// Probability that its access link loses a packet, in each direction.
+    /// Its access link's loss probability, in each direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_loss: Option<f64>,
-    /// What it does, until it stops.
+    /// Its workload, until it stops.
     pub workload: WorkloadConfig,
 }
 
@@ -108,12 +108,12 @@ const fn one() -> u64 {
 }
 
 impl Flow {
-    /// The keys of a flow beside those of its workload.
+    /// A flow's keys beside its workload's.
     pub fn describe() -> &'static Group {
         describe::<FlowKeys>()
     }
 
-    /// Reads the flows of a cell. Keys of an error are those of the cell.
+    /// Reads a cell's flows. An error's keys are the cell's.
     pub fn read_all(value: Option<Value>, path: &PathFacts, deadline_ns: u64) -> Result<Vec<Self>, SettingError> {
         let flows = match value {
             None => Vec::new(),
@@ -200,7 +200,7 @@ impl Flow {
     }
 }
 
-/// Refuses programs beside a workload whose packets could not be told from those of others, and files that nobody brings back.
+/// Refuses programs with packets indistinguishable from others' beside a workload, and files nobody brings back.
 fn check_programs(workload: &WorkloadConfig) -> Result<(), SettingError> {
     if workload.setting("port").is_some_and(Value::is_number) {
         let hint = "leave it out: {port} in the commands is the flow's own";
@@ -244,12 +244,12 @@ fn make_endless(workload: &mut Map<String, Value>, longest_ns: u64) {
     }
 }
 
-/// The server's ports of all flows of a cell: packets are told apart by them.
+/// The server ports of all a cell's flows: they identify packets.
 pub fn ports(flows: &[Flow]) -> Vec<u16> {
     numbered(flows).map(|(number, _)| port(number)).collect()
 }
 
-/// What the server of the flow with this number listens on, on this machine.
+/// The port of this flow's server, on this machine.
 pub const fn port(number: u16) -> u16 {
     FIRST_PORT + number - 1
 }
@@ -282,7 +282,7 @@ pub fn instances(flows: &[Flow]) -> impl Iterator<Item = (usize, &Flow)> {
     })
 }
 
-/// What all flows of a cell send, for a forecast.
+/// All a cell's flows' traffic, for a forecast.
 pub fn traffic(flows: &[Flow]) -> Vec<TrafficPattern> {
     flows.iter().flat_map(|flow| std::iter::repeat_n(flow.workload.traffic(), flow.count as usize)).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading a JSON object section by section, so that every error names its key.
+//! Reads a JSON object section by section, so every error names its key.
 
 use crate::recorded_packets::recorded_packets;
 use crosswind_host::read_regular;
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-/// The sections of an object, and what stands beside them.
+/// An object's sections, and the rest.
 pub struct Sections(Map<String, Value>);
 
 impl Sections {
@@ -25,12 +25,12 @@ impl Sections {
         }
     }
 
-    /// What stands under `name`, whatever it is.
+    /// Any value under `name`.
     pub fn take_any(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }
 
-    /// The section called `name`, which has to be there.
+    /// The required section called `name`.
     pub fn take_required(&mut self, name: &str) -> Result<Map<String, Value>, SettingError> {
         if !self.0.contains_key(name) {
             return Err(SettingError::missing(name, "docs/cell-protocol.md lists every key"));
@@ -38,13 +38,13 @@ impl Sections {
         self.take(name)
     }
 
-    /// What stands beside the sections.
+    /// Everything beside the sections.
     pub fn rest(self) -> Map<String, Value> {
         self.0
     }
 }
 
-/// A section whose keys are those of `T`.
+/// A section with the keys of `T`.
 pub fn read_section<T: JsonSchema + DeserializeOwned + 'static>(
     name: &str,
     section: &Map<String, Value>,
@@ -52,7 +52,7 @@ pub fn read_section<T: JsonSchema + DeserializeOwned + 'static>(
     crosswind_settings::read(section).map_err(|error| error.within(name))
 }
 
-/// A section that has lists, which no key of the catalogue has.
+/// A section with lists, which no key of the catalogue has.
 pub fn read_lists<T: DeserializeOwned>(name: &str, section: Map<String, Value>) -> Result<T, SettingError> {
     serde_path_to_error::deserialize(Value::Object(section)).map_err(|error| {
         let key = error.path().to_string();
@@ -62,8 +62,8 @@ pub fn read_lists<T: DeserializeOwned>(name: &str, section: Map<String, Value>) 
     })
 }
 
-/// Puts the numbers of a file in the place of each series that is one: `{"file": "rates.txt"}`. Space separates them. Of a capture they are
-/// the times and sizes of its packets.
+/// Replaces each series given as a file, `{"file": "rates.txt"}`, by its numbers, separated by space; a capture gives
+/// its packets' times and sizes.
 fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
     for key in keys.iter().filter(|key| key.key_type == KeyType::Series) {
         let Some(file) = section.get(&key.name).and_then(|value| value.as_object()?.get("file")?.as_str()) else {
@@ -95,16 +95,16 @@ fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(
 
 /// The longest file of text, a trace or a series: 64 MiB.
 const LONGEST_TEXT: u64 = 64 << 20;
-/// The longest file of a series, which may be a capture: 1 GiB.
+/// The longest file for a series, perhaps a capture: 1 GiB.
 const LONGEST_SERIES: u64 = 1 << 30;
 
-/// What is in the file of a trace, or why nothing can be read from it.
+/// A trace file's content, or the reason it cannot be read.
 pub fn read_trace(file: &str) -> Result<String, String> {
     let bytes = read_regular(file, LONGEST_TEXT).map_err(|error| format!("cannot be read from {file}: {error}"))?;
     String::from_utf8(bytes).map_err(|_| format!("cannot be read from {file}: it is no text"))
 }
 
-/// The same for all series of a path's directions, in whichever object of `value` they stand.
+/// The same for all series in a path's directions, wherever in `value`.
 pub fn read_files_within(value: &mut Value, keys: &[Key]) -> Result<(), SettingError> {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! What the time of each exchange was spent on.
+//! Exchanges' time by cause.
 
 use crate::{Cell, CellError, pieces::ExchangePiece, table::write_table};
 use crosswind_attribution::{Attribution, Hosts, Leg, Part, Piece, Place, with_parts};
@@ -14,7 +14,7 @@ use std::path::Path;
 /// How long a host takes at most to answer at once. In virtual time its work takes none, but for the nanoseconds of the clock.
 const PROMPT_IN_VIRTUAL_TIME: Duration = Duration::from_micros(2);
 const PROMPT: Duration = Duration::from_micros(500);
-/// Exchanges whose pieces are kept: the slowest, and the first.
+/// Exchanges with kept intervals: the slowest, and the first.
 const SLOWEST: usize = 200;
 const FIRST: usize = 1000;
 
@@ -50,23 +50,23 @@ pub const fn ns(length: Duration) -> Option<i64> {
     Some(length.as_nanos() as i64)
 }
 
-/// What is known of a cell's packets.
+/// Facts about a cell's packets.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// The packet table.
     pub packets: &'a [PacketRecord],
-    /// What client and server have sent over QUIC.
+    /// The client's and the server's QUIC packets.
     pub quic: &'a [QuicLog; 2],
     /// The same where either is a program of others, as far as its keys are known.
     pub opened: &'a [QuicLog; 2],
-    /// What they have written over HTTP/1.1 and HTTP/2.
+    /// Their HTTP/1.1 and HTTP/2 writes.
     pub http: &'a [Vec<HttpEnd>; 2],
     pub hosts: Hosts,
     /// Up to when all packets are in the table; none where all are.
     pub until: Option<Instant>,
 }
 
-/// Writes what the time of each exchange that ended well was spent on.
+/// Writes each successful exchange's time by cause.
 pub fn write_spent(
     cell: &Cell,
     measured: &Measured,
@@ -88,7 +88,7 @@ pub fn write_spent(
     let of = |sample: &Sample| {
         let objects = objects.get(&sample.exchange).map(Vec::as_slice).unwrap_or_default();
         let pieces = pieces(&attribution, sample, objects, traffic)?;
-        // On a path that takes no time an exchange of datagrams takes none in virtual time.
+        // Without path delay a datagram exchange takes no virtual time.
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Some(pieces) };
         let (from, to) = (first.from, last.to);
         let is_cut_off = known.until.is_some_and(|until| to > until);
@@ -110,7 +110,7 @@ pub fn write_spent(
     write_table(directory, &all, zero)
 }
 
-/// Exchanges whose pieces are kept, in the order of their numbers.
+/// Exchanges with kept intervals, in numeric order.
 fn worth_keeping(parts: &[Spent]) -> Vec<u64> {
     let mut slowest: Vec<&Spent> = parts.iter().collect();
     slowest.sort_by_key(|it| (std::cmp::Reverse(it.whole), it.exchange));
@@ -137,7 +137,7 @@ impl Spent {
     }
 }
 
-/// What is known of the hosts. In virtual time their work takes none; programs set their sockets up themselves.
+/// Facts about the hosts. In virtual time their work takes none; programs set their sockets up themselves.
 pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, in_kernel: bool, readback: &[Readback; 2]) -> Hosts {
     let host = cell.host.resolved();
     let of_sockets = measured.sockets.iter().flatten().filter_map(|socket| socket.congestion_control.as_deref());
@@ -164,16 +164,16 @@ pub fn hosts(cell: &Cell, measured: &Measured, virtual_time: bool, in_kernel: bo
     }
 }
 
-/// What is to be known of a workload's messages.
+/// Facts about a workload's messages.
 #[derive(Clone, Copy)]
 struct Traffic {
     /// Their direction, where they go one way.
     one_way: Option<Side>,
-    /// The same, where what arrives within a time counts.
+    /// The same, if arrivals within a time count.
     timed: Option<Side>,
     /// Whether at most one is in flight on a connection.
     alone: bool,
-    /// Whether each exchange opens a connection, the time of which is a part of its own.
+    /// Whether each exchange opens a connection, with its time as a separate part.
     opens: bool,
     /// Whether an exchange is one on one connection: a page is many on several.
     simple: bool,
@@ -197,7 +197,7 @@ impl Traffic {
     }
 }
 
-/// The pieces of an exchange, each of which begins where the one before it ended; none of one that did not end well.
+/// An exchange's intervals, without gaps; none for a failed one.
 fn pieces(
     attribution: &Attribution<'_>,
     sample: &Sample,
@@ -208,7 +208,7 @@ fn pieces(
         return None;
     }
     let began = sample.sent?;
-    // The connections of `connect` are all that there is to measure.
+    // `connect` measures nothing but connections.
     let Some(ended) = sample.received else {
         let setup = sample.setup?;
         let done = began + Duration::from_nanos(setup.total_ns);
@@ -236,15 +236,15 @@ fn pieces(
     if let Some(setup) = sample.setup.filter(|_| traffic.opens) {
         let opened = setup.began.map_or(began, |asked| asked + Duration::from_nanos(setup.total_ns));
         trail = set_up(attribution, sample.client_port, setup, opened);
-        // A server may begin to send before the client knows that the connection is set up, or has to be asked first.
+        // A server may begin to send before the client knows of the connection, or has to be asked first.
         trail.retain(|it| it.from < began);
         if let Some(last) = trail.last_mut() {
             last.to = last.to.min(began);
         }
         if opened < began {
             trail.extend(leg(Side::Forward, opened, began, 1));
-            // A client that counts for a time begins with the first message: since the request was there, or since the beginning
-            // where there is none, that was on its way.
+            // A client that counts for a time begins with the first message: on its way since the request was there, or
+            // since the beginning without one.
             let is_answer = |part| matches!(part, Part::ServerHost | Part::Unknown);
             let asked = trail.pop_if(|it| traffic.timed == Some(Side::Reverse) && is_answer(it.part));
             if let Some(asked) = asked {
@@ -266,8 +266,8 @@ fn pieces(
     Some(trail)
 }
 
-/// The pieces of a page: back from the object that was there last to the one that its request waited for, and so on to the document and
-/// the connection that it came over.
+/// A page's intervals: back from the last object to the one its request waited for, and so on to the document and its
+/// connection.
 fn page(attribution: &Attribution<'_>, began: Instant, ended: Instant, objects: &[&PageObject]) -> Vec<Piece> {
     let mut before = vec![];
     let mut at = ended;
@@ -320,7 +320,7 @@ fn loaded(attribution: &Attribution<'_>, object: &PageObject, sent: Instant, rec
     [leg(Side::Forward, sent, asked, 1), leg(Side::Reverse, asked, received, object.bytes)].concat()
 }
 
-/// The steps of setting up a connection, which was done at `done`.
+/// The steps of a connection's setup, done at `done`.
 fn set_up(attribution: &Attribution<'_>, client_port: Option<u16>, setup: SetupTimes, done: Instant) -> Vec<Piece> {
     let began = Instant::from_nanos(done.as_nanos().saturating_sub(setup.total_ns));
     let mut at = began;

@@ -1,4 +1,4 @@
-//! What the program says of itself: complete, held to, and named in the documentation.
+//! The program's self-description: complete, enforced, and named in the documentation.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_cell::{Catalogue, Cell};
@@ -16,7 +16,7 @@ fn names<'a>(values: &'a [Value], name: &str) -> Vec<&'a str> {
     values.iter().map(|value| value[name].as_str().unwrap()).collect()
 }
 
-/// Every group of keys, with what it is called.
+/// Every group of keys, with its name.
 fn groups(catalogue: &Value) -> Vec<(String, Vec<Value>)> {
     let group = |name: &str, value: &Value| (name.to_owned(), list(value, "keys").to_vec());
     let mut groups: Vec<_> = ["path", "host", "budget"].map(|name| group(name, &catalogue[name])).into();
@@ -53,7 +53,7 @@ fn everything_says_what_it_is() {
     }
 }
 
-/// A cell of the kind `workload` over `transport`, that sets nothing else but `more`.
+/// A cell with this `workload` over `transport`, and otherwise only `more`.
 fn read(kind: &str, transport: Option<&Value>, more: &Map<String, Value>) -> Result<Cell, String> {
     let mut workload = json!({"kind": kind});
     if let Some(transport) = transport {

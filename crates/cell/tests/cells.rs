@@ -1,4 +1,4 @@
-//! Cells as they are read: what is filled in, and what is refused, by which key and with which words.
+//! Reading cells: defaults, and refusals by key and message.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_cell::{Cell, CellError, ErrorKind};
@@ -19,7 +19,7 @@ fn filled_in(sections: &Value) -> Value {
     serde_json::to_value(read(sections).unwrap()).unwrap()
 }
 
-/// The key that is to blame, and the whole message.
+/// The faulty key, and the whole message.
 fn refused(sections: &Value) -> (String, String) {
     let error = read(sections).expect_err("the cell was accepted");
     assert_eq!((error.kind, error.exit_status()), (ErrorKind::BadCell, 2));

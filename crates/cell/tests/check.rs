@@ -154,7 +154,7 @@ fn a_black_hole_in_which_something_vanishes_is_foreseen() {
     assert_eq!(warned(echo("tcp", 1349), hole(1400), json!({})).len(), 1);
     assert!(warned(echo("udp", 1372), hole(1400), json!({})).is_empty());
     assert!(warned(echo("udp", 1373), hole(1400), json!({}))[0].ends_with("larger messages are lost, each of them"));
-    // Flows beside the workload: those that run, each for itself.
+    // Flows beside the workload: each active one for itself.
     let beside = |count: u64| {
         let call = json!({"name": "call", "count": 1, "workload": echo("udp", 1400)});
         let mut cell = cell(&echo("tcp", 1));

@@ -1,24 +1,24 @@
-//! What another crate puts between the hosts: the kernel's queueing disciplines.
+//! The network another crate puts between the hosts: the kernel's queueing disciplines.
 
 use crate::error::Result;
 use crate::namespace::Namespace;
 use crosswind_ledger::Passed;
 use std::net::IpAddr;
 
-/// What is between the hosts.
+/// The network between the hosts.
 pub trait Middle: Send + Sync {
-    /// Connects the hosts, whose device is `device`. Nothing is up yet.
+    /// Connects the hosts by their `device`. Nothing is up yet.
     fn connect(&mut self, client: &Namespace, server: &Namespace, device: &'static str) -> Result<()>;
 
     /// Sets it up, with queues of so many packets, and makes the way from host to host.
     fn bring_up(&self, queue_length: u32, client: IpAddr, server: IpAddr) -> Result<()>;
 
-    /// Begins to change over time, from the first packet on that one of the hosts sends.
+    /// Begins to change over time, from the hosts' first packet on.
     fn follow(&mut self, hosts: [&Namespace; 2]) -> Result<()>;
 
-    /// What became of packets so far: forward, reverse.
+    /// Packets so far: forward, reverse.
     fn read(&mut self) -> Result<[Passed; 2]>;
 
-    /// Ends: what was read last is what it has done.
+    /// Ends; the last reading is final.
     fn finish(self: Box<Self>) -> Result<()>;
 }

@@ -28,10 +28,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// The name of the device on both hosts.
+/// The device's name on both hosts.
 const DEVICE: &str = "path0";
-/// Packets that a device holds for the emulator: more than any window, so that the device itself drops none, and the most
-/// that newer kernels allow (6.12.117 refuses more).
+/// A device's queue for the emulator, packets: more than any window, so the device itself drops none, and the most
+/// newer kernels allow (6.12.117 refuses more).
 const DEVICE_QUEUE: u32 = 32_767;
 
 /// Address family of the path.
@@ -46,7 +46,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The addresses of the client and the server of a pair of hosts, counted from 0.
+    /// The client's and the server's address in a pair of hosts, counted from 0.
     pub const fn addresses(self, pair: u8) -> (IpAddr, IpAddr) {
         match self {
             Self::Ipv4 => (IpAddr::V4(Ipv4Addr::new(198, 18, pair, 1)), IpAddr::V4(Ipv4Addr::new(198, 18, pair, 2))),
@@ -63,25 +63,25 @@ impl Family {
 
 /// The hosts and the path to build.
 pub struct TestbedSettings {
-    /// What connects the hosts.
+    /// The connection between the hosts.
     pub backend: Backend,
     /// Address family.
     pub family: Family,
     /// Largest IP packet.
     pub mtu: u32,
-    /// What connects them by the backend netem.
+    /// The network of the backend netem.
     pub middle: Option<Box<dyn Middle>>,
-    /// Settings of both hosts, resolved.
+    /// Both hosts' settings, resolved.
     pub host: HostConfig,
-    /// Congestion control of sockets for which neither a program nor the route has one; without it, the kernel's.
+    /// Congestion control for sockets without one from their program or route; if none, the kernel's.
     pub congestion_control: Option<String>,
     /// The emulated network.
     pub path: PathConfig,
     /// Where the emulator's random decisions come from.
     pub seed: Seed,
-    /// Which processors the threads run on.
+    /// Processors for the threads.
     pub placement: Placement,
-    /// A packet that leaves later than this is counted as late while the cell runs.
+    /// A packet later than this counts as late while the cell runs.
     pub late_after: Duration,
     /// Packet records and captures.
     pub recorder: Recorder,
@@ -99,32 +99,32 @@ pub struct Readback {
 }
 
 impl Readback {
-    /// Of this machine as it is, without a route or a device in particular.
+    /// This machine as it is, without a particular route or device.
     pub fn of_this_machine() -> Self {
         Self { sysctl: recorded_sysctls(), ..Self::default() }
     }
 }
 
-/// What was counted when the traffic has ended; pairs are client, server. Nothing, where the hosts are machines of their own.
+/// The counts at the end of traffic; pairs are client, server. Empty if the hosts are separate machines.
 #[derive(Default)]
 pub struct TestbedReport {
     /// The emulator's report; none where there is none.
     pub report: Option<EmulatorReport>,
     /// The devices' counters.
     pub devices: [DeviceCounters; 2],
-    /// Datagrams whose socket's buffer was full.
+    /// Datagrams dropped at a full socket buffer.
     pub dropped_datagrams: [u64; 2],
-    /// TCP segments that the host retransmitted, where its kernel says.
+    /// The host's retransmitted TCP segments, if its kernel counts them.
     pub retransmitted_segments: [Option<u64>; 2],
 }
 
 /// Pairs of hosts, connected by one path.
 pub struct Testbed {
-    /// Those of the workload, then one for each access link.
+    /// The workload's, then one for each access link.
     pub pairs: Vec<Pair>,
-    /// The processors that the threads run on.
+    /// The threads' processors.
     pub cpus: Cpus,
-    /// The clock of the cell.
+    /// The cell's clock.
     pub clock: Clock,
     /// The settings, as read back: client, server.
     pub readback: [Readback; 2],
@@ -132,16 +132,16 @@ pub struct Testbed {
     punctuality: Arc<Punctuality>,
     traffic: Arc<TrafficCounters>,
     path: Between,
-    /// None where the hosts are machines of their own, whose devices carry other traffic too.
+    /// None if the hosts are separate machines, whose devices carry other traffic too.
     drain: Option<Duration>,
 }
 
-/// What is between the hosts.
+/// The network between the hosts.
 enum Between {
     Emulator(Emulator),
     KernelEmulator(KernelEmulator),
     Middle(Box<dyn Middle>),
-    /// A wire, or a network that nobody built.
+    /// A wire, or an existing network.
     Nothing,
 }
 
@@ -150,7 +150,8 @@ impl Testbed {
     pub fn build(mut settings: TestbedSettings) -> Result<Self> {
         let cpus = Cpus::assign(settings.backend, &settings.placement);
         if !cpus.hosts.is_empty() {
-            // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
+            // Building takes milliseconds in the kernel, uninterrupted by real-time threads: not on an emulator's
+            // processor.
             realtime::pin(&cpus.hosts)?;
         }
         let shared = Shared {
@@ -229,7 +230,7 @@ impl Testbed {
         })
     }
 
-    /// This machine as it is, as one of two hosts that the network connects which is really there. Nothing is built or changed.
+    /// This machine as it is, as one of two hosts on an existing network. Nothing is built or changed.
     pub fn of_this_machine(client_address: IpAddr, server_address: IpAddr) -> Result<Self> {
         let own = Namespace::of_this_process()?;
         Ok(Self {
@@ -277,7 +278,7 @@ impl Testbed {
         matches!(self.path, Between::Emulator(_) | Between::KernelEmulator(_))
     }
 
-    /// First and last payload of each connection so far; empty without an emulator.
+    /// Each connection's first and last payload so far; empty without an emulator.
     pub fn payload_clock(&self) -> &PayloadClock {
         self.catch_up();
         &self.payload_clock
@@ -289,13 +290,13 @@ impl Testbed {
         &self.punctuality
     }
 
-    /// Packets and bytes that the hosts have sent into the path so far; none without an emulator.
+    /// Packets and bytes sent into the path by the hosts so far; none without an emulator.
     pub fn traffic(&self) -> &Arc<TrafficCounters> {
         self.catch_up();
         &self.traffic
     }
 
-    /// Has everything counted that has happened.
+    /// Books everything so far.
     fn catch_up(&self) {
         if let Between::KernelEmulator(emulator) = &self.path {
             emulator.catch_up();
@@ -303,7 +304,7 @@ impl Testbed {
     }
 }
 
-/// What is read of the clients together, and of the servers.
+/// The clients' readings together, and the servers'.
 fn sums<T: Send>(
     pairs: &[Pair],
     read: impl Fn() -> Result<T> + Copy + Send,
@@ -316,7 +317,7 @@ fn sums<T: Send>(
     })
 }
 
-/// What the emulator shares with the rest of the cell.
+/// The emulator's shared state.
 struct Shared {
     clock: Clock,
     payload_clock: Arc<PayloadClock>,
@@ -324,7 +325,8 @@ struct Shared {
     traffic: Arc<TrafficCounters>,
 }
 
-/// In virtual time, whose kernel is this cell's alone, lets namespaces have every congestion control. Call in the first one.
+/// In virtual time, with a kernel of this cell alone, allows namespaces every congestion control. Call in the first
+/// one.
 fn allow_congestion_controls() -> Result<()> {
     if in_virtual_time() {
         let available = sysctl::get("net.ipv4.tcp_available_congestion_control")?;
@@ -333,7 +335,7 @@ fn allow_congestion_controls() -> Result<()> {
     Ok(())
 }
 
-/// Makes a congestion control the default of a host's sockets. Call inside the namespace.
+/// Sets a host's default congestion control. Call inside the namespace.
 fn set_congestion_control(name: &str) -> Result<()> {
     const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
     if sysctl::get(DEFAULT)? == name {
@@ -362,8 +364,8 @@ fn prepare(host: &HostConfig, congestion_control: Option<&str>, cpus: &Cpus) -> 
     Netlink::connect()?.set_up("lo", true)
 }
 
-/// Gives the client of a further pair of hosts ports of its own, below those of the first: connections are told apart by them. Call inside
-/// the namespace.
+/// Gives a further pair's client its own ports, below the first's: they identify connections. Call inside the
+/// namespace.
 fn use_own_ports(pair: u8, further: u8) -> Result<()> {
     const PORTS: std::ops::Range<u16> = 8192..32_768;
     let each = (PORTS.end - PORTS.start) / u16::from(further);
@@ -419,8 +421,8 @@ fn bring_up(mtu: u32, multicast: bool, qdisc: Option<Qdisc>) -> Result<()> {
     netlink.set_up(DEVICE, true)
 }
 
-/// Gives a host, whose device and whose peer's are up, its address and its route to the other host, and reads everything
-/// back. From then on it sends and receives.
+/// Gives a host its address and its route to the other host, once its device and its peer's are up, and reads
+/// everything back. From then on it sends and receives.
 fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
     let netlink = Netlink::connect()?;
     netlink.wait_until_sending(DEVICE)?;
@@ -434,10 +436,10 @@ fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
     })
 }
 
-/// What is counted once nothing changes any more and no packet is on its way, or after `limit`.
+/// The counts once nothing changes any more and no packet is on its way, or after `limit`.
 ///
-/// A connection's last packets may still wait in the kernel when its program has ended. The devices are not taken down for
-/// this, because IPv6 sends packets on its own, and the first device to go down would lose those of the other.
+/// A connection's last packets may still wait in the kernel when its program has ended. The devices are not taken down
+/// for this: IPv6 sends packets on its own, and the first device down would lose the other's.
 fn at_rest<T: PartialEq>(
     mut read: impl FnMut() -> Result<T>,
     nothing_on_its_way: impl Fn(&T) -> bool,
@@ -455,7 +457,7 @@ fn at_rest<T: PartialEq>(
     }
 }
 
-/// Whether every packet that one of two devices sent was received by the other.
+/// Whether each device received every packet the other sent.
 fn all_received([client, server]: &[DeviceCounters; 2]) -> bool {
     client.sent == server.received && server.sent == client.received
 }

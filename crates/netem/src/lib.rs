@@ -1,5 +1,5 @@
-//! The path by the kernel's own queueing disciplines: client - veth - middle namespaces - veth - server. A middle namespace
-//! forwards packets, and each of its two devices does one stage of one direction to what leaves through it.
+//! The path by the kernel's own queueing disciplines: client - veth - middle namespaces - veth - server. A middle
+//! namespace forwards packets; each of its two devices applies one stage of one direction to outgoing packets.
 
 mod built;
 mod changes;
@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What lies between the hosts.
+/// The network between the hosts.
 pub struct Netem {
     built: Arc<Built>,
     timeline: Option<Timeline>,
@@ -31,7 +31,7 @@ pub struct Netem {
     report: Arc<OnceLock<NetemReport>>,
 }
 
-/// What the disciplines have done.
+/// The disciplines' work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetemReport {
     /// Forward, reverse.

@@ -1,7 +1,7 @@
-//! Background traffic: packets that do not react to anything, from hosts that are not there. They enter the link of their hop as other
-//! packets do, wait in its queue, are dropped and marked, and leave the path behind it. No host gets one.
+//! Background traffic: unresponsive packets from simulated hosts. They enter the link of their hop as other packets do,
+//! wait in its queue, are dropped and marked, and leave the path behind it. No host gets one.
 //!
-//! Each source draws from a stream of its own, by the number of the draw, so that its packets do not depend on when it is asked.
+//! Each source draws from its own stream, by the number of the draw, so its packets do not depend on the polling.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::{Arrival, Ecn, Effect, Element, ElementSettings, Leaving, Outcome, Packet, Schedule};
@@ -21,13 +21,13 @@ const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 /// A packet of IP without anything in it.
 const MIN_SIZE_BYTES: u64 = 20;
 
-/// What the length field of an IP packet holds.
+/// The limit of an IP packet's length field.
 const MAX_SIZE_BYTES: u64 = 65_535;
 
 /// An Ethernet frame is full.
 const USUAL_SIZE: Bytes = Bytes(1500);
 
-/// More hosts are no background that is simulated host by host.
+/// More hosts need no simulation one by one.
 const MOST_FLOWS: u32 = 1000;
 
 /// The shortest mean time on or off: 10 us.
@@ -136,7 +136,7 @@ impl BackgroundSettings {
         Some(Recording { packets, length: length.map(Duration::from_nanos), next: 0 })
     }
 
-    /// What it sends in the mean: bit/s and packets/s.
+    /// Its mean load: bit/s and packets/s.
     fn load(&self) -> (f64, f64) {
         if let Some(recording) = self.recording() {
             let last = recording.packets.last().map_or(Duration::ZERO, |(time, _)| *time);
@@ -237,10 +237,10 @@ fn check_recording(numbers: &[f64], once: bool) -> Result<(), SettingError> {
     Ok(())
 }
 
-/// Sources of packets, and what they have sent.
+/// Packet sources, and their packets.
 pub struct Background {
     seed: Seed,
-    /// Which host each flow is of.
+    /// Each flow's host.
     hosts: Seed,
     loads: Schedule<Load>,
     load: Load,
@@ -251,11 +251,11 @@ pub struct Background {
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     recording: Option<Recording>,
     sent: u64,
-    /// What has been sent, and other packets that came later than some of it.
+    /// Sent packets, and other packets after some of them.
     out: VecDeque<Box<Packet>>,
 }
 
-/// What the settings make of it.
+/// The load by the settings.
 #[derive(Clone, Copy)]
 struct Load {
     rate_bps: u64,
@@ -296,7 +296,7 @@ struct Source {
     sent: u64,
     /// How much of the first distance is over when it begins, from 0 to 1.
     phase: f64,
-    /// Of a source that is on and off: until when it is on.
+    /// For an on-off source: the end of its on time.
     on_until: f64,
     /// When its last packet was, or when it began, in ns.
     last: f64,
@@ -316,7 +316,7 @@ impl Source {
     /// From 0, with it, to 1, without it.
     fn uniform(&mut self) -> f64 {
         self.draws += 1;
-        // The 53 bits that a number has.
+        // A number's 53 bits.
         (self.chance.word(self.draws) >> 11) as f64 / 9_007_199_254_740_992.0
     }
 
@@ -330,7 +330,7 @@ impl Source {
         let number = self.sent as f64;
         self.sent += 1;
         match load.arrivals {
-            // From the beginning each time, so that nothing adds up.
+            // From the beginning each time, so no error adds up.
             Arrivals::Constant => self.began + Duration::from_nanos(((number + self.phase) * gap) as u64),
             Arrivals::Poisson => {
                 self.last += self.exponential(gap);
@@ -352,7 +352,7 @@ impl Source {
     }
 }
 
-/// Recorded packets, and which comes next, counted over all turns.
+/// Recorded packets, and the next one, counted over all turns.
 struct Recording {
     packets: Vec<(Duration, Bytes)>,
     length: Option<Duration>,
@@ -375,7 +375,7 @@ impl Recording {
 }
 
 impl Background {
-    /// Sources that begin when time does.
+    /// Sources that begin with time.
     pub fn new(settings: Schedule<BackgroundSettings>, seed: Seed) -> Self {
         let recording = settings.phases().next().and_then(BackgroundSettings::recording);
         let mut loads = settings.map(|settings| Load::of(&settings));
@@ -411,7 +411,7 @@ impl Background {
         recorded.into_iter().chain(made).min()
     }
 
-    /// Sends all packets that are due by `now`.
+    /// Sends all packets due by `now`.
     fn send(&mut self, now: Instant) {
         loop {
             let next = self.next().filter(|time| *time <= now);

@@ -1,6 +1,6 @@
-//! What a path is asked to be, as it stands in a cell, checked.
+//! A path's settings in a cell, checked.
 //!
-//! Which elements there are, only `registry.rs` says; everything here goes through its list.
+//! Only `registry.rs` lists the elements; everything here goes through its list.
 
 use crate::change::{Change, ChangeKeys, MAX_TIME_NS, overlap, rows_of};
 use crate::direction::{Direction, Path, Side};
@@ -18,22 +18,22 @@ use crosswind_units::{Duration, Instant, Seed};
 use crate::derive::Serialize;
 use serde_json::{Map, Value};
 
-/// The hops between client and server, and what of them changes over time.
+/// The hops between client and server, and their changes over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathConfig {
     /// One or more, the client's first.
     pub hops: Vec<Hop>,
-    /// Links of further pairs of hosts, between their clients and the first hop: of pair 1, of pair 2 and so on. They are no part of what
-    /// the path does to the packets of the first hosts, and nothing of them changes.
+    /// Links of further pairs of hosts, between their clients and the first hop: pair 1's, pair 2's and so on. They do
+    /// not affect the first hosts' packets, and never change.
     pub access: Vec<Hop>,
-    /// In the order in which they were given.
+    /// In their given order.
     pub changes: Vec<Change>,
 }
 
-/// One stretch of the path, with the elements of each direction.
+/// One stretch of the path, with each direction's elements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hop {
-    /// What it is called; empty where it is the only one.
+    /// Its name; empty if it is the only one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Client to server.
@@ -49,7 +49,7 @@ impl Default for PathConfig {
 }
 
 impl Hop {
-    /// What it does in one direction.
+    /// Its settings in one direction.
     pub fn side(&self, side: Side) -> &DirectionConfig {
         side.pick(&self.forward, &self.reverse)
     }
@@ -61,24 +61,24 @@ impl Hop {
 }
 
 impl PathConfig {
-    /// A path of one hop, which has no name.
+    /// A path with one hop, without a name.
     pub fn one_hop(forward: DirectionConfig, reverse: DirectionConfig) -> Self {
         Self { hops: vec![Hop { name: String::new(), forward, reverse }], ..Self::default() }
     }
 
-    /// The path in `object`, checked, with every default filled in: `forward` and `reverse` of one hop or `hops` of several, and
-    /// `changes`.
+    /// The path in `object`, checked, with every default filled in: `forward` and `reverse` for one hop or `hops` for
+    /// several, and `changes`.
     ///
     /// # Errors
-    /// What a key cannot be; the key is dotted, as `hops.0.forward.loss`.
+    /// An invalid key, dotted, as `hops.0.forward.loss`.
     pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
         Self::read(object, &|file| Err(format!("cannot be read here: {file}")))
     }
 
-    /// The same, with the traces that it names; `text` is what is in a file, or why that cannot be read.
+    /// The same, with its traces; `text` gives a file's content, or the reason it cannot be read.
     ///
     /// # Errors
-    /// As [`from_object`](Self::from_object), and the line of a trace that is wrong.
+    /// As [`from_object`](Self::from_object), and a trace's malformed line.
     pub fn read(
         object: &Map<String, Value>,
         text: &dyn Fn(&str) -> Result<String, String>,
@@ -124,15 +124,15 @@ impl PathConfig {
         Ok(config)
     }
 
-    /// The keys of a change beside those of the direction.
+    /// A change's keys beside the direction's.
     pub fn describe_change() -> &'static Group {
         crosswind_settings::describe::<ChangeKeys>()
     }
 
-    /// Whether its hops can be together, and its changes.
+    /// Whether its hops, and its changes, are compatible.
     ///
     /// # Errors
-    /// Names that are missing or that two hops have; a change of no hop, of nothing, or to settings that exclude each other; two
+    /// Missing or duplicate hop names; a change without a hop or an effect, or to mutually exclusive settings; two
     /// changes of one key at one time. The key is dotted, as `changes.0.hop`.
     pub fn check(&self) -> Result<(), SettingError> {
         let twice = |number: usize| self.hops[..number].iter().any(|hop| hop.name == self.hops[number].name);
@@ -174,7 +174,7 @@ impl PathConfig {
         Ok(())
     }
 
-    /// Two changes of one key at one time leave open which counts.
+    /// Two changes of one key at one time are ambiguous.
     fn check_overlaps(&self) -> Result<(), SettingError> {
         for (number, change) in self.changes.iter().enumerate() {
             for before in &self.changes[..number] {
@@ -194,7 +194,7 @@ impl PathConfig {
         Ok(())
     }
 
-    /// One direction of the path, whose random decisions come from `seed`.
+    /// One direction of the path, with random decisions from `seed`.
     ///
     /// # Panics
     /// When [`check`](Self::check) refuses the path.
@@ -203,7 +203,7 @@ impl PathConfig {
         Direction::of_compiled(stages.unwrap_or_else(|error| unreachable!("a path that was not checked: {error}")))
     }
 
-    /// The hops over time; `seed` is that of [`direction`](Self::direction).
+    /// The hops over time; `seed` is [`direction`](Self::direction)'s.
     pub fn timeline(&self, seed: Seed) -> Timeline {
         let chance = seed.child("changes");
         let mut courses = Vec::new();
@@ -219,16 +219,15 @@ impl PathConfig {
         Timeline { hops: self.hops.clone(), courses }
     }
 
-    /// All that the elements of one direction are made of, in the order in which a packet meets them; every random decision comes from
-    /// `seed`.
+    /// One direction's compiled elements in packet order; random decisions come from `seed`.
     ///
     /// # Errors
-    /// Changes that make settings which exclude each other.
+    /// Changes that lead to mutually exclusive settings.
     pub fn compiled(&self, side: Side, seed: Seed) -> Result<Vec<CompiledStage>, SettingError> {
         let (own, chance) = (seed.child(side.name()), seed.child("changes"));
         let mut stages = Vec::new();
         for (number, hop) in self.in_order(side) {
-            // The first hop draws what the only hop of a path draws.
+            // The first hop draws as the only hop of a path does.
             let seed = if number == 0 { own } else { own.child(&hop.name) };
             let changes: Vec<_> = (0..)
                 .zip(&self.changes)
@@ -253,7 +252,7 @@ impl PathConfig {
         Ok(stages)
     }
 
-    /// The hops and their numbers in the order in which a packet meets them.
+    /// The hops and their numbers, in packet order.
     fn in_order(&self, side: Side) -> Vec<(usize, &Hop)> {
         let mut hops: Vec<_> = self.hops.iter().enumerate().collect();
         if side == Side::Reverse {
@@ -262,7 +261,7 @@ impl PathConfig {
         hops
     }
 
-    /// What a hop does in one direction: as long as nothing changes, and with each change alone, where it can be alone.
+    /// A hop's settings in one direction: unchanged, and with each change alone, if valid alone.
     pub fn variants_of(&self, hop: &Hop, side: Side) -> impl Iterator<Item = DirectionConfig> {
         let base = hop.side(side);
         let changed = self.changes.iter().filter(|change| change.is_of(&hop.name)).flat_map(move |change| {
@@ -278,14 +277,14 @@ impl PathConfig {
         self.hops.iter().flat_map(move |hop| self.variants_of(hop, side))
     }
 
-    /// The longest that a packet takes in one direction without the time on the wire, or behind other packets.
+    /// A packet's longest delay in one direction, without time on the wire or behind other packets.
     pub fn longest_delay(&self, side: Side) -> Duration {
         self.hops.iter().fold(Duration::ZERO, |sum, hop| {
             sum + self.variants_of(hop, side).map(|config| config.longest_delay()).max().unwrap_or_default()
         })
     }
 
-    /// The longest delay there and back of any pair of hosts.
+    /// The longest delay there and back, for any pair of hosts.
     pub fn longest_round_trip(&self) -> Duration {
         let of_link = |hop: &Hop| hop.forward.longest_delay() + hop.reverse.longest_delay();
         self.round_trip() + self.access.iter().map(of_link).max().unwrap_or_default()
@@ -296,8 +295,8 @@ impl PathConfig {
         self.longest_delay(Side::Forward) + self.longest_delay(Side::Reverse)
     }
 
-    /// What one direction does to traffic as a whole, as long as nothing changes. A trace that holds from the first packet on for good
-    /// is taken in the mean over time.
+    /// One direction's overall effect on traffic, without changes. A trace from the first packet on for good counts as
+    /// its mean over time.
     pub fn effect(&self, side: Side) -> Effect {
         let mut effect = Effect::default();
         for (_, hop) in self.in_order(side) {
@@ -317,7 +316,7 @@ impl PathConfig {
         }
     }
 
-    /// Whether a hop ever lets a packet leave before one that entered earlier.
+    /// Whether a hop ever lets packets overtake.
     fn reorders(&self, hop: &Hop, side: Side) -> bool {
         let (mut may, mut does) = (false, false);
         for config in self.variants_of(hop, side) {
@@ -328,7 +327,7 @@ impl PathConfig {
         does || may && changes.any(|change| change.shortens_delay(side, hop.side(side)))
     }
 
-    /// The longest time for which a change loses every packet in one direction.
+    /// The longest time a change loses every packet in one direction.
     fn longest_outage(&self, side: Side) -> Duration {
         let outages = self.changes.iter().filter(|change| {
             let hops = self.hops.iter().filter(|hop| change.is_of(&hop.name));
@@ -338,12 +337,12 @@ impl PathConfig {
         outages.map(|change| change.keys.lasting.unwrap_or(Duration::from_nanos(MAX_TIME_NS))).max().unwrap_or_default()
     }
 
-    /// The smallest MTU that there is at some time in one direction.
+    /// The smallest MTU at any time in one direction.
     pub fn least_mtu(&self, side: Side) -> Option<u32> {
         self.variants(side).filter_map(|config| config.effect().mtu_bytes).min()
     }
 
-    /// The largest packet that passes in one direction where, at some time, larger ones vanish without a word; none where none do.
+    /// The largest packet sure to pass in one direction, if larger ones silently vanish at some time; else none.
     pub fn black_hole(&self, side: Side) -> Option<u32> {
         self.variants(side)
             .filter(|config| config.mtu.mtu_black_hole)
@@ -359,7 +358,7 @@ impl PathConfig {
 }
 
 impl Path {
-    /// The path that `config` describes; every random decision comes from `seed`.
+    /// The path for `config`; random decisions come from `seed`.
     pub fn from_config(config: &PathConfig, seed: Seed) -> Self {
         let [forward, reverse] = Side::BOTH.map(|side| config.direction(side, seed));
         Self::new(forward, reverse)
@@ -373,18 +372,18 @@ pub struct Timeline {
     courses: Vec<HopCourse>,
 }
 
-/// What changes in one direction of a hop.
+/// A hop's changes in one direction.
 #[derive(Clone, Debug)]
 struct HopCourse {
     hop: usize,
     side: Side,
     course: Course,
-    /// What each row sets.
+    /// Each row's settings.
     rows: Vec<Map<String, Value>>,
 }
 
 impl Timeline {
-    /// The hops as they are at `now`, counted from the first packet, and when that changes next.
+    /// The hops at `now`, counted from the first packet, and the next change.
     ///
     /// # Panics
     /// When [`PathConfig::check`] refuses the path.
@@ -404,7 +403,7 @@ impl Timeline {
     }
 }
 
-/// More are no path that anybody has.
+/// Nobody has a path with more.
 const MOST_HOPS: usize = 16;
 
 /// Each object of the list called `name`; none where there is no such list.
@@ -430,7 +429,7 @@ fn direction_of(object: &Map<String, Value>, name: &str) -> Result<DirectionConf
     DirectionConfig::from_object(settings).map_err(|error| error.within(name))
 }
 
-/// What is different in one direction while a change holds: keys of the direction, each with a value that it can have.
+/// The new settings in one direction during a change: keys with valid values.
 fn changed_keys(object: Option<Value>, name: &str) -> Result<Map<String, Value>, SettingError> {
     let settings = match object {
         None => Map::new(),

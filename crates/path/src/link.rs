@@ -1,9 +1,10 @@
-//! A link: one packet at a time is transmitted at the rate; the others wait in a queue. Where the rate changes, what is left of a packet
-//! is transmitted at the new one; where the queue shrinks, what waits in it stays. Where the rate is 0 for a time, the link stands still:
-//! nothing leaves it, and packets wait.
+//! A link: one packet at a time is transmitted at the rate; the others wait in a queue. After a change of rate, a
+//! packet's rest is transmitted at the new one; a shrunken queue keeps its packets. At rate 0 the link stalls: nothing
+//! leaves it, and packets wait.
 //!
-//! With a burst, the rate is that of a token bucket: tokens come at the rate, up to the burst, a packet goes once there are tokens for
-//! all of it, and then at the peak rate. A packet that is larger than the burst goes when the bucket is full, and leaves a debt.
+//! With a burst, the rate is a token bucket's: tokens come at the rate, up to the burst; a packet goes once it has all
+//! its tokens, and then at the peak rate. A packet larger than the burst goes when the bucket is full, and leaves a
+//! debt.
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{AQM, AnyQueue, Limit, LinkFacts, Moment, QueueLimit, QueueSettings};
@@ -18,7 +19,7 @@ use alloc::collections::VecDeque;
 pub use crate::queue::QUEUE_FULL;
 pub use crate::rate::LinkRate;
 
-/// 1 Tbit/s: far above what one machine forwards.
+/// 1 Tbit/s: far above one machine's forwarding rate.
 const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 
 /// 1 GB, as a queue.
@@ -62,20 +63,20 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
-    /// The limit that the queue has in Linux.
+    /// The queue's limit in Linux.
     pub fn default_queue(&self) -> QueueLimit {
         let rate = self.rate.and_then(LinkRate::moving);
         self.queueing.default_limit(rate)
     }
 
-    /// What the queue has to know of it.
+    /// Its properties for the queue.
     fn facts(&self) -> LinkFacts<'_> {
         let QueueSettings { signals, controller, .. } = &self.queueing;
         let limit = Limit::new(self.queue, self.rate);
         LinkFacts { rate: self.rate, limit, counting: self.counting, signals, controller }
     }
 
-    /// How fast a packet is put on the wire; none where that takes no time.
+    /// A packet's rate on the wire; none if it takes no time.
     fn wire_rate(&self) -> Option<LinkRate> {
         match self.rate {
             Some(LinkRate::Of(_)) if self.burst.is_some() => self.peak_rate.map(LinkRate::Of),
@@ -87,7 +88,7 @@ impl LinkSettings {
     fn end(&self, since: Instant, left: u128) -> Option<Instant> {
         let took = match (self.wire_rate(), u64::try_from(left)) {
             (None, _) => 0,
-            // A division of 64 bits takes a third of the time of one of 128.
+            // A 64-bit division takes a third of a 128-bit one's time.
             (Some(rate), Ok(left)) => left / rate.moving()?.as_bps(),
             (Some(rate), _) => u64::try_from(left / u128::from(rate.moving()?.as_bps())).unwrap_or(u64::MAX),
         };
@@ -172,28 +173,29 @@ impl ElementSettings for LinkSettings {
     }
 }
 
-/// A transmitter with a queue before it. The packet in transmission, or that waits for tokens, occupies the link, not the queue.
+/// A transmitter with a queue before it. A packet in transmission, or waiting for tokens, occupies the link, not the
+/// queue.
 pub struct Link {
     settings: Schedule<LinkSettings>,
     now: LinkSettings,
     queue: Box<dyn AnyQueue>,
     sending: Option<Sending>,
-    /// Fraction of a nanosecond that back-to-back transmissions carry on, in bit/s times ns.
+    /// A fraction of a nanosecond, carried over back-to-back transmissions, in bit/s times ns.
     remainder: u64,
     bucket: Bucket,
-    /// Whether it matters later what changed while the link was idle.
+    /// Whether changes while the link was idle matter later.
     has_memory: bool,
     out: VecDeque<Leaving>,
 }
 
-/// The packet that has left the queue.
+/// The packet out of the queue.
 struct Sending {
     packet: Box<Packet>,
     /// Whether it still waits for tokens.
     waits: bool,
-    /// When what is left began.
+    /// The beginning of the rest.
     since: Instant,
-    /// What is left of it on the wire, in bit/s times ns.
+    /// Its rest on the wire, in bit/s times ns.
     left: u128,
     /// When it ends to wait, or to be transmitted, if the rate stays; none where the link stands still.
     end: Option<Instant>,
@@ -218,7 +220,7 @@ impl Link {
         }
     }
 
-    /// Transmits the packet that has waited for tokens until `start`.
+    /// Transmits the packet that waited for tokens until `start`.
     fn transmit(&mut self, start: Instant) {
         let Some(sending) = &mut self.sending else { return };
         self.bucket.take(start, &self.now, sending.packet.size);
@@ -228,7 +230,7 @@ impl Link {
         sending.end = self.now.end(start, sending.left);
     }
 
-    /// Brings transmissions that end by `now` to their end, and starts those that follow them.
+    /// Ends the transmissions due by `now`, and starts the next ones.
     fn advance(&mut self, now: Instant) {
         while let Some(packet) = self.finish(now) {
             let end = packet.at;
@@ -237,7 +239,7 @@ impl Link {
         }
     }
 
-    /// The packet whose transmission is the next to end, if it does by `now`. Settings change in time.
+    /// The packet whose transmission ends next, if by `now`. Settings change in time.
     fn finish(&mut self, now: Instant) -> Option<Box<Packet>> {
         loop {
             let sending = self.sending.as_ref()?;
@@ -253,7 +255,7 @@ impl Link {
         }
     }
 
-    /// The packet in transmission, at the end of that.
+    /// The packet at the end of its transmission.
     fn transmitted(&mut self, end: Instant) -> Option<Box<Packet>> {
         let Sending { mut packet, since, left, .. } = self.sending.take()?;
         let used =
@@ -271,7 +273,7 @@ impl Link {
         }
     }
 
-    /// Makes up for the changes since the link fell idle. Where it has no memory, only what holds now matters.
+    /// Catches up on changes since the link fell idle. Without memory, only the present settings matter.
     fn wake(&mut self, now: Instant) {
         while let Some(change) = self.settings.next_change().filter(|change| *change <= now) {
             self.change(if self.has_memory { change } else { now });
@@ -333,7 +335,7 @@ impl Element for Link {
     }
 }
 
-/// A token bucket. Its tokens are counted in bit/s times ns, so that no fraction of one is lost.
+/// A token bucket. Tokens are counted in bit/s times ns, so no fraction is lost.
 struct Bucket {
     /// Less than 0 is a debt.
     tokens: i128,
@@ -341,7 +343,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// What `settings` let it hold.
+    /// Its size by `settings`.
     fn size(settings: &LinkSettings) -> i128 {
         settings.burst.map_or(0, |burst| i128::from(burst.0) * 8 * NANOS as i128)
     }
@@ -367,7 +369,7 @@ impl Bucket {
         Some(now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
-    /// Takes the tokens of a packet that goes at `now`. What came beyond the bucket's size since it was ready is a fraction of a nanosecond's,
+    /// Takes the tokens of a packet leaving at `now`. An excess beyond the bucket's size is a fraction of a nanosecond
     /// by which the packet could have gone earlier: the next one has it.
     fn take(&mut self, now: Instant, settings: &LinkSettings, size: Bytes) {
         if settings.burst.is_some() {
@@ -376,7 +378,7 @@ impl Bucket {
         }
     }
 
-    /// Goes on by other settings from `now` on; a bucket that was not there before begins full.
+    /// Continues with other settings from `now` on; a new bucket begins full.
     fn change(&mut self, now: Instant, before: &LinkSettings, settings: &LinkSettings) {
         if before.burst.is_some() {
             self.fill(now, before);

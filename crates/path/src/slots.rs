@@ -1,10 +1,10 @@
-//! A medium that packets may use in grants alone: at regular times, for so many bytes each. Between grants they wait.
+//! A medium with grants: at regular times, for so many bytes each. Between grants packets wait.
 //!
-//! That is how a base station of LTE lets a terminal send (grants in every subframe of 1 ms or in fewer of them; 3GPP TS 36.321,
-//! section 5.4) and how a cable modem is granted minislots (DOCSIS 3.1, CM-SP-MULPIv3.1, section 7.2). As there, a packet may be cut
-//! across grants (RLC segmentation, 3GPP TS 36.322, section 4.2) and leaves with its last byte, and what is left of a grant when
-//! nothing waits is lost. Without a size, a grant takes all that waits: one aggregate of frames, as Wi-Fi sends (A-MPDU, IEEE 802.11-2020,
-//! section 9.7).
+//! An LTE base station lets a terminal send like this (grants in every subframe of 1 ms or in fewer; 3GPP TS 36.321,
+//! section 5.4), and a cable modem is granted minislots (DOCSIS 3.1, CM-SP-MULPIv3.1, section 7.2). As there, a packet
+//! may be cut across grants (RLC segmentation, 3GPP TS 36.322, section 4.2) and leaves with its last byte, and a
+//! grant's unused rest is lost. Without a size, a grant takes all waiting packets: one aggregate of frames, as in Wi-Fi
+//! (A-MPDU, IEEE 802.11-2020, section 9.7).
 
 use crate::derive::{Deserialize, JsonSchema, Serialize};
 use crate::queue::{Limit, QueueLimit};
@@ -55,7 +55,7 @@ pub struct SlotSettings {
 }
 
 impl SlotSettings {
-    /// What the grants carry in the mean.
+    /// The grants' mean rate.
     fn rate(&self) -> Option<BitRate> {
         let (period, bytes) = (self.period?, self.bytes?);
         let bits = u128::from(bytes.0) * 8 * 1_000_000_000 / u128::from(period.as_nanos());
@@ -111,7 +111,7 @@ impl ElementSettings for SlotSettings {
     }
 }
 
-/// Packets that wait for grants. One that arrives at the time of a grant waits for the next.
+/// Packets waiting for grants. One arriving at the time of a grant waits for the next.
 pub struct Slots {
     settings: Schedule<SlotSettings>,
     now: SlotSettings,
@@ -119,28 +119,29 @@ pub struct Slots {
     phase: u64,
     waiting: VecDeque<Waiting>,
     bytes: u64,
-    /// The time of the last grant or change that has been dealt with.
+    /// The time of the last handled grant or change.
     after: Instant,
     out: VecDeque<Leaving>,
 }
 
 struct Waiting {
     packet: Box<Packet>,
-    /// Bytes that have not been granted yet.
+    /// Bytes not granted yet.
     left: u64,
     /// The first grant since it arrived: until then it would have waited alone, too.
     first: Option<Instant>,
 }
 
 impl Slots {
-    /// A medium that nothing waits for; `seed` decides when the first grant comes.
+    /// An idle medium; `seed` decides the time of the first grant.
     pub fn new(mut settings: Schedule<SlotSettings>, seed: Seed) -> Self {
         let now = *settings.at(Instant::ZERO);
         let (waiting, out) = (VecDeque::new(), VecDeque::new());
         Self { settings, now, phase: seed.word(0), waiting, bytes: 0, after: Instant::ZERO, out }
     }
 
-    /// The next grant that the first packet in the queue can use; where none is needed, when it came or the need ended.
+    /// The next grant usable for the queue's first packet; if none is needed, the packet's arrival or the end of the
+    /// need.
     fn next_grant(&self) -> Option<Instant> {
         let from = self.waiting.front()?.packet.at.max(self.after);
         let Some(period) = self.now.period.map(Duration::as_nanos) else { return Some(from) };

@@ -1,11 +1,12 @@
-//! Tables of values over time: one line a time, as people publish traces of networks.
+//! Tables of values over time: one line a time, the usual form of published network traces.
 //!
-//! A line has a time in seconds and a value for each column; commas, semicolons, tabs or spaces part them. Empty lines and what
-//! follows `#` do not count. A first line of words names the columns. Values are in the units that such tables have: rates in
-//! Mbit/s, times in ms, sizes in bytes, probabilities from 0 to 1.
+//! A line has a time in seconds and a value for each column, separated by commas, semicolons, tabs or spaces. Empty
+//! lines and text behind `#` do not count. A first line of words names the columns. Values are in the usual units:
+//! rates in Mbit/s, times in ms, sizes in bytes, probabilities from 0 to 1.
 //!
-//! A table of whole numbers, three or more a line and without names, is one of `CellReplay`'s base delays and light deliveries (README of
-//! its repository): a time in ms, the delay then in ms, and the times in ms after the first packet of a burst at which packets arrive.
+//! A table of whole numbers, three or more a line and without names, has `CellReplay`'s base delays and light
+//! deliveries (README of its repository): a time in ms, the delay then in ms, and the arrival times in ms after a
+//! burst's first packet.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -17,30 +18,30 @@ use crosswind_settings::{Key, KeyType, SettingError, Unit};
 use crosswind_units::Duration;
 use serde_json::{Map, Number, Value};
 
-/// What the first column may be called.
+/// The first column's possible names.
 const TIMES: [&str; 5] = ["time", "t", "time_s", "seconds", "timestamp"];
 
-/// Rows of a table: more is no trace that anybody replays.
+/// Rows per table: nobody replays a longer trace.
 const MOST_ROWS: usize = 200_000;
 
-/// Times in ms of `CellReplay`'s tables are below: 11 days.
+/// `CellReplay`'s times in ms are below: 11 days.
 const MOST_MS: u64 = 1_000_000_000;
 
-/// One line of a table: from when on, and what the keys are then.
+/// One line: its time, and the keys' values from then on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Since the beginning of the table.
+    /// Since the table's beginning.
     pub time: Duration,
     /// By the keys' names in a cell.
     pub values: Map<String, Value>,
 }
 
-/// What is wrong with a table.
+/// A malformed table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong: a sentence whose subject is the line.
+    /// A sentence with the line as its subject.
     pub problem: String,
 }
 
@@ -50,13 +51,13 @@ impl fmt::Display for TableError {
     }
 }
 
-/// The rows of a table.
+/// A table's rows.
 ///
-/// `columns` are the names of the values' columns, as a study calls `keys`; none leaves that to the first line, and where that has
-/// none either, there is one column, the rate.
+/// `columns` are the value columns' names, as a study calls `keys`; none leaves that to the first line, and without
+/// names there the only column is the rate.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// The first malformed line.
 pub fn read(text: &str, columns: Option<&[String]>, keys: &[Key]) -> Result<Vec<Row>, TableError> {
     if columns.is_none() && is_of_cellreplay(text) {
         return read_cellreplay(text, keys);
@@ -120,10 +121,10 @@ fn of_key(key: &Key, error: &SettingError) -> String {
     format!("{} {}", key.study, error.problem)
 }
 
-/// The keys that a line of `CellReplay`'s sets, by the names of a study.
+/// The keys set by a `CellReplay` line, by their study names.
 const OF_CELLREPLAY: [&str; 2] = ["delay", "light_deliveries"];
 
-/// Whether the first line with anything on it is one of `CellReplay`'s.
+/// Whether the first line with content is `CellReplay`'s.
 fn is_of_cellreplay(text: &str) -> bool {
     let first =
         text.lines().map(str::split_whitespace).map(Iterator::collect::<Vec<_>>).find(|words| !words.is_empty());
@@ -181,7 +182,7 @@ pub fn length(rows: &[Row]) -> Option<Duration> {
     Some(last.time + Duration::from_nanos(last.time.as_nanos() - before.time.as_nanos()))
 }
 
-/// Rows with the least and the greatest number of each column.
+/// Rows with each column's minimum and maximum.
 pub fn extremes(rows: &[Row]) -> Vec<&Row> {
     let columns = rows.first().into_iter().flat_map(|row| row.values.keys());
     let of_column = columns.flat_map(|key| {
@@ -193,11 +194,11 @@ pub fn extremes(rows: &[Row]) -> Vec<&Row> {
     of_column.flatten().collect()
 }
 
-/// What the numbers of the rows are in the mean over time; other values are those of the first row.
+/// The rows' numbers as means over time; other values are the first row's.
 pub fn mean(rows: &[Row]) -> Map<String, Value> {
     let Some(first) = rows.first() else { return Map::new() };
     let end = length(rows).unwrap_or(Duration::from_nanos(first.time.as_nanos() + 1)).as_nanos();
-    // Before the first row the trace is what that says.
+    // Before the first row the trace has its values.
     let starts = rows.iter().enumerate().map(|(number, row)| if number == 0 { 0 } else { row.time.as_nanos() });
     let ends = rows.iter().skip(1).map(|row| row.time.as_nanos()).chain([end]);
     let lengths: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64).collect();
@@ -232,7 +233,7 @@ fn keys_of<'a>(names: &[String], keys: &'a [Key]) -> Result<Vec<&'a Key>, String
     names.iter().map(find).collect()
 }
 
-/// A field as the value of a key, in the key's own unit.
+/// A field as a key's value, in the key's unit.
 fn value_of(key: &Key, field: &str) -> Option<Value> {
     let scale = match key.unit {
         Some(Unit::Ns | Unit::BitsPerSecond) => 1e6,

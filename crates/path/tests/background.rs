@@ -1,4 +1,4 @@
-//! Background traffic: its place in the queue, by hand, and what queueing theory says of it.
+//! Background traffic: its place in the queue, by hand, and against queueing theory.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::link::QUEUE_FULL;
@@ -18,7 +18,7 @@ fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
 
-/// What becomes of background traffic alone in so much time: a host's first packet begins it, and another ends it.
+/// Background traffic's fates in so much time: a host's first packet begins it, and another ends it.
 fn alone(settings: &Value, seed: u64, seconds: u64) -> Vec<(Packet, Fate)> {
     let mut world = World::new(Direction::from_config(&config(settings), Seed(seed)));
     world.send_at(at(0), 20);
@@ -38,7 +38,7 @@ fn recorded_packets_take_their_place_in_the_queue_and_leave_behind_the_link() {
     }
     let hosts: Vec<_> = std::iter::from_fn(|| world.next_fate()).map(|(_, fate)| fate).collect();
     let delivered = |ns: u64| Fate::Delivered(at(ns));
-    // Background: 0 to 1 ms, and from 3 to 5 ms. The third of the host's waits behind that.
+    // Background: 0 to 1 ms, and from 3 to 5 ms. The host's third packet waits behind that.
     assert_eq!(hosts, [delivered(22 * MS), delivered(23 * MS), delivered(26 * MS)]);
     let background: Vec<_> = world.background().iter().map(|(packet, fate)| (packet.index, *fate)).collect();
     assert_eq!(
@@ -127,8 +127,8 @@ fn what_comes_is_the_rate_that_was_asked_for() {
         let z = (share - expected) / (expected * (1.0 - (-time).exp())).sqrt();
         assert!(z.abs() < 4.0, "{time}: {z}");
     }
-    // On a quarter of the time, and four times as fast then: the time on of n rounds of exponential times has the variance
-    // 2 T (on off / (on + off))^2 / (on + off) in the time T (Cox 1962, alternating renewal).
+    // On a quarter of the time, and four times as fast then: over n rounds of exponential times the time on has the
+    // variance 2 T (on off / (on + off))^2 / (on + off) in the time T (Cox 1962, alternating renewal).
     let on_off = json!({"background_size_bytes": 1000, "background_arrivals": "on_off", "background_on_ns": 10 * MS,
                         "background_off_ns": 30 * MS});
     let on_off = sent(on_off, 30);
@@ -140,7 +140,7 @@ fn what_comes_is_the_rate_that_was_asked_for() {
     assert!(quick as f64 > 0.95 * on_off.len() as f64, "{quick}");
 }
 
-/// The mean of each of so many seeds, as mean and standard error.
+/// The mean over so many seeds, with its standard error.
 fn over_seeds(seeds: u64, mean: impl Fn(u64) -> f64) -> (f64, f64) {
     let means: Vec<f64> = (1..=seeds).map(mean).collect();
     let n = seeds as f64;
@@ -174,9 +174,9 @@ fn poisson_packets_wait_at_a_link_as_long_as_those_of_m_d_1() {
     }
 }
 
-/// The mean wait, in service times, of packets of so many equal flows at constant rates and with phases of their own (N D/D/1): each finds the
-/// work of the others (Roberts and Virtamo, "The superposition of periodic cell arrival streams in an ATM multiplexer", IEEE Trans. Commun. 39,
-/// 1991). `period` is in service times.
+/// The mean wait, in service times, for packets from equal flows at constant rates with own phases (N D/D/1): each
+/// finds the others' work (Roberts and Virtamo, "The superposition of periodic cell arrival streams in an ATM
+/// multiplexer", IEEE Trans. Commun. 39, 1991). `period` is in service times.
 fn wait_of_nd_d_1(flows: u32, period: f64) -> f64 {
     let others = flows - 1;
     let choose = |n: u32| (0..n).map(|k| f64::from(others - k) / f64::from(n - k)).product::<f64>();
@@ -197,7 +197,7 @@ fn constant_flows_wait_at_a_link_as_long_as_those_of_n_d_d_1() {
     // One flow in 25 service times finds another in transmission for half of one, at one of 25 places.
     assert!((wait_of_nd_d_1(2, 25.0) - 0.5 / 25.0).abs() < 1e-9);
     for (flows, load) in [(2, 0.5), (8, 0.8), (20, 0.95)] {
-        // 1250 bytes take 10 ms. After one period all that follows repeats.
+        // 1250 bytes take 10 ms. After one period everything repeats.
         let settings = json!({"rate_bps": 1_000_000, "queue": {"packets": 1000}, "background_size_bytes": 1250,
                               "background_rate_bps": (load * 1e6) as u64, "background_flows": flows});
         let (wait, error) = over_seeds(2000, |seed| {
@@ -216,8 +216,8 @@ fn constant_flows_wait_at_a_link_as_long_as_those_of_n_d_d_1() {
     }
 }
 
-/// The loss of M/D/1/N, with the packet in transmission among the N (Brun and Garcia, "Analytical solution of finite capacity M/D/1
-/// queues", J. Appl. Prob. 37, 2000, equations 5 and 9).
+/// Loss in M/D/1/N, with the packet in transmission among the N (Brun and Garcia, "Analytical solution of finite
+/// capacity M/D/1 queues", J. Appl. Prob. 37, 2000, equations 5 and 9).
 fn loss_of_m_d_1(load: f64, places: u32) -> f64 {
     let term = |n: f64, k: u32| {
         let factorial: f64 = (1..=k).map(f64::from).product();

@@ -1,4 +1,4 @@
-//! Hops, and a path that changes over time: scripts on virtual time, with exact answers.
+//! Hops, and a path changing over time: scripts on virtual time, with exact answers.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::link::QUEUE_FULL;
@@ -29,7 +29,7 @@ fn world(settings: &Value) -> World {
     World::new(path(settings).direction(Side::Forward, Seed(1)))
 }
 
-/// A path whose client-to-server direction is `forward`, and changes as `change` says.
+/// A path with this client-to-server direction and this change.
 fn changing(forward: &Value, change: &Value) -> World {
     world(&json!({"forward": forward, "changes": [change]}))
 }
@@ -66,7 +66,7 @@ fn packets_to_the_client_meet_the_hops_in_the_other_order() {
     ]}));
     let mut world = World::new(hops.direction(Side::Reverse, Seed(1)));
     world.send_at(ms(0), 100);
-    // It is lost in the hop that is near to the client, after the delay of the other.
+    // The hop near the client loses it, after the other hop's delay.
     let (packet, fate) = world.next_fate().unwrap();
     assert_eq!((packet.hop, fate), (0, Fate::Dropped(ms(5), LOSS)));
 }
@@ -115,13 +115,13 @@ fn a_change_comes_again_and_again() {
 
 #[test]
 fn what_is_left_of_a_packet_is_transmitted_at_the_new_rate() {
-    // 1250 bytes are 10,000 bits: 0.5 ms at 10 Mbit/s are 5,000 of them, the others take 5 ms at 1 Mbit/s.
+    // 1250 bytes are 10,000 bits: 0.5 ms at 10 Mbit/s send 5,000 bits, the others take 5 ms at 1 Mbit/s.
     let mut slower =
         changing(&json!({"rate_bps": 10_000_000}), &json!({"start_ns": 500_000, "forward": {"rate_bps": 1_000_000}}));
     slower.send_at(ms(0), 1250);
     slower.send_at(ms(0), 1250);
     assert_eq!([slower.next_delivery(), slower.next_delivery()], [Some(us(5500)), Some(us(15_500))]);
-    // A link that all but stands still for 20 ms sends on where it was: 1 bit/s makes 0.02 bits of progress, 2 ns at 10 Mbit/s.
+    // After a near stall of 20 ms a link continues in place: 1 bit/s makes 0.02 bits of progress, 2 ns at 10 Mbit/s.
     let stall = json!({"start_ns": 500_000, "for_ns": 20_000_000, "forward": {"rate_bps": 1}});
     let mut stalled = changing(&json!({"rate_bps": 10_000_000}), &stall);
     stalled.send_at(ms(0), 1250);
@@ -225,7 +225,7 @@ fn what_a_path_does_is_that_of_its_hops() {
     assert!(!config.effect(Side::Reverse).changes);
     assert_eq!(effect.outage, Duration::ZERO);
     assert_eq!(config.round_trip(), Duration::from_nanos(10_000));
-    // What is written is read the same.
+    // Written settings are read back unchanged.
     let Value::Object(written) = serde_json::to_value(&config).unwrap() else { panic!() };
     assert_eq!(PathConfig::from_object(&written), Ok(config));
 }

@@ -1,4 +1,5 @@
-//! Jitter and overtaking: scripts with exact answers, and statistics of fixed seeds within four standard deviations of their theory.
+//! Jitter and overtaking: scripts with exact answers, and statistics of fixed seeds within four standard deviations
+//! from theory.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::delay::DelaySettings;
@@ -13,7 +14,7 @@ fn config(of: &Value) -> DirectionConfig {
     DirectionConfig::from_object(of.as_object().unwrap()).unwrap()
 }
 
-/// Packets in the order of leaving, of so many that enter one every `gap_ns`.
+/// `count` packets, one every `gap_ns`, in the order of leaving.
 fn sent(of: &Value, seed: u64, count: u64, gap_ns: u64) -> Vec<Packet> {
     let mut world = World::new(Direction::from_config(&config(of), Seed(seed)));
     for number in 0..count {
@@ -66,7 +67,7 @@ fn delays_have_the_quantiles_of_their_distribution() {
 
 #[test]
 fn jitter_of_values_has_their_shape() {
-    // Two of three values are 1: between 1 and 1 lies half, and the other half from there to 4.
+    // Two in three values are 1: between 1 and 1 lies half, and the other half from there to 4.
     let of = json!({"delay_ns": 100 * MS, "jitter_ns": MS, "jitter_values": [4, 1, 1]});
     let delays = delays(&of, 1, 100_000, 1000 * MS);
     let least = delays.iter().copied().fold(f64::MAX, f64::min);
@@ -75,7 +76,7 @@ fn jitter_of_values_has_their_shape() {
         0.5,
         (0.25_f64 / 1e5).sqrt(),
     );
-    // Mean and deviation are those that were asked for. The fourth moment over the squared variance is below 3.
+    // Mean and deviation are as set. The fourth moment over the squared variance is below 3.
     let mean = delays.iter().sum::<f64>() / 1e5;
     assert_near(mean, 1e8, 1e6 / 1e5_f64.sqrt());
     let variance = delays.iter().map(|delay| (delay - mean) * (delay - mean)).sum::<f64>() / 1e5;
@@ -92,12 +93,12 @@ fn jitter_is_correlated_as_asked_for_at_every_distance() {
     let variance = delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>();
     for (apart, expected) in [(1, 0.6), (2, 0.36), (3, 0.216), (10, 0.006)] {
         let products = delays.iter().zip(&delays[apart..]).map(|(a, b)| (a - mean) * (b - mean));
-        // Bartlett's bound for a process with correlations r^k: (1 + r^2) / (1 - r^2) / n. Products of repeated values vary more: those of
-        // a run are squares, whose variance is up to twice that; runs have 1/(1 - r) packets.
+        // Bartlett's bound for a process with correlations r^k: (1 + r^2) / (1 - r^2) / n. Products of repeated values
+        // vary more: within a run they are squares, with up to twice that variance; runs have 1/(1 - r) packets.
         let deviation = ((1.0 + 0.36) / (1.0 - 0.36) * 2.0 / (1.0 - 0.6) / n as f64).sqrt();
         assert_near(products.sum::<f64>() / variance, expected, deviation);
     }
-    // The distribution stays what it is.
+    // The distribution is unchanged.
     let below = delays.iter().filter(|delay| **delay < 10e6 + 5e6 * 1.472_264).count() as f64 / n as f64;
     assert_near(below, 0.95, (0.95 * 0.05 / n as f64 * 4.0).sqrt());
 }
@@ -119,7 +120,7 @@ fn packets_keep_their_order_unless_they_may_overtake() {
     assert!(indexes(&kept).is_sorted() && kept.is_sorted_by_key(|packet| packet.at));
     let free = sent(&of(true), 1, 2000, MS);
     assert!(!indexes(&free).is_sorted() && free.is_sorted_by_key(|packet| packet.at));
-    // Whoever waits for those before waits until the latest of them is there.
+    // Without overtaking, a packet waits for the latest before it.
     let own = delays(&of(true), 1, 2000, MS);
     let mut latest = 0;
     for packet in &kept {
@@ -127,7 +128,7 @@ fn packets_keep_their_order_unless_they_may_overtake() {
         latest = latest.max(packet.index * MS + own[index] as u64);
         assert_eq!(packet.at.as_nanos(), latest);
     }
-    // In flight is what every packet takes, 1 ms; the rest is jitter.
+    // In flight is every packet's minimum, 1 ms; the rest is jitter.
     for packet in kept.iter().chain(&free) {
         assert_eq!(packet.spent.propagation, Duration::from_millis(1));
         assert_eq!(packet.spent.propagation + packet.spent.jitter, packet.at - packet.entered);
@@ -137,7 +138,7 @@ fn packets_keep_their_order_unless_they_may_overtake() {
 #[test]
 fn every_packet_of_a_number_overtakes() {
     let of = json!({"delay_ns": 10 * MS, "reorder_gap": 5});
-    // One packet every 3 ms: those that overtake pass the three packets that are in flight.
+    // One packet every 3 ms: overtaking packets pass the three in flight.
     let left = sent(&of, 1, 12, 3 * MS);
     assert_eq!(indexes(&left), [0, 4, 1, 2, 3, 5, 9, 6, 7, 8, 10, 11]);
     let overtook: Vec<_> =
@@ -147,8 +148,8 @@ fn every_packet_of_a_number_overtakes() {
     assert!(many.iter().all(|packet| (packet.at == packet.entered) == ((packet.index + 1) % 7 == 0)));
 }
 
-/// netem: a packet overtakes with the probability once `gap - 1` have not since the last that did. So the distances between two that
-/// overtake are gap - 1 and a geometric number.
+/// netem: a packet overtakes with the probability once `gap - 1` have not since the last one. So the distances between
+/// overtaking packets are gap - 1 and a geometric number.
 #[test]
 fn distances_between_packets_that_overtake_are_those_of_netem() {
     for (share, gap) in [(0.25, 1), (0.25, 5), (0.5, 20)] {
@@ -191,7 +192,7 @@ fn a_delay_that_shrinks_lets_packets_overtake_only_where_they_may() {
     for shrinks in [change(20, 9, None), change(20, 9, Some(9)), change(90, 9, Some(9)), change(90, 0, Some(9))] {
         assert!(reorders(shrinks.clone(), true) && !reorders(shrinks, false));
     }
-    // Longer for good; shorter from the first packet on for good; of the other direction; of another key.
+    // Longer for good; shorter from the first packet on for good; the other direction; another key.
     let reverse = json!({"start_ns": 9, "reverse": {"delay_ns": 20}});
     for stays in [change(90, 9, None), change(20, 0, None), reverse, json!({"start_ns": 9, "forward": {"loss": 1}})] {
         assert!(!reorders(stays, true));

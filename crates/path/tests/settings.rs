@@ -1,4 +1,4 @@
-//! The settings of a direction: how they are read, described and forecast.
+//! A direction's settings: read, described and forecast.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::link::QUEUE_FULL;
@@ -244,6 +244,6 @@ fn a_seed_drops_the_same_packets_in_every_version() {
         .into_iter()
         .filter_map(|(index, fate)| matches!(fate, Fate::Dropped(_, LOSS)).then_some(index))
         .collect();
-    // Worked out from the definition of the generator alone (SplitMix64), without this crate.
+    // Worked out from the generator's definition alone (SplitMix64), without this crate.
     assert_eq!(dropped, [20, 26, 48, 49, 54, 67, 110, 117, 118, 137, 138, 140, 146, 162, 164, 174]);
 }

@@ -1,4 +1,4 @@
-//! A medium that is used in grants: scripts on virtual time, with exact answers, and properties.
+//! A medium with grants: scripts on virtual time, with exact answers, and properties.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::slots::GRANT_QUEUE;
@@ -18,7 +18,7 @@ fn slots(settings: &Value) -> World {
     World::new(path(&json!({"forward": settings})).direction(Side::Forward, Seed(1)))
 }
 
-/// When the first grant of a period of 10 ms comes.
+/// The first grant in a period of 10 ms.
 fn phase_ns() -> u64 {
     let mut world = slots(&json!({"grant_period_ns": 10 * MS}));
     world.send_at(Instant::ZERO, 1);

@@ -13,27 +13,27 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// A group of settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Group {
-    /// What these settings are about.
+    /// The subject of these settings.
     pub help: String,
     /// The keys, in the order of the struct's fields.
     pub keys: Vec<Key>,
 }
 
-/// What was described so far, by its type.
+/// Descriptions so far, by type.
 static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Group>>> = LazyLock::new(Mutex::default);
 
-/// What `T` holds. A type is described once and kept.
+/// The group for `T`. A type is described once and kept.
 ///
 /// # Panics
-/// When a field of `T` says of itself what no key can be: a type or a unit that there is not, or an `only_with` that names no
-/// key of `T`, or a value that this cannot have. That is a fault of `T`.
+/// When a field of `T` describes an impossible key: an unknown type or unit, or an `only_with` without such a key or
+/// value in `T`. That is a fault of `T`.
 pub fn describe<T: JsonSchema + 'static>() -> &'static Group {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Leaked on purpose: there are as many groups as there are types.
     known.entry(TypeId::of::<T>()).or_insert_with(|| Box::leak(Box::new(group_of::<T>())))
 }
 
-/// What `T` and `Common` hold together, as [`describe`]: what `T` is about, and the keys of both.
+/// `T` and `Common` together, as [`describe`]: the subject of `T`, and both's keys.
 pub fn describe_with<T: JsonSchema + 'static, Common: JsonSchema + 'static>() -> &'static Group {
     let (own, common) = (describe::<T>(), describe::<Common>());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,10 +71,10 @@ fn group_of<T: JsonSchema>() -> Group {
     Group { help: help_of(whole), keys }
 }
 
-/// What the struct says for all of its keys.
+/// The struct's attributes for all its keys.
 struct Common<'a> {
     required: Vec<&'a str>,
-    /// What a default depends on, where there is none.
+    /// The default's dependence, for keys without a default.
     default_help: Option<&'a str>,
     varies: bool,
 }
@@ -84,7 +84,7 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
     let (stem, unit) = split_unit(name);
     let choices = choices_of(field);
     let text = |extension: &str| field.get(extension).and_then(Value::as_str).map(str::to_owned);
-    // Of a series, the range is that of its numbers.
+    // A series has the range of its numbers.
     let number = |bound: &str| match find(field, bound).or_else(|| find(field, "items")?.get(bound)) {
         Some(Value::Number(number)) => Some(whole_number(number)),
         _ => None,
@@ -136,7 +136,7 @@ fn key_type_of(name: &str, field: &Map<String, Value>, has_choices: bool) -> Key
     }
 }
 
-/// The words that an enum without fields may be. They stand in `enum`, or one by one in `oneOf` where each has a help.
+/// A fieldless enum's words. They are in `enum`, or one by one in `oneOf` if each has a help.
 fn choices_of(schema: &Map<String, Value>) -> Vec<String> {
     let word = |value: &Value| value.as_str().map(str::to_owned);
     let mut choices: Vec<String> = items(schema, "enum").iter().filter_map(word).collect();
@@ -155,7 +155,7 @@ fn is_nullable(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// What a schema says of `word`, itself or in one of its alternatives.
+/// A schema's value for `word`, its own or in one of its alternatives.
 fn find<'a>(schema: &'a Map<String, Value>, word: &str) -> Option<&'a Value> {
     schema.get(word).or_else(|| alternatives(schema).find_map(|alternative| find(alternative, word)))
 }
@@ -174,7 +174,7 @@ fn help_of(schema: &Map<String, Value>) -> String {
     text.split_ascii_whitespace().collect::<Vec<_>>().join(" ").replace('`', "")
 }
 
-/// `number` without the `.0` that a bound of a fraction has.
+/// `number` without the `.0` of a fraction's bound.
 fn whole_number(number: &serde_json::Number) -> serde_json::Number {
     match number.as_f64() {
         Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() < 9e15 => (value as i64).into(),
@@ -182,7 +182,7 @@ fn whole_number(number: &serde_json::Number) -> serde_json::Number {
     }
 }
 
-/// What the field of the key `name` says of itself beyond its schema.
+/// An attribute of the key `name` beyond its schema.
 fn extension<T: DeserializeOwned>(name: &str, field: &Map<String, Value>, word: &str) -> Option<T> {
     let said = field.get(word)?;
     let read = serde_json::from_value(said.clone());

@@ -1,18 +1,18 @@
-//! A setting that cannot be.
+//! An invalid setting.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
-/// The endings of names that carry a unit.
+/// Name endings that carry a unit.
 pub(crate) const ENDINGS: [&str; 4] = ["_ns", "_bytes", "_bps", "_per_s"];
 
-/// A key as texts call it: without the ending that carries its unit.
+/// A key's name in texts: without the ending that carries its unit.
 pub fn plain(key: &str) -> &str {
     ENDINGS.into_iter().find_map(|ending| key.strip_suffix(ending)).unwrap_or(key)
 }
 
-/// What kind of mistake a setting is.
+/// A setting's kind of mistake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "read",
@@ -35,7 +35,7 @@ pub enum Code {
     /// It is more than the greatest value.
     #[cfg(feature = "read")]
     TooLarge(Range),
-    /// It is none of the words that it can be.
+    /// It is none of its possible words.
     UnknownChoice {
         /// These words.
         choices: alloc::vec::Vec<String>,
@@ -52,22 +52,22 @@ pub struct Range {
     pub maximum: Option<serde_json::Number>,
 }
 
-/// Why a setting was refused: the key, what is wrong with it, and what would be right.
+/// Why a setting was refused: the key, its fault, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     /// The key, dotted from where reading began; none where the whole is wrong.
     pub key: Option<String>,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub code: Code,
-    /// What is wrong: a sentence whose subject is the key.
+    /// The fault: a sentence with the key as subject.
     pub problem: String,
-    /// What would be right.
+    /// The remedy.
     pub hint: String,
 }
 
 impl SettingError {
-    /// `problem` is a sentence whose subject is `key`, as in `size_bytes` "0 is not between 1 and 1000". It calls other keys
-    /// as [`plain`] does, as a study has them.
+    /// `problem` is a sentence with `key` as subject, as in `size_bytes` "0 is not between 1 and 1000". It names other
+    /// keys as [`plain`] does, as in a study.
     pub fn new(key: impl Into<String>, problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { key: Some(key.into()), code: Code::default(), problem: problem.into(), hint: hint.into() }
     }
@@ -77,7 +77,7 @@ impl SettingError {
         Self::new(key, "is missing", hint).code(Code::Missing)
     }
 
-    /// The same error, which is of this kind.
+    /// The same error, with this kind.
     #[must_use]
     pub fn code(self, code: Code) -> Self {
         Self { code, ..self }

@@ -1,4 +1,4 @@
-//! One key of a group of settings.
+//! A setting's key.
 
 use crate::error::ENDINGS;
 use serde::{Deserialize, Serialize};
@@ -12,51 +12,51 @@ pub struct Key {
     pub name: String,
     /// Its name in a study and on the command line.
     pub study: String,
-    /// What kind of value it takes.
+    /// Its type of value.
     #[serde(rename = "type")]
     pub key_type: KeyType,
     /// The unit of its value, if it has one.
     pub unit: Option<Unit>,
     /// The value where none is given; null where there is none, or where it depends on something.
     pub default: Value,
-    /// What the default depends on.
+    /// The default's dependence.
     pub default_help: Option<String>,
-    /// The least value that is accepted.
+    /// The minimum.
     pub minimum: Option<Number>,
-    /// The greatest value that is accepted.
+    /// The maximum.
     pub maximum: Option<Number>,
-    /// The values that are accepted, where they can be listed.
+    /// The accepted values, if a list.
     pub choices: Option<Vec<String>>,
     /// Whether it has to be given.
     pub required: bool,
     /// Whether it may be a factor of a study.
     pub varies: bool,
-    /// The other key without which it has no effect.
+    /// The other key it needs for an effect.
     pub only_with: Option<OnlyWith>,
-    /// Whether it is set on sockets and connections one by one, which takes no namespace.
+    /// Whether it is set on sockets and connections one by one, without a namespace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_sockets: bool,
-    /// What third-party programs set themselves, if this is such a thing.
+    /// The thing third-party programs set themselves, if it is one.
     #[serde(skip)]
     pub set_by_programs: Option<String>,
-    /// What it is, in a sentence.
+    /// One sentence.
     pub help: String,
     /// Whether null may stand for "not given".
     #[serde(skip)]
     pub nullable: bool,
 }
 
-/// What another key has to be for a key to have an effect.
+/// The condition on another key for a key to have an effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlyWith {
     /// The other key, of the same group.
     pub key: String,
-    /// The value that it has to have, or a list of those that it may have; null where any value will do.
+    /// The required value, or a list of possible ones; null for any value.
     pub value: Value,
 }
 
-/// What kind of value a key takes.
+/// A key's type of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyType {
@@ -80,7 +80,7 @@ pub enum KeyType {
     Arguments,
     /// Numbers, each within the range: `[1, 2.5, 4]`, or those in a text file: `{"file": "..."}`.
     Series,
-    /// A program that takes the place of a client or server: `{"name": "...", "command": [...], "ready": ...}`.
+    /// A program in place of a client or server: `{"name": "...", "command": [...], "ready": ...}`.
     Peer,
 }
 
@@ -110,13 +110,13 @@ pub enum Unit {
 const UNITS: [Unit; 4] = [Unit::Ns, Unit::Bytes, Unit::BitsPerSecond, Unit::PerSecond];
 
 impl Unit {
-    /// The unit that ends a name, as in `size_bytes`.
+    /// The unit at a name's end, as in `size_bytes`.
     pub fn of_name(name: &str) -> Option<Self> {
         split_unit(name).1
     }
 }
 
-/// `name` without the ending that carries its unit, and that unit.
+/// `name` without its unit's ending, and that unit.
 pub(crate) fn split_unit(name: &str) -> (&str, Option<Unit>) {
     ENDINGS
         .into_iter()

@@ -1,13 +1,13 @@
-//! Settings in layers: what one leaves out, the one below gives.
+//! Settings in layers: a missing setting comes from the layer below.
 
-/// A setting that may be left to the layer below.
+/// A setting possibly left to the layer below.
 pub trait Layered: Sized {
-    /// Whether it is left out; a type that always says something keeps this.
+    /// Whether it is missing; a type that is always set keeps this.
     fn is_left_out(&self) -> bool {
         false
     }
 
-    /// The same, or what is below where it is left out.
+    /// The same, or the one below if missing.
     #[must_use]
     fn over(self, below: Self) -> Self {
         if self.is_left_out() { below } else { self }
@@ -20,7 +20,8 @@ impl<T> Layered for Option<T> {
     }
 }
 
-/// Declares a struct of settings, each [`Layered`], and `over`, which fills in what is left out. What is left out is not written.
+/// Declares a struct of settings, each [`Layered`], and `over`, which fills in missing ones. Missing ones are not
+/// written.
 #[macro_export]
 macro_rules! layers {
     ($(#[$whole:meta])* pub struct $Settings:ident { $($(#[$own:meta])* pub $field:ident: $Type:ty,)* }) => {

@@ -1,9 +1,9 @@
-//! What the settings of a cell are: every key with its type, unit, default, range and help.
+//! A cell's settings: every key with its type, unit, default, range and help.
 //!
-//! A group of settings is a struct that derives `Deserialize` and `JsonSchema`. The struct is the only place where a key
-//! stands: its documentation is the help, its attributes are the range, and [`describe`] turns both into [`Key`]s, for
-//! the catalogue, the command line and the documentation. [`read`] makes the struct from JSON and holds every value to
-//! its key, so that all settings are refused in the same words.
+//! A group of settings is a struct that derives `Deserialize` and `JsonSchema`. The struct is the only place for a key:
+//! its documentation is the help, its attributes are the range, and [`describe`] turns both into [`Key`]s, for the
+//! catalogue, the command line and the documentation. [`read`] makes the struct from JSON and checks every value
+//! against its key, so all settings are refused in the same words.
 //!
 //! ```
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -23,17 +23,17 @@
 //! assert_eq!(refused.to_string(), "size_bytes 0 is not between 1 and 1000");
 //! ```
 //!
-//! What a schema has no word for stands in `#[schemars(extend("..." = ...))]` of a field, or of the whole struct where it
-//! is the same for all of its keys:
-//! - `"unit"`: the unit, where the name's ending (`_ns`, `_bytes`, `_bps`, `_per_s`) does not say it;
-//! - `"study"`: the key's name in a study, where it is not the name without that ending;
-//! - `"kind"`: `"transport"`, `"file"`, `"queue"` or `"peer"`, types that are no JSON type;
-//! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
-//! - `"varies"`: `false` where the key cannot be a factor of a study;
-//! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, with
-//!   `["open", "closed"]`, one of these, or, with `null`, while the other one is set;
-//! - `"on_sockets"`: `true` where the key is set on sockets and connections one by one, which takes no namespace;
-//! - `"set_by_programs"`: the same where third-party programs set it themselves: what that is.
+//! Attributes unknown to a schema are in `#[schemars(extend("..." = ...))]` on a field, or on the whole struct if it is
+//! the same for all its keys:
+//! - `"unit"`: the unit, if not in the name's ending (`_ns`, `_bytes`, `_bps`, `_per_s`);
+//! - `"study"`: the key's name in a study, if not the name without that ending;
+//! - `"kind"`: `"transport"`, `"file"`, `"queue"` or `"peer"`, types unknown to JSON;
+//! - `"default_help"`: the default, if it depends on something; on a struct, for its keys without a default;
+//! - `"varies"`: `false` if the key cannot be a factor of a study;
+//! - `"only_with"`: `{"key": "mode", "value": "open"}` if the key has an effect only while another one has that value,
+//!   with `["open", "closed"]`, one of these, or, with `null`, while the other one is set;
+//! - `"on_sockets"`: `true` if the key is set on sockets and connections one by one, without a namespace;
+//! - `"set_by_programs"`: the same if third-party programs set it themselves: its name.
 
 #![cfg_attr(not(feature = "read"), no_std)]
 

@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-/// The settings in `object`: only keys that `T` has, each with a value that its key allows.
+/// The settings in `object`: only keys of `T`, each with an allowed value.
 pub fn read<T: JsonSchema + DeserializeOwned + 'static>(object: &Map<String, Value>) -> Result<T, SettingError> {
     let keys = &describe::<T>().keys;
     check(object, keys)?;
@@ -33,7 +33,7 @@ where
     read(&Map::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// Whether `object` has only `keys`, with values that they allow, and all that are required.
+/// Whether `object` has only `keys`, with allowed values, and all required ones.
 pub fn check(object: &Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
     if let Some(unknown) = object.keys().find(|name| keys.iter().all(|key| key.name != **name)) {
         return Err(SettingError::new(unknown, "is not a known key", known(keys)).code(Code::UnknownKey));
@@ -112,7 +112,7 @@ impl Key {
     }
 }
 
-/// Whether a number has no fraction: one that is too large for an integer is read as a fraction.
+/// Whether a number has no fraction: one too large for an integer is read as a fraction.
 fn is_whole(number: &Number) -> bool {
     !number.is_f64() || number.as_f64().is_some_and(|value| value.abs() >= 9e15)
 }

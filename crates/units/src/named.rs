@@ -1,6 +1,6 @@
-//! Enums whose variants have names.
+//! Enums with named variants.
 
-/// Declares an enum with the name of each variant, as it is written, which `name` gives.
+/// Declares an enum with each variant's written name, returned by `name`.
 #[macro_export]
 macro_rules! named {
     ($(#[$whole:meta])* pub enum $Named:ident { $($(#[$own:meta])* $Variant:ident = $name:literal,)* }) => {

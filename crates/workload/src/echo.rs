@@ -1,4 +1,4 @@
-//! Echo: messages that are answered, one after another (`closed_loop`) or at a rate (`open_loop`).
+//! Echo: answered messages, one after another (`closed_loop`) or at a rate (`open_loop`).
 
 use crate::answers::Answers;
 use crate::client_server::ClientServer;
@@ -218,7 +218,7 @@ impl ClientServer for Echo {
 
 /// Adds when the server had the message and when it began to answer.
 pub fn add_times(sample: &mut Sample, seen: &Seen) {
-    // What the server saw after the reply was there belongs to a later message.
+    // Observations by the server after the reply's arrival belong to a later message.
     if sample.received.is_none_or(|received| seen.received <= received) {
         sample.server_received = Some(seen.received);
         sample.server_sent = Some(seen.sent);

@@ -1,16 +1,18 @@
-//! Workloads: what is asked of a transport. Each has a file of its own, and a line in `registry` that makes it known.
+//! Workloads: tasks for a transport. Each has a file of its own, and a line in `registry` that makes it known.
 //!
-//! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
-//! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
+//! A workload runs a client in the client's namespace and a server in the server's, on one clock, and returns one
+//! [`Sample`] for each exchange. An exchange's failure is data; only a failed workload is an error.
 //!
-//! - `workload`: what a workload says of itself ([`WorkloadSettings`], [`Workload`]) and does ([`Runnable`]).
-//! - `client_server`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
+//! - `workload`: a workload's interface: its settings and description ([`WorkloadSettings`], [`Workload`]) and its run
+//!   ([`Runnable`]).
+//! - `client_server`: the frame of workloads on a transport: clients on lanes side by side, a server with its streams.
 //!   `session` runs both here, `far` one of them with the other on another machine.
-//! - `peer`: programs that take the place of the client or the server.
-//! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
-//! - `ending`: when the clients of a flow that runs beside another workload stop.
-//! - `warning`: what a reader of a result should know.
-//! - `closed_loop`, `open_loop`, `schedule`, `timed_streams`: how messages are sent, and when. `answers`: how they are answered.
+//! - `peer`: programs in place of the client or the server.
+//! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: programs' output.
+//! - `ending`: when the clients of a flow beside another workload stop.
+//! - `warning`: notes for readers of a result.
+//! - `closed_loop`, `open_loop`, `schedule`, `timed_streams`: how messages are sent, and when. `answers`: how they are
+//!   answered.
 
 mod allowance;
 mod answers;

@@ -1,5 +1,5 @@
-//! Page: a document and what belongs to it, loaded as a browser does. The document first; when it is whole, everything that it
-//! names at once, as far as the protocol lets it: one request after another on each connection (HTTP/1.1), or all on one.
+//! Page: a document and its files, loaded as a browser does. The document first; when it is whole, all its files at
+//! once, as far as the protocol allows: one request after another on each connection (HTTP/1.1), or all on one.
 
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
@@ -23,12 +23,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-/// What browsers open to one host where a connection carries one request at a time.
+/// Browsers' connections to one host if each carries one request at a time.
 const BROWSER_CONNECTIONS: u32 = 6;
 const MAX_SIZE: u64 = 1 << 30;
 const MAX_FILES: u32 = 1000;
 const MAX_REQUEST: u64 = 16_000;
-/// Bytes that one call sends or receives.
+/// Bytes per send or receive call.
 const CHUNK: usize = 64 * 1024;
 
 /// Pages, one after another, each on new connections.
@@ -154,7 +154,7 @@ impl ClientServer for Page {
     }
 }
 
-/// A server that sends as many bytes as it is asked for.
+/// A server that sends as many bytes as requested.
 pub struct Files {
     part: Vec<u8>,
 }
@@ -162,7 +162,7 @@ pub struct Files {
 impl ServeStream for Files {
     async fn serve(&self, mut served: ServerStream<'_>) {
         let bytes = served.stream.asked.unwrap_or(0);
-        // A client that is gone needs no answer.
+        // A vanished client needs no answer.
         let _ = serving::give(served.stream.sender.as_mut(), bytes, &self.part).await;
     }
 }
@@ -173,7 +173,7 @@ struct Wanted {
     bytes: u64,
 }
 
-/// A connection that objects are loaded over.
+/// A connection for loading objects.
 #[derive(Clone, Copy)]
 struct OnConnection<'a> {
     connection: &'a dyn Connection,
@@ -182,7 +182,7 @@ struct OnConnection<'a> {
     setup: Option<SetupTimes>,
 }
 
-/// A page that is being loaded.
+/// A loading page.
 struct Loading<'a> {
     config: &'a Page,
     lane: &'a Lane<'a>,
@@ -241,7 +241,7 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// One more connection, which takes its share of the queue.
+    /// One more connection, with its share of the queue.
     async fn another(
         &self,
         queue: &Mutex<VecDeque<Wanted>>,

@@ -1,4 +1,4 @@
-//! Program: a client and a server that somebody else wrote, in the two namespaces.
+//! Program: a third-party client and server, in the two namespaces.
 
 use crate::context::Context;
 use crate::demand::TrafficPattern;
@@ -23,15 +23,15 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the client waits for a server whose port is not known. Nothing tells when it is ready, but that it has not ended.
+/// The client's wait for a server with an unknown port. The only sign of readiness is that it has not ended.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// How long a server may take to listen on its port: one that compiles itself first takes some seconds.
+/// The server's time limit for listening on its port: one that compiles itself first takes some seconds.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
 /// How often it is looked whether it does.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a program may still write once it has been asked to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long a client may take where the cell does not say: a test of several minutes, and no night for one that hangs.
+/// The client's time limit if the cell has none: a test of several minutes, but not a night with a hung one.
 const DEFAULT_TIMEOUT_NS: u64 = 600_000_000_000;
 /// The most it may be: a client may be somebody at a terminal. A cell is over after a day.
 const LONGEST_TIMEOUT_NS: u64 = 82_800_000_000_000;
@@ -120,7 +120,7 @@ impl Runnable for Program {
         let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
         let mut ends = CellPrograms::new(context, Some(names))?;
         let measured = self.measure(context, &mut ends, &returned);
-        // What they wrote last is known once nobody writes any more.
+        // Their last output is known once nobody writes any more.
         let mut left_out = ends.end();
         left_out.extend(returned.bring()?);
         let Facts { sample, client, server_ended, unnamed } =
@@ -150,7 +150,7 @@ impl Runnable for Program {
     }
 }
 
-/// What came of a cell's programs.
+/// The results of a cell's programs.
 struct Facts {
     sample: Sample,
     client: ClientEnd,
@@ -220,7 +220,7 @@ impl Program {
         let programs = ends.running()?;
         let ended = self.wait_for(client, programs, context)?;
         let now = context.clock().now();
-        // What the server did before it was asked to end.
+        // The server's state before it was asked to end.
         let server_ended = server.map(|server| programs.try_wait(server)).transpose()?.flatten();
         let client = match ended {
             Some(status) => ClientEnd::ByItself(status),
@@ -229,7 +229,7 @@ impl Program {
         if let Some(server) = server {
             programs.terminate(server, GRACE)?;
             if server_ended.is_some_and(|status| status.success()) {
-                // It runs in the background, as a process that it has left behind.
+                // It runs in the background, in a process it left behind.
                 programs.terminate_all(GRACE)?;
             }
         }
@@ -243,7 +243,7 @@ impl Program {
         Ok(Facts { sample, client, server_ended, unnamed })
     }
 
-    /// How the client ended by itself, or by SIGTERM with its flow; none of one that has to be ended.
+    /// The client's end by itself, or by SIGTERM with its flow; none if it has to be ended.
     fn wait_for(
         &self,
         client: ProgramId,
@@ -261,7 +261,7 @@ impl Program {
         }
     }
 
-    /// The port of the server: a flow has one of its own.
+    /// The server's port: a flow has one of its own.
     fn port(&self, context: &Context<'_>) -> Option<u16> {
         context.port_of_flow().or(self.port)
     }
@@ -284,7 +284,7 @@ impl Program {
             let ended = programs.wait(server, LOOK_INTERVAL)?;
             check_running(ended)?;
             if ended.is_some() {
-                // It may have gone into the background: then another process is there, which will listen.
+                // It may have gone into the background: then another process exists, which will listen.
                 if programs.processes()?.is_empty() {
                     return Err(Stopped::NobodyLeft { port });
                 }

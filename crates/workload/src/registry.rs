@@ -26,7 +26,7 @@ static KINDS: &[WorkloadKind] = &[
 pub struct WorkloadKind {
     /// Its name in a cell.
     pub name: &'static str,
-    /// What one row of the samples is.
+    /// The meaning of a row in the samples.
     pub sample: &'static str,
     fits: fn(&Features) -> bool,
     settings: fn() -> &'static Group,
@@ -43,12 +43,12 @@ impl WorkloadKind {
         Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: group_of::<W>, read: read_kind::<W> }
     }
 
-    /// What it is, and its keys.
+    /// Its description and keys.
     pub fn settings(&self) -> &'static Group {
         (self.settings)()
     }
 
-    /// The transports that can carry it.
+    /// Its possible transports.
     pub fn transports(&self) -> impl Iterator<Item = TransportRef> {
         all().filter(|transport| (self.fits)(&transport.features()))
     }
@@ -63,7 +63,7 @@ pub struct WorkloadConfig {
 }
 
 impl WorkloadConfig {
-    /// Reads and checks the workload of a cell whose path is like this. Keys of an error are those of the workload.
+    /// Reads and checks the workload of a cell with this path. An error's keys are the workload's.
     pub fn read(object: &Map<String, Value>, path: &PathFacts) -> Result<Self, SettingError> {
         let names = || kinds().map(|kind| kind.name.to_owned()).collect::<Vec<_>>();
         let hint = || format!("one of {}", names().join(", "));
@@ -77,7 +77,7 @@ impl WorkloadConfig {
         (kind.read)(&own, path)
     }
 
-    /// Who takes the place of its client and its server.
+    /// The programs in place of its client and its server.
     pub const fn peers(&self) -> &Peers {
         &self.peers
     }
@@ -98,13 +98,13 @@ impl WorkloadConfig {
         self.settings.iter().filter(own).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Whether it does something else with another seed; what others wrote may do anything.
+    /// Whether another seed changes it; third-party programs may do anything.
     pub fn is_random(&self) -> bool {
         self.peers.any() || self.workload.is_random()
     }
 
-    /// Whether the samples are to say how many of each message's own packets the path dropped. Packets are attributed to messages by
-    /// what a client of our own hands to the kernel, and when.
+    /// Whether samples count each message's own packets dropped by the path. Packets are attributed to messages by our
+    /// own client's hand-over to the kernel: size and time.
     pub fn wants_own_drops(&self) -> bool {
         !self.peers.any() && self.workload.wants_own_drops()
     }
@@ -168,17 +168,17 @@ fn read_kind<W: WorkloadSettings>(
     Ok(WorkloadConfig { settings: with_kind, workload: Arc::new(settings), peers })
 }
 
-/// What a kind of workload is, and its keys: its own and, where peers can take part in it, theirs.
+/// A kind of workload's description, and its keys: its own and, if peers can take part, theirs.
 fn group_of<W: WorkloadSettings>() -> &'static Group {
     if W::TAKES_PEERS { describe_with::<W, Peers>() } else { describe::<W>() }
 }
 
-/// The keys of the workload itself and those of its peers, if it takes any.
+/// The workload's own keys, and its peers' if it takes any.
 fn split(object: &Map<String, Value>, takes_peers: bool) -> (Map<String, Value>, Map<String, Value>) {
     object.clone().into_iter().partition(|(name, _)| !takes_peers || !Peers::names().contains(&name.as_str()))
 }
 
-/// Refuses a transport that there is not, or none where one is needed, with the names of those that there are.
+/// Refuses an unknown or missing transport, with the names of the known ones.
 fn check_transport_name<W: WorkloadSettings>(object: &Map<String, Value>, group: &Group) -> Result<(), SettingError> {
     for key in group.keys.iter().filter(|key| key.key_type == KeyType::Transport) {
         match object.get(&key.name) {
@@ -204,7 +204,7 @@ fn check_fit<W: WorkloadSettings>(transport: TransportRef) -> Result<(), Setting
     Err(SettingError::new("transport", problem, format!("transports that can: {}", able(W::fits))))
 }
 
-/// Whether the transport can do what is asked of its connections.
+/// Whether the transport has the capabilities needed for its connections.
 fn check_needs(needs: &ConnectionNeeds) -> Result<(), SettingError> {
     let (name, features) = (needs.transport.name(), needs.transport.features());
     let refuse = |key: &str, problem: String, can: fn(&Features) -> bool| {
@@ -243,7 +243,7 @@ fn check_size(needs: &ConnectionNeeds, path: &PathFacts) -> Result<(), SettingEr
     }
 }
 
-/// The names of the transports that have something.
+/// The names of the transports with a feature.
 fn able(has: impl Fn(&Features) -> bool) -> String {
     all()
         .filter(|transport| has(&transport.features()))

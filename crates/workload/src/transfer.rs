@@ -1,7 +1,7 @@
-//! Transfer: bytes in one direction, by size or by duration, each on a connection of its own.
+//! Transfer: bytes in one direction, by size or by duration, each on its own connection.
 //!
-//! By size, a transfer lasts from the first byte handed over to the last byte received. By duration, the receiver counts
-//! for that long from the first byte that it received, and both ends then drop the connection.
+//! By size, a transfer lasts from the first byte handed over to the last byte received. By duration, the receiver
+//! counts for that long from its first byte, and both ends then drop the connection.
 
 use crate::client_server::ClientServer;
 use crate::demand::TrafficPattern;
@@ -34,10 +34,10 @@ use std::future::Future;
 const MAX_SIZE: u64 = 1 << 40;
 const MIN_DURATION_NS: u64 = 1_000_000;
 const MAX_DURATION_NS: u64 = 3_600_000_000_000;
-/// Bytes that one call sends, or receives of those that are there. Twice as many would save a call for every 180 packets, but a sender with a
-/// small buffer, which writes on without a pause, would then have more in flight.
+/// Bytes per send call, or received at most. Twice as many would save a call for every 180 packets, but a sender with a
+/// small buffer, writing on without a pause, would then have more in flight.
 const CHUNK: usize = 128 * 1024;
-/// Bytes that a receiver waits for. 90 packets of TCP fill them: more save next to nothing.
+/// Bytes a receiver waits for. 90 TCP packets fill them: more save next to nothing.
 const BLOCK: u64 = 128 * 1024;
 const MAX_BLOCK: u64 = 1 << 20;
 const MIN_PROBE_RATE: f64 = 0.001;
@@ -45,13 +45,13 @@ const MIN_PROBE_RATE: f64 = 0.001;
 const MAX_PROBE_RATE: f64 = 1000.0;
 /// How often a receiver by duration looks at the clock while nothing arrives.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
-/// How long a receiver waits for a block before it looks what there is.
+/// A receiver's longest wait for a block.
 const BLOCK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 /// So long before its end a receiver by duration no longer waits for blocks: of one in progress nothing would count.
 const WITHOUT_BLOCKS: Duration = Duration::from_millis(250);
 /// How long a sender by duration goes on after the receiver should have ended the transfer.
 const SENDER_GRACE: Duration = Duration::from_secs(60);
-/// What an HTTP client asks for that takes for as long as it likes.
+/// An HTTP client's request for an endless download.
 const ENDLESS: u64 = 1 << 50;
 
 /// Bytes in one direction, each transfer on a new connection.
@@ -216,7 +216,7 @@ impl ClientServer for Transfer {
                 }
                 if self.duration_ns.is_some() {
                     sample.sent = Some(seen.first);
-                    // The receiver drops the connection, which is an error to the sender alone.
+                    // The receiver drops the connection: an error to the sender alone.
                     if seen.bytes > 0 {
                         (sample.outcome, sample.failed) = (Outcome::Ok, None);
                     }
@@ -246,7 +246,7 @@ pub struct End {
     timeout: std::time::Duration,
 }
 
-/// What a receiver counted.
+/// A receiver's counts.
 #[derive(Default)]
 struct Received {
     first: Option<Instant>,
@@ -274,24 +274,24 @@ impl ServeStream for End {
                     return;
                 }
                 let started = self.clock.now();
-                // What goes wrong here the receiver counts.
+                // The receiver counts any fault here.
                 let _ = self.send(served.stream.sender.as_mut(), &mut 0).await;
                 let position = served.stream.sender.position();
                 Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0, position }
             }
         };
         served.note(seen);
-        // The client learns that this is all, or is gone.
+        // The client learns the end, or is gone.
         let _ = served.stream.sender.finish().await;
         if self.config.direction == Way::Download && self.config.size_bytes.is_some() {
-            // The connection is the client's to end: what is on its way must not be cut off.
+            // Ending the connection is the client's task: data in flight must not be cut off.
             let _ = self.within(served.stream.receiver.receive_some(&mut [0; 1])).await;
         }
     }
 }
 
 impl End {
-    /// Where the server does not speak first, a byte asks it to; HTTP has requests for that.
+    /// If the server does not speak first, a byte asks it to; HTTP has requests for that.
     const fn asks(&self) -> bool {
         !self.features.server_speaks_first && !self.features.http
     }
@@ -335,7 +335,7 @@ impl End {
         } else {
             lane.close(connection).await;
         }
-        // One without an end of its own has done what it should when its flow ends.
+        // An endless one has succeeded when its flow ends.
         let is_whole = config.duration_ns.is_some() && sample.received_bytes > 0 && lane.is_over();
         let mut exchange = Exchange::new(sample, if is_whole { Ok(()) } else { result });
         exchange.trace = Some(Trace { client_port, not_before: before, tag: None });
@@ -463,7 +463,7 @@ impl End {
                     if config.size_bytes.is_some_and(|size| received.bytes >= size) {
                         return Ok(());
                     }
-                    // On threads, a block that is not full has taken as long as it may.
+                    // On threads, an incomplete block has taken its full time.
                     count >= block || self.features.driver == Driver::Reactor
                 }
                 Err(e) if e.outcome == Outcome::Timeout && (end.is_some() || block > 0) => false,
@@ -471,14 +471,14 @@ impl End {
             };
             let next = self.next_wait(may_wait, now, end);
             if next.limit != waiting.limit {
-                // What fails here fails at the next receive too.
+                // A failure here repeats at the next receive.
                 let _ = receiver.set_timeout(next.limit);
             }
             waiting = next;
         }
     }
 
-    /// What a receiver waits for next that has counted since `now`, until the `end` if it has one.
+    /// The next wait of a receiver counting since `now`, until its `end` if any.
     fn next_wait(&self, for_block: bool, now: Instant, end: Option<Instant>) -> Waiting {
         let for_block = for_block && self.config.block_bytes > 1 && end.is_none_or(|end| now + WITHOUT_BLOCKS < end);
         let limit = if end.is_some() { LOOK_INTERVAL } else { self.timeout };
@@ -486,7 +486,7 @@ impl End {
     }
 }
 
-/// What a receiver waits for.
+/// A receiver's wait.
 #[derive(Clone, Copy)]
 struct Waiting {
     /// How long at most.

@@ -1,10 +1,10 @@
-//! What a reader of a result should know although it is valid.
+//! Notes for readers of a valid result.
 
 use crate::programs::kept_output::{FIRST_BYTES, LAST_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One of them, with what it is about.
+/// One note, with its subject.
 #[expect(missing_docs, reason = "the text of each says what its fields are")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
@@ -12,22 +12,22 @@ pub enum Warning {
         host: &'static str,
         datagrams: u64,
     },
-    /// Packets that are larger than `mtu_bytes` vanish. `side`: the direction, as `forward`. `datagrams`: whether messages go over UDP.
-    /// `flow`: which one sends them; none for the workload.
+    /// Packets larger than `mtu_bytes` vanish. `side`: the direction, as `forward`. `datagrams`: whether messages go
+    /// over UDP. `flow`: the sending flow; none for the workload.
     BlackHole {
         side: &'static str,
         mtu_bytes: u32,
         datagrams: bool,
         flow: Option<String>,
     },
-    /// Background traffic has all that a link of a hop carries, or more, or there is no link. `side`: the direction.
+    /// Background traffic fills a hop's link or more, or there is no link. `side`: the direction.
     Background {
         side: &'static str,
         hop: String,
         rate_bps: f64,
         link_bps: Option<u64>,
     },
-    /// Of the changes of netem's settings, how many the kernel had late, and by how much at most.
+    /// Changes of netem's settings that reached the kernel late: how many, and the maximum delay.
     ChangesLate {
         late: usize,
         all: usize,
@@ -65,7 +65,7 @@ pub enum Warning {
     HostNamesMissing {
         reason: String,
     },
-    /// How a server of the user's ended before its client, in words.
+    /// How a user's server ended before its client, in words.
     ServerEnded(String),
     OutputShortened {
         end: &'static str,
@@ -77,24 +77,24 @@ pub enum Warning {
         file: String,
         error: String,
     },
-    /// What a program has left in `{output}` that does not come back: the first names, and how many more there are.
+    /// A program's leftovers in `{output}` that do not come back: the first names, and the number of others.
     FilesLeft {
         names: String,
         more: usize,
     },
     DirectoryUnreadable(String),
-    /// No exchange of a flow beside the workload did what it should.
+    /// No exchange succeeded in a flow beside the workload.
     FlowFailed {
         flow: String,
         error: String,
     },
-    /// The flows of a cell did not all run at one time: the one that began last, and the one that had ended before, none where that is the
+    /// A cell's flows did not all overlap in time: the last to begin, and one that had ended before, none for the
     /// workload.
     FlowsApart {
         last: String,
         ended: Option<String>,
     },
-    /// What a peer itself warns of.
+    /// A peer's own warning.
     Peer(String),
 }
 
@@ -110,7 +110,7 @@ pub struct WarningReport {
 }
 
 impl Warning {
-    /// Of a file from which bytes are missing.
+    /// For a file with missing bytes.
     pub(crate) fn of_output(end: &'static str, file: String, left_out_bytes: u64) -> Option<Self> {
         (left_out_bytes > 0).then_some(Self::OutputShortened { end, file, left_out_bytes })
     }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long it may take to end its connections.
 const STOP_LIMIT: Duration = Duration::from_secs(90);
-/// Readings of the clocks, before a cell and after it, of which the shortest counts; and how long they may take together.
+/// Clock readings before and after a cell; the shortest counts. And their time limit together.
 const READINGS: u32 = 8;
 const READINGS_LIMIT: Duration = Duration::from_secs(2);
 
@@ -59,7 +59,7 @@ pub struct TcpOfBoth {
 }
 
 impl NetworkReport {
-    /// What the client and the server have retransmitted.
+    /// The client's and the server's retransmissions.
     pub fn retransmitted_segments(&self) -> [Option<u64>; 2] {
         [self.tcp.map(|tcp| tcp.client.retransmitted), self.tcp.map(|tcp| tcp.server.retransmitted)]
     }
@@ -72,21 +72,21 @@ pub struct FarEnd {
     pub address: SocketAddr,
     /// Of the client, on the way there.
     pub own_address: IpAddr,
-    /// What connections for flows beside it name.
+    /// The name for connections of flows beside it.
     group: Vec<u8>,
-    /// Which certificate to trust.
+    /// The certificate to trust.
     certificate_pem: Option<String>,
     origin_ns: u64,
     server: Peer,
     before: Reading,
     /// Where the server's capture is put.
     directory: Option<PathBuf>,
-    /// What the server says from now on is an answer.
+    /// The server's messages from now on are answers.
     is_stopping: AtomicBool,
     ended: Mutex<Option<Ended>>,
 }
 
-/// What a server is asked for.
+/// A request for a server.
 struct Wanted {
     cell: serde_json::Value,
     capture: bool,
@@ -101,7 +101,7 @@ impl Wanted {
     }
 }
 
-/// What the server says of itself.
+/// The server's own description.
 struct Peer {
     control_address: SocketAddr,
     version: String,
@@ -109,15 +109,15 @@ struct Peer {
     boot_id: String,
 }
 
-/// What is known of the network, of the server's host and of its capture.
+/// Facts about the network, the server's host and its capture.
 pub struct Known {
     pub report: NetworkReport,
     pub host: Readback,
-    /// Packets that are missing from the server's capture.
+    /// Packets missing from the server's capture.
     pub capture_missed: u64,
 }
 
-/// What is known once the server has stopped.
+/// Facts after the server has stopped.
 struct Ended {
     comparison: Comparison,
     tcp: Option<TcpReport>,
@@ -126,17 +126,17 @@ struct Ended {
 }
 
 impl FarEnd {
-    /// Asks the machine that `cell` names for its server. It listens when this returns.
+    /// Asks the machine named in `cell` for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
         Self::start_server(cell, Wanted::workload(cell, false)?)
     }
 
-    /// Likewise, of a server whose answers say how many messages it has received.
+    /// Likewise, for a server that numbers received messages in its answers.
     pub fn start_numbered(cell: &Cell) -> Result<Self, CellError> {
         Self::start_server(cell, Wanted::workload(cell, true)?)
     }
 
-    /// Asks the same machine for the server of the flow with this number, which runs beside the workload.
+    /// Asks the same machine for this flow's server, beside the workload.
     pub fn start_flow(&self, cell: &Cell, flow: &Flow, number: u16) -> Result<Self, CellError> {
         let group = Some(self.group.clone());
         let own = for_the_server_of_flow(cell, flow)?;
@@ -199,13 +199,13 @@ impl FarEnd {
         })
     }
 
-    /// What secure connections to the server trust: the certificate that it has named.
+    /// The trust for secure connections to the server: its announced certificate.
     pub fn security(&self) -> Result<Security, TransportError> {
         let trusted = self.certificate_pem.clone().unwrap_or_default();
         Security::new()?.expecting("localhost", Trust::Roots(trusted))
     }
 
-    /// With the clock of the cell, which reads zero at `origin_ns`.
+    /// With the cell's clock, which reads zero at `origin_ns`.
     pub fn set_origin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -224,7 +224,8 @@ impl FarEnd {
         }
     }
 
-    /// What is known of the network and of the server's host, after the server has stopped. `tcp` is what the client's kernel counted.
+    /// Facts about the network and the server's host, after the server has stopped. `tcp` has the client kernel's
+    /// counts.
     pub fn report(&self, tcp: Option<TcpReport>) -> Option<Known> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let report = NetworkReport {
@@ -240,7 +241,7 @@ impl FarEnd {
         Some(Known { report, host: ended.host, capture_missed: ended.capture_missed })
     }
 
-    /// Ends the server, of which nothing but `report` is asked any more.
+    /// Ends the server; afterwards only `report` may be called.
     pub fn end(&self) -> Result<(), CellError> {
         self.stop_now().map(drop)
     }
@@ -310,7 +311,7 @@ fn receive_capture(control: &mut Control, bytes: u64, directory: &Path, name: &s
     unfinished.complete()
 }
 
-/// The addresses that `name` stands for, of the cell's family if there is one of it.
+/// The addresses of `name`, in the cell's family if possible.
 fn resolve(name: &str, cell: &Cell) -> Result<SocketAddr, CellError> {
     let found: Vec<SocketAddr> = name
         .to_socket_addrs()
@@ -324,7 +325,7 @@ fn resolve(name: &str, cell: &Cell) -> Result<SocketAddr, CellError> {
     first.copied().ok_or_else(|| network(format!("{name} has no address")))
 }
 
-/// The cell without what is the client's own matter.
+/// The cell without the client's own settings.
 fn for_the_server(cell: &Cell) -> Result<serde_json::Value, CellError> {
     let mut value = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
     if let Some(cell) = value.as_object_mut() {
@@ -366,7 +367,7 @@ fn read_clocks(control: &mut Control, name: &str) -> Result<Reading, CellError> 
     shortest.ok_or_else(|| CellError::internal("no clock was read"))
 }
 
-/// The server's next message. That it refuses is an error.
+/// The server's next message. A refusal is an error.
 fn answer(control: &mut Control, limit: Duration, name: &str) -> Result<FromServer, CellError> {
     match control.receive(limit) {
         Ok(Some(FromServer::Refused { kind, message, hint })) => Err(refused(name, kind, &message, hint)),
@@ -397,7 +398,7 @@ fn network(message: String) -> CellError {
     CellError::new(ErrorKind::Network, message)
 }
 
-/// The kernel's words, but for those that say nothing to a reader.
+/// The kernel's words, except those meaningless to a reader.
 fn in_words(cause: &std::io::Error) -> String {
     match cause.kind() {
         std::io::ErrorKind::UnexpectedEof => "the other end closed it".into(),

@@ -154,8 +154,8 @@ impl HostConfig {
         Ok(host)
     }
 
-    /// The same for hosts of programs, which set up their sockets themselves: what is asked of sockets becomes the kernel's default.
-    /// An error names what nobody but a program can do.
+    /// The same for hosts of programs, which set up their sockets themselves: socket settings become the kernel's
+    /// defaults. An error names settings only a program can make.
     pub fn for_programs(&self, given: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
         for Key { name, set_by_programs, .. } in keys().filter(|key| given.contains_key(&key.name)) {
             if let Some(what) = set_by_programs {
@@ -163,7 +163,7 @@ impl HostConfig {
                 return Err(SettingError::new(name, problem, "leave it out; many programs have an option for it"));
             }
         }
-        // Linux doubles what a socket asks for, to hold its own bookkeeping as well.
+        // Linux doubles a socket's requested size for its own bookkeeping.
         let sizes = |asked: u32| format!("{MIN_BUFFER} {0} {0}", u64::from(asked) * 2);
         let mut host = Self { nodelay: None, ..self.clone() };
         for (buffer, key, memory) in [
@@ -181,7 +181,7 @@ impl HostConfig {
         Ok(host)
     }
 
-    /// Whether nothing is asked but what is set on sockets and connections: what machines can do that stay as they are.
+    /// Whether only sockets and connections are set: possible on unchanged machines.
     pub fn is_of_sockets(&self) -> bool {
         let of_machines = |host: &Self| {
             let mut written = serde_json::to_value(host).unwrap_or_default();
@@ -193,7 +193,7 @@ impl HostConfig {
         of_machines(self) == of_machines(&Self::default())
     }
 
-    /// The keys of what is set on sockets and connections, as a study names them.
+    /// The keys set on sockets and connections, by their study names.
     pub fn keys_of_sockets() -> impl Iterator<Item = &'static str> {
         keys().filter(|key| key.on_sockets).map(|key| key.study.as_str())
     }

@@ -5,18 +5,18 @@ use crosswind_settings::{Group, Layered};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Congestion controls that do the same with every seed: eight of them gave the same samples. Of the others, BBR, CDG and NV
+/// Congestion controls independent of the seed: eight seeds gave the same samples. Among the others, BBR, CDG and NV
 /// draw random numbers, and LP reads the other host's timestamps, which begin at a random one.
 const STEADY_CONGESTION_CONTROLS: &str =
     "reno cubic bic dctcp highspeed htcp hybla illinois scalable vegas veno westwood yeah";
 
-/// What the settings of the hosts may be, as the catalogue lists it.
+/// The hosts' settings, as in the catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostGroup {
     /// The help and the keys.
     #[serde(flatten)]
     pub group: &'static Group,
-    /// What Linux does where nothing is set, by key, as far as that is known.
+    /// Linux's known defaults, by key.
     pub kernel: Map<String, Value>,
     /// The profiles.
     pub profiles: Vec<HostProfileDescription>,
@@ -27,14 +27,14 @@ pub struct HostGroup {
 pub struct HostProfileDescription {
     /// As a cell names it.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub help: &'static str,
-    /// The values that it gives, by key; all others are the kernel's.
+    /// Its values, by key; all others are the kernel's.
     pub values: Map<String, Value>,
 }
 
 impl HostProfile {
-    /// Its name and help, and the values that it gives.
+    /// Its name, help and values.
     pub fn describe(self) -> HostProfileDescription {
         let (name, help) = match self {
             Self::Linux => ("linux", "The kernel's defaults, with congestion control cubic."),
@@ -46,7 +46,7 @@ impl HostProfile {
         HostProfileDescription { name, help, values: self.values().written() }
     }
 
-    /// What Linux does where neither a profile nor a key says anything, as far as forecasts and models need to know it.
+    /// Linux's defaults without a profile or key, as far as forecasts and models need them.
     pub fn kernel() -> Map<String, Value> {
         let defaults = HostConfig {
             congestion_control: Some("cubic".into()),
@@ -61,15 +61,16 @@ impl HostProfile {
         defaults.written()
     }
 
-    /// The values that it gives; nothing where it leaves the kernel's.
+    /// Its values; none where it leaves the kernel's.
     fn values(self) -> HostConfig {
         match self {
             Self::Linux => {
                 HostConfig { congestion_control: Some("cubic".into()), nodelay: Some(true), ..HostConfig::default() }
             }
-            // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss probe.
-            // A window without scaling is 65535 bytes at most, whatever the kernel makes of its buffers (RFC 9293);
-            // its timeout is max(RTT estimate, 30 ms) + 200 ms of slop, which Linux (RTT + minimum) meets with 230 ms on a short path.
+            // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss
+            // probe. A window without scaling is 65535 bytes at most, whatever the kernel's buffers (RFC 9293); its
+            // timeout is max(RTT estimate, 30 ms) + 200 ms of slop; Linux (RTT + minimum) meets that with 230 ms on a
+            // short path.
             Self::FreeBsd8 => HostConfig {
                 congestion_control: Some("reno".into()),
                 nodelay: Some(true),
@@ -103,13 +104,13 @@ impl HostConfig {
                 .is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
     }
 
-    /// The same with every value that the profile gives filled in.
+    /// The same with the profile's values filled in.
     #[must_use]
     pub fn resolved(&self) -> Self {
         self.clone().over(self.profile.values())
     }
 
-    /// The values that are set, by key.
+    /// The given values, by key.
     fn written(&self) -> Map<String, Value> {
         let values = serde_json::to_value(self).unwrap_or_default();
         let mut values = values.as_object().cloned().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! The phase of the kernel's timers at the start of a cell in virtual time.
+//! The kernel timers' phase at the start of a cell in virtual time.
 
 use crosswind_settings::Layered;
 use crosswind_units::{Duration, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kernel rounds a timer of TCP up to a step that grows with its length: 64 ms from 0.5 s on, 512 ms from 4 s on, 4096 ms from
-/// 32 s on. A time within the longest of these is at a time of its own within each.
+/// The kernel rounds a TCP timer up to a step that grows with its length: 64 ms from 0.5 s on, 512 ms from 4 s on, 4096
+/// ms from 32 s on. A time within the longest step has its own place within each.
 const LONGEST_STEP_NS: u64 = 4_096_000_000;
 
 /// The timer phase at the start of a cell.

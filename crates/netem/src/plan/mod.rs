@@ -1,4 +1,4 @@
-//! A path as queueing disciplines: what each direction passes, one stage after another, and what of a path netem cannot do.
+//! A path as queueing disciplines: each direction's stages, and netem's limits.
 
 mod refused;
 mod rounding;
@@ -14,7 +14,7 @@ use stages::{Needs, Wanted};
 /// A packet passes so many namespaces at most: each takes one from its hop limit of 64.
 const MOST_NAMESPACES: usize = 60;
 
-/// What the devices between the hosts do to packets.
+/// The stages of the devices between the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Client to server.
@@ -29,10 +29,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What does to packets of up to `mtu` bytes what `path` does.
+    /// The stages equivalent to `path` for packets of up to `mtu` bytes.
     ///
     /// # Errors
-    /// Every key that netem has no counterpart for, in one sentence about `backend`.
+    /// Every key without a netem counterpart, in one sentence about `backend`.
     pub fn new(path: &PathConfig, mtu: u32, seed: Seed) -> Result<Self, SettingError> {
         let refused = refused_keys(path, mtu);
         if !refused.is_empty() {
@@ -51,12 +51,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same stages with the settings of other `hops`, the `number`th that there are.
+    /// The same stages with the settings of other `hops`, the `number`th set.
     #[must_use]
     pub fn at(&self, hops: &[Hop], number: u64) -> Self {
         let [(mut forward, forward_end), (mut reverse, reverse_end)] =
             Side::BOTH.map(|side| self.direction(hops, side, number));
-        // Where the sender of a packet that is too large is told, what it is told is not to meet the other direction.
+        // An MTU told to one direction's sender must not meet the other direction.
         let told = |stages: &[Stage], other: &[Stage]| {
             usize::from(stages.first().is_some_and(|stage| stage.mtu.is_some()) && !other.is_empty())
         };
@@ -75,7 +75,7 @@ impl Plan {
         Self { forward, reverse, namespaces, needs: self.needs.clone(), ..*self }
     }
 
-    /// The stages of one direction, and the one that has to be its last.
+    /// One direction's stages, and its necessarily last one.
     fn direction(&self, hops: &[Hop], side: Side, change: u64) -> (Vec<Stage>, Vec<Stage>) {
         let mut hops: Vec<(usize, &Hop)> = hops.iter().enumerate().collect();
         if side == Side::Reverse {
@@ -97,7 +97,7 @@ impl Plan {
         (all, end)
     }
 
-    /// The stages of one direction, in the order in which packets pass them.
+    /// One direction's stages, in packet order.
     pub fn side(&self, side: Side) -> &[Stage] {
         side.pick(&self.forward, &self.reverse)
     }
@@ -138,7 +138,7 @@ impl Needs {
     }
 }
 
-/// Every key that differs between `base` and `variant`, where the change takes other disciplines, or the kernel makes something else of it.
+/// Every key different between `base` and `variant`, if the change needs other disciplines or the kernel rounds it.
 fn refused_change(base: &DirectionConfig, variant: &DirectionConfig, needs: Needs) -> Vec<String> {
     let kinds = |config: &DirectionConfig| {
         let stages = stages::stages(config, needs, &Wanted { mtu: 1500, hop: 0 }, Seed(0));
@@ -157,11 +157,11 @@ fn refused_change(base: &DirectionConfig, variant: &DirectionConfig, needs: Need
     refused
 }
 
-/// The keys that decide which disciplines there are.
+/// The keys that decide the disciplines.
 const SHAPING: [&str; 7] =
     ["rate_bps", "queue", "count", "burst_bytes", "peak_rate_bps", "link_mtu_bytes", "mtu_black_hole"];
 
-/// Every key that netem has no counterpart for, with the reason.
+/// Every key without a netem counterpart, with the reason.
 fn refused_keys(path: &PathConfig, mtu: u32) -> Vec<String> {
     let mut refused = Vec::new();
     for hop in &path.hops {

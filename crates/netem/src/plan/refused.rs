@@ -1,4 +1,4 @@
-//! What of a path netem cannot do, and why.
+//! netem's limits, with reasons.
 
 use super::rounding::{shift, sixteenths, weight_log};
 use crosswind_path::link::{LinkRate, LinkSettings};
@@ -8,19 +8,19 @@ use crosswind_settings::plain;
 use crosswind_units::{Duration, Probability};
 use serde_json::{Map, Value};
 
-/// Sizes of 16 bits that one attribute of a request has room for.
+/// 16-bit sizes that fit into one attribute of a request.
 const LARGEST_TABLE: u32 = 32_000;
 
-/// What red keeps of a mean queue has 31 bits, with those of the weight.
+/// red's state for a mean queue has 31 bits, the weight's included.
 const RED_BITS: u32 = 31;
 
-/// How long a burst is that the kernel's pie lets through.
+/// The burst allowance of the kernel's pie.
 const PIE_BURST: Duration = Duration::from_millis(150);
 
-/// The MTU for which the emulator's cake is made.
+/// The MTU of the emulator's cake.
 const CAKE_MTU: u32 = 1500;
 
-/// The queues that the kernel has, too.
+/// The kernel's queues.
 const QUEUES: [Discipline; 7] = [
     Discipline::Fifo,
     Discipline::HeadDrop,
@@ -31,7 +31,7 @@ const QUEUES: [Discipline; 7] = [
     Discipline::Cake,
 ];
 
-/// The keys that netem can do, with some values at least; all others have to be at their defaults.
+/// The keys netem supports, with some values at least; all others have to be at their defaults.
 const KEYS: &[&str] = &[
     "link_mtu_bytes",
     "mtu_black_hole",
@@ -81,7 +81,7 @@ const KEYS: &[&str] = &[
     "reorder_gap",
 ];
 
-/// Every key of one direction of a hop that netem has no counterpart for, with the reason.
+/// Every key in one direction of a hop without a netem counterpart, with the reason.
 pub fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
     let mut refused: Vec<String> = different_keys(&DirectionConfig::default(), config)
         .into_iter()
@@ -92,7 +92,7 @@ pub fn refused_settings(config: &DirectionConfig, mtu: u32) -> Vec<String> {
     refused
 }
 
-/// The keys of `config` that have other values than in `base`.
+/// The keys of `config` with values other than in `base`.
 pub fn different_keys(base: &DirectionConfig, config: &DirectionConfig) -> Vec<String> {
     let object = |config: &DirectionConfig| match serde_json::to_value(config) {
         Ok(Value::Object(object)) => object,

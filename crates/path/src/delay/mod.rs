@@ -1,9 +1,9 @@
-//! Propagation: every packet leaves a time after it arrived, the same for each or at random around a mean. The line has no limit and never
+//! Propagation: every packet is delayed, by the same time or at random around a mean. The line has no limit and never
 //! drops.
 //!
-//! Packets keep their order, where the time is at random or shrinks: none leaves before those that arrived earlier. With `reorder` they
-//! may; and some packets may take no time at all and overtake those in flight. What becomes of a packet is a function of the seed and its
-//! index, whatever the timing.
+//! Packets keep their order even if the delay is random or shrinks: none overtakes earlier arrivals. With `reorder`
+//! they may; and some packets may take no time at all and overtake those in flight. A packet's fate is a function of
+//! the seed and its index, whatever the timing.
 
 mod jitter;
 mod overtaking;
@@ -24,7 +24,7 @@ use core::cmp::{Ordering, Reverse};
 pub use shape::Distribution;
 use shape::{Shape, ShapeSettings, Shapes};
 
-/// The longest delay that makes sense: 10 minutes one way. Beyond it, a mistake in units is likelier.
+/// The longest sensible delay: 10 minutes one way. Beyond it, a mistake in units is likelier.
 const MAX_DELAY_NS: u64 = 600_000_000_000;
 
 /// With more, the jitter hardly ever changes.
@@ -130,14 +130,14 @@ impl DelaySettings {
         Some((0..number).map(|place| shape.at(middle(place))).collect())
     }
 
-    /// The share of packets that overtake others where they can, and the gap between two; none where none does.
+    /// The share of overtaking packets, and their gap; none without any.
     pub fn overtaking_packets(&self) -> Option<(Probability, u64)> {
         let share = self.reorder_share.or_else(|| self.reorder_gap.and_then(|_| Probability::new(1.0).ok()))?;
         (share > Probability::ZERO).then(|| (share, self.reorder_gap.unwrap_or(1)))
     }
 
     /// # Errors
-    /// Two distributions, and values that are none.
+    /// Two distributions, or invalid values.
     fn shape(&self) -> Result<Option<ShapeSettings<'_>>, SettingError> {
         if let (Some(_), Some(_)) = (&self.values, self.distribution) {
             let hint = "the values are the distribution: leave jitter_distribution out";
@@ -157,7 +157,7 @@ impl DelaySettings {
         }))
     }
 
-    /// `shapes` are those that there are already: a table of quantiles serves all settings with its shape.
+    /// `shapes` has the existing ones: a table of quantiles serves all settings with its shape.
     fn jitter_around_delay(&self, seed: Seed, shapes: &mut Shapes) -> Option<Jitter> {
         let shape = shapes.get(self.shape().ok()??);
         Some(Jitter::new(self.delay, self.jitter, shape, self.correlation, seed))
@@ -168,15 +168,15 @@ impl DelaySettings {
     }
 }
 
-/// A line, which a packet takes the delay to pass that there is when it arrives.
+/// A line; a packet takes the delay at its arrival.
 pub struct Delay {
     lines: Schedule<Line>,
     in_flight: InFlight,
-    /// When the last of those leaves that keep their order.
+    /// The last departure among packets that keep their order.
     last_in_order: Instant,
 }
 
-/// What the settings make of it.
+/// The line by the settings.
 struct Line {
     delay: Duration,
     jitter: Option<Jitter>,
@@ -185,7 +185,7 @@ struct Line {
 }
 
 impl Delay {
-    /// An empty line, whose random decisions come from `seed`.
+    /// An empty line, with random decisions from `seed`.
     pub fn new(settings: Schedule<DelaySettings>, seed: Seed) -> Self {
         let mut shapes = Shapes::default();
         let lines = settings.map(|settings| Line {
@@ -234,12 +234,12 @@ impl Element for Delay {
     }
 }
 
-/// Packets by the time at which they leave; at one time, in the order in which they came.
+/// Packets by their departure; at one time, in order of arrival.
 #[derive(Default)]
 struct InFlight {
     /// Each leaves no earlier than those before it.
     in_order: VecDeque<Box<Packet>>,
-    /// Those that leave before the last one above that came before them.
+    /// Those that leave before the last one above and came earlier.
     early: BinaryHeap<Reverse<Early>>,
     count: u64,
 }

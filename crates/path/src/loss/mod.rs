@@ -1,7 +1,7 @@
-//! Loss: independent, in bursts, of certain packets, as recorded, or by bit errors. One of these at a time.
+//! Loss: independent, in bursts, of certain packets, as recorded, or by bit errors. One model at a time.
 //!
-//! Which packets are lost is a function of the seed and the packet's index, whatever the timing; where the bursts have a length in time,
-//! of the seed and the time. Where settings change, it is as if the new ones had always held.
+//! Lost packets are a function of the seed and the packet's index, whatever the timing; for bursts with a length in
+//! time, of the seed and the time. After a change of settings, it is as if the new ones had always held.
 
 mod markov;
 mod outages;
@@ -26,7 +26,7 @@ const MAX_TIME_NS: u64 = 86_400_000_000_000;
 /// A burst of more packets is an outage: a change over time says when it is.
 const MAX_BURST: f64 = 1e6;
 
-/// The size of a packet for which a loss by bit errors is stated.
+/// The packet size for a loss stated by bit errors.
 const FULL_PACKET_BITS: u64 = 1500 * 8;
 
 /// Loss. With `loss` alone, each packet is lost with the same probability, independently of the others; other keys make losses come
@@ -160,14 +160,14 @@ impl ElementSettings for LossSettings {
     }
 }
 
-/// Losses, as a rule that others than this element may follow too.
+/// Losses, as a rule for other elements too.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossRule {
     /// No packet is lost.
     None,
     /// Each with the same probability.
     Independent(Probability),
-    /// By a chain of states, with a step at each packet: the probabilities of each state's successors, and what is lost in it.
+    /// By a chain of states, with a step per packet: each state's transition probabilities, and its loss.
     Markov {
         /// For each state.
         rows: Vec<Vec<f64>>,
@@ -178,7 +178,7 @@ pub enum LossRule {
     Other,
 }
 
-/// Drops the packets that the settings lose.
+/// Drops the packets lost by the settings.
 pub fn losses(settings: Schedule<LossSettings>, seed: Seed) -> Box<dyn Element> {
     let mut models = settings.map(|settings| settings.model().unwrap_or(Model::None));
     let states = seed.child("state");
@@ -188,7 +188,7 @@ pub fn losses(settings: Schedule<LossSettings>, seed: Seed) -> Box<dyn Element> 
     })
 }
 
-/// Which packets are lost.
+/// The loss model.
 #[derive(Clone, Debug, PartialEq)]
 enum Model {
     None,
@@ -221,7 +221,7 @@ impl Model {
         }
     }
 
-    /// The share of packets that is lost, and that share of those behind a lost one.
+    /// The share of lost packets, and that share right behind a lost one.
     fn shares(&self) -> [f64; 2] {
         match self {
             Self::None | Self::Indexes(_) => [0.0, 0.0],
@@ -240,7 +240,7 @@ impl Model {
     }
 }
 
-/// The probability that at least one of so many bits is wrong. By logarithms, as 1 - 1e-12 has few digits.
+/// The probability of at least one wrong bit among so many. By logarithms, as 1 - 1e-12 has few digits.
 fn wrong(rate: Probability, bits: u64) -> f64 {
     -libm::expm1(bits as f64 * libm::log1p(-rate.as_fraction()))
 }
@@ -249,7 +249,7 @@ fn probability(share: f64) -> Probability {
     Probability::new(share.clamp(0.0, 1.0)).unwrap_or_default()
 }
 
-/// What makes a model of its own, each with the keys that belong to it.
+/// The models, each with its keys.
 const MODELS: [(&str, &[&str]); 7] = [
     ("loss_enter", &["loss_leave", "loss_in_bad", "loss_in_good"]),
     ("loss_bad_ns", &["loss", "loss_good_ns", "loss_in_bad", "loss_in_good"]),
@@ -261,7 +261,7 @@ const MODELS: [(&str, &[&str]); 7] = [
 ];
 
 impl LossSettings {
-    /// The rule of what is lost.
+    /// The loss rule.
     pub fn rule(&self) -> LossRule {
         match self.model() {
             Ok(Model::None) | Err(_) => LossRule::None,
@@ -275,7 +275,7 @@ impl LossSettings {
     }
 
     /// # Errors
-    /// Settings of two models, and those of none that can be.
+    /// Settings of two models, or of no possible one.
     fn model(&self) -> Result<Model, SettingError> {
         if self.probability.as_fraction() >= 1.0 {
             return Ok(Model::independent(self.probability));
@@ -360,7 +360,7 @@ impl LossSettings {
         }
     }
 
-    /// The keys that are set.
+    /// The given keys.
     fn set(&self) -> Vec<&'static str> {
         let keys = [
             ("loss", self.probability > Probability::ZERO),

@@ -1,5 +1,5 @@
-//! Random early detection, RED (Floyd and Jacobson 1993): arriving packets are dropped with a probability that grows with the mean
-//! queue. Packets whose senders take marks are marked as long as the mean is below the upper threshold (RFC 3168).
+//! Random early detection, RED (Floyd and Jacobson 1993): arriving packets are dropped with a probability that grows
+//! with the mean queue. ECN-capable packets are marked while the mean is below the upper threshold (RFC 3168).
 
 use super::backlog::{Backlog, Limit, MAX_QUEUE};
 use super::discipline::{AQM, LinkFacts, Managed, Moment, QUEUE_FULL, Queue, fraction, mark};
@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use crosswind_settings::SettingError;
 use crosswind_units::{Bytes, Duration, Instant, Probability, Seed};
 
-/// What a packet has in the mean: while the link is idle, the mean queue falls as often as such packets could have left.
+/// The mean packet size: while the link is idle, the mean queue falls as often as such packets could have left.
 const MEAN_PACKET: Bytes = Bytes(1000);
 
 /// The keys of RED.
@@ -50,7 +50,7 @@ pub struct RedSettings {
 }
 
 impl RedSettings {
-    /// Fills in what is not given, if the discipline `is` chosen, and else refuses what is given.
+    /// Fills in defaults if the discipline `is` chosen, else refuses its keys.
     pub fn complete(&mut self, is: bool) -> Result<(), SettingError> {
         fill(&mut self.minimum, is.then_some(Bytes(7500)), "red_min_bytes", "red")?;
         let maximum = self.minimum.map(|minimum| Bytes(3 * minimum.0));
@@ -71,9 +71,9 @@ pub struct Red {
     limit: Limit,
     rules: Rules,
     seed: Seed,
-    /// Bytes that wait in the mean, each arrival weighted.
+    /// The mean queue in bytes (EWMA over arrivals).
     mean: f64,
-    /// Packets that were neither dropped nor marked since the last one that was, or since the mean queue passed the lower threshold.
+    /// Packets since the last drop or mark, or since the mean queue passed the lower threshold.
     count: u64,
     /// Since when the link has had nothing to send.
     idle: Option<Instant>,
@@ -85,7 +85,7 @@ struct Rules {
     probability: f64,
     weight: f64,
     marking: bool,
-    /// How long the link takes for a packet of mean size, which is endless where it stands still.
+    /// The link's time for a mean packet, endless while stalled.
     each_ns: u64,
 }
 
@@ -126,8 +126,8 @@ impl Red {
             self.count = 0;
             return if self.mean < minimum { Verdict::Passes } else { Verdict::Drops };
         }
-        // Section 7 of the paper: so the gap between two is each of 1, 2, .. 1/base with the same probability. (Its figure 2 counts one
-        // more packet, which leaves out the last.)
+        // Section 7 of the paper: so each gap 1, 2, .. 1/base has the same probability. (Its figure 2 counts one more
+        // packet, excluding the last gap.)
         let base = probability * (self.mean - minimum) / (maximum - minimum);
         let spread = 1.0 - self.count as f64 * base;
         let chance = if spread > 0.0 { base / spread } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Keys that several disciplines have, each with a default of its own.
+//! Keys shared by disciplines, each with its own default.
 
 use super::backlog::MAX_TIME_NS;
 use crate::derive::{Deserialize, JsonSchema, Serialize};
@@ -64,7 +64,7 @@ pub struct Controller {
 }
 
 impl Signals {
-    /// Fills in the times of `defaults` that are not given, and refuses those that these have not.
+    /// Fills in missing times from `defaults`, and refuses times absent there.
     pub fn complete_times(&mut self, defaults: &Self) -> Result<(), SettingError> {
         fill(&mut self.interval, defaults.interval, "queue_interval_ns", "codel, fq_codel or cake")?;
         fill(&mut self.target, defaults.target, "queue_target_ns", "codel, fq_codel, pie, dualpi2 or cake")
@@ -72,7 +72,7 @@ impl Signals {
 }
 
 impl Controller {
-    /// Fills in what of `defaults` is not given, and refuses what these have not.
+    /// Fills in missing keys from `defaults`, and refuses keys absent there.
     pub fn complete(&mut self, defaults: &Self) -> Result<(), SettingError> {
         fill(&mut self.update, defaults.update, "queue_update_ns", "pie or dualpi2")?;
         fill(&mut self.alpha, defaults.alpha, "queue_alpha", "pie or dualpi2")?;
@@ -80,7 +80,7 @@ impl Controller {
     }
 }
 
-/// Fills in the default of a parameter that the discipline has; one that it does not have is refused.
+/// Fills in a parameter's default; refuses one the discipline does not have.
 pub fn fill<T>(parameter: &mut Option<T>, default: Option<T>, key: &str, has: &str) -> Result<(), SettingError> {
     if parameter.is_some() && default.is_none() {
         let problem = "is set but the discipline does not have it";

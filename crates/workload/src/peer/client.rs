@@ -1,4 +1,4 @@
-//! A client that is a peer: started, followed until it has finished, and ended.
+//! A peer as client: started, followed until it has finished, and ended.
 
 use super::client_report::{ClientFollower, ClientReport, Expected, Notice};
 use super::config::Peer;
@@ -24,9 +24,9 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 const CHUNK: usize = 64 * 1024;
 
-/// What a client is asked to do.
+/// A client's task.
 pub struct Task {
-    /// What the client has to report.
+    /// The expected report.
     pub expected: Expected,
     /// How long it may take from when it is ready.
     pub limit: Duration,
@@ -34,17 +34,17 @@ pub struct Task {
     pub keeps_connections: bool,
 }
 
-/// A client that has done it, or as much of it as it could until its flow ended.
+/// A client that has done it, or as much as it could until its flow ended.
 pub struct Done {
-    /// None of a client that had not started by then.
+    /// None if the client had not started by then.
     pub report: Option<ClientReport>,
     pub is_finished: bool,
-    /// What the hosts had handed to the path when the first exchange began, where only connections were set up until then.
+    /// The hosts' traffic until the first exchange began, if it was connection setup only.
     pub setup: Option<Traffic>,
 }
 
-/// Runs a client to its end, or to that of its flow: then it has done what it has reported until then. `server`: that of the cell, if it
-/// is a peer too.
+/// Runs a client to its end, or to its flow's: then its report so far counts. `server`: the cell's, if it is a peer
+/// too.
 pub fn run(
     programs: &mut PeerPrograms<'_>,
     context: &Context<'_>,
@@ -116,7 +116,7 @@ pub fn run(
     Ok(Done { report: Some(report), is_finished, setup })
 }
 
-/// A warning if a client that has finished does not end; an error if it ends badly.
+/// A warning if a finished client does not end; an error if it ends badly.
 fn outlived(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Option<Warning>, Stopped> {
     match programs.wait(running, END_LIMIT)? {
         None => Ok(Some(Warning::ClientOutlived { seconds: END_LIMIT.as_secs() })),

@@ -1,4 +1,4 @@
-//! What a peer is told on its standard input: one line with one JSON object.
+//! A peer's job, on its standard input: one line with one JSON object.
 
 use crate::programs::Role;
 use crosswind_transport::security::Security;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const SCHEMA: &str = "crosswind.peer/1";
 
-/// The job of a peer.
+/// A peer's job.
 #[derive(Debug, Serialize)]
 pub struct Job<'a> {
     schema: &'static str,
@@ -25,7 +25,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// What the peer at this end is to do. `security`: of a secure transport. `directory`: one of its own.
+    /// The job of the peer at this end. `security`: for a secure transport. `directory`: its own.
     pub fn new(
         role: Role,
         server: SocketAddr,

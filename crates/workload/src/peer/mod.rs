@@ -1,9 +1,9 @@
-//! Peers: programs that take the place of a workload's own client or server (docs/peers.md).
+//! Peers: programs in place of a workload's own client or server (docs/peers.md).
 //!
-//! - `config`: the settings of a cell that name them. `job`: what a peer is told.
-//! - `events`, `client_report`, `server_report`: what a peer says, held to the protocol, without I/O.
+//! - `config`: a cell's settings for them. `job`: a peer's task.
+//! - `events`, `client_report`, `server_report`: a peer's output, checked against the protocol, without I/O.
 //! - `programs`, `times`: their programs, and their processor time.
-//! - `client`, `server`: one end. `session`: both, each of which may be Crosswind's own.
+//! - `client`, `server`: one end. `session`: both, each perhaps Crosswind's own.
 
 mod client;
 mod client_report;

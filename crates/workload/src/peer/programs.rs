@@ -1,4 +1,4 @@
-//! The programs of a cell's peers: started with their jobs, and what went wrong with one.
+//! A cell's peer programs: started with their jobs, and their faults.
 
 use super::config::Peer;
 use super::job::Job;
@@ -18,32 +18,32 @@ pub const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a server may take to end after its input has ended, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What to do about a server that leaves its work to another process.
+/// Advice about a server that leaves its work to another process.
 const IN_FOREGROUND: &str = "run it in the foreground";
 
-/// What went wrong with a peer: a sentence whose subject it is.
+/// A peer's failure: a sentence with the peer as subject.
 #[derive(Debug)]
 pub struct Failure {
     role: Role,
     what: String,
     hint: Option<String>,
-    /// Whether what it wrote last helps; not, where it has said itself what is wrong.
+    /// Whether its last output helps; not if it has reported the fault itself.
     is_explained: bool,
 }
 
 impl Failure {
-    /// A peer that did something wrong.
+    /// A peer's fault.
     pub fn new(role: Role, what: impl Into<String>) -> Self {
         Self { role, what: what.into(), hint: None, is_explained: false }
     }
 
-    /// A peer that says itself that it cannot go on.
+    /// A peer's own report of failure.
     pub fn said(role: Role, message: &str, hint: Option<String>) -> Self {
         Self { role, what: format!("cannot go on: {message}"), hint, is_explained: true }
     }
 }
 
-/// A workload with peers that cannot go on: because of a peer, or of something else.
+/// A workload with peers cannot go on: because of a peer, or for another reason.
 #[derive(Debug)]
 pub enum Stopped {
     ByPeer(Failure),
@@ -105,7 +105,7 @@ impl<'a> PeerPrograms<'a> {
         let workload = &context.workload;
         let job = Job::new(role, server, workload, security, context.virtual_time, directory.as_deref());
         if let Some(input) = &mut running.input {
-            // A few kilobytes, of which a pipe holds 64. Who has ended before reading them is found to have ended.
+            // A few kilobytes, less than a pipe's 64. A peer that ends before reading them is found to have ended.
             let _ = input.write_all(&job.to_line());
         }
         Ok(running)
@@ -138,11 +138,11 @@ impl<'a> PeerPrograms<'a> {
         Ok(())
     }
 
-    /// Ends all of them. Returns what a reader of the result should know.
+    /// Ends all of them. Returns notes for readers of the result.
     pub fn end(&mut self) -> Vec<Warning> {
         let mut warnings = self.programs.end();
         for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.programs.file(role, "")) {
-            // One that a peer has left something in is kept.
+            // A directory with leftovers of a peer is kept.
             if std::fs::remove_dir(&directory).is_err() && directory.is_dir() {
                 let left = clean_directory(&directory);
                 warnings.extend(left.unwrap_or_else(|error| Some(Warning::DirectoryUnreadable(error.to_string()))));
@@ -151,7 +151,7 @@ impl<'a> PeerPrograms<'a> {
         warnings
     }
 
-    /// Likewise, and says what one of them did wrong, with its last words.
+    /// Likewise, and explains a peer's fault, with its output's tail.
     pub fn explain(&mut self, stopped: Stopped) -> WorkloadError {
         let Failure { role, what, hint, is_explained } = match stopped {
             Stopped::Otherwise(error) => {

@@ -1,4 +1,4 @@
-//! A server that is a peer: started, awaited until it is ready, and watched until it is ended.
+//! A peer as server: started, awaited until it is ready, and watched until it is ended.
 
 use super::config::{Peer, Readiness};
 use super::events::Violation;
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a server that does not follow the protocol is ready or has ended.
+/// The polling interval for a server outside the protocol: ready, or ended?
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const CHUNK: usize = 16 * 1024;
 
@@ -24,7 +24,7 @@ const CHUNK: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct ServerPeer {
     running: Running,
-    /// What it has said since it listens; of a server that does not follow the protocol, nothing.
+    /// Its output since it listens; empty for a server outside the protocol.
     said: Arc<Mutex<Said>>,
     implementation: Option<String>,
 }
@@ -59,18 +59,18 @@ impl ServerPeer {
         Ok(server)
     }
 
-    /// What it calls itself.
+    /// Its own name for itself.
     pub fn implementation(&self) -> Option<&str> {
         self.implementation.as_deref()
     }
 
-    /// Fails if it has ended, or has said that it cannot go on, or something that it may not say.
+    /// Fails if it has ended, or has reported failure, or has broken the protocol.
     pub fn check(&self, programs: &mut PeerPrograms<'_>) -> Result<(), Stopped> {
         check_said(&self.said.lock().unwrap_or_else(PoisonError::into_inner))?;
         programs.check_running(&self.running)
     }
 
-    /// Ends it. Returns what a reader of the result should know.
+    /// Ends it. Returns notes for readers of the result.
     pub fn stop(mut self, programs: &mut PeerPrograms<'_>) -> Result<Vec<Warning>, Stopped> {
         self.check(programs)?;
         programs.stop(&mut self.running)?;
@@ -91,7 +91,7 @@ impl ServerPeer {
                     follower = said.follower;
                 }
                 Heard::End => {
-                    // Its end follows that of its output, or it has closed that alone.
+                    // It ends soon after closing its output, or it has closed that alone.
                     programs.wait(&self.running, LOOK_INTERVAL)?;
                     programs.check_running(&self.running)?;
                     return Err(failure("has closed its standard output before it printed \"listening\""));
@@ -145,7 +145,7 @@ impl ServerPeer {
     }
 }
 
-/// Reads what a server prints until it ends.
+/// Reads a server's output to its end.
 fn follow(mut output: ChildStdout, said: &Mutex<Said>) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(count @ 1..) = output.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! A workload in which a peer takes the place of the client, of the server, or of both.
+//! A workload with a peer as client, as server, or as both.
 
 use super::client::{self, Task};
 use super::client_report::{ClientReport, Expected};
@@ -21,9 +21,9 @@ use std::time::Duration;
 
 /// How long a client may take, beyond its exchanges, to set up and to report.
 const REPORT_LIMIT: Duration = Duration::from_secs(30);
-/// The cell's own deadline ends everything; a client that is ended before it has last words.
+/// The cell's own deadline ends everything; a client ended before it can still report.
 const BEFORE_THE_DEADLINE: Duration = Duration::from_secs(1);
-/// How often a server that is a peer is looked after while our own client runs.
+/// The interval for checks on a peer server while our own client runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs it: the server first, and its client until it has finished.
@@ -38,7 +38,7 @@ pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measu
     }
 }
 
-/// What one end has left behind.
+/// The results of one end.
 struct End {
     report: EndReport,
     socket: Option<SocketReadback>,
@@ -93,7 +93,8 @@ fn measure<W: ClientServer>(
     Ok(measured)
 }
 
-/// Runs the client, a peer or our own. The last of the three says whether it has found every connection to be of the cell's transport.
+/// Runs the client, a peer or our own. The last of the three tells whether it found the cell's transport on every
+/// connection.
 fn run_client<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,
@@ -141,7 +142,7 @@ fn of_report(report: ClientReport, name: &str, times: &Times<'_>) -> (Measured, 
     (measured, End { report: end, socket: None, cpu_ns, warnings: report.warnings })
 }
 
-/// Runs our own client against a server that is a peer, which is watched meanwhile.
+/// Runs our own client against a peer server, which is watched meanwhile.
 fn run_own_client<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,
@@ -168,8 +169,8 @@ fn run_own_client<W: ClientServer>(
     Ok((measured, End { report, socket: readback.into_inner(), cpu_ns, warnings: Vec::new() }))
 }
 
-/// Looks after the server until the client is over. Without the server that client might wait for long, so that what is wrong ends the cell
-/// at once.
+/// Checks the server until the client is over. Without the server that client might wait for long, so a fault ends the
+/// cell at once.
 fn watch(
     context: &Context<'_>,
     programs: &mut PeerPrograms<'_>,
@@ -212,7 +213,7 @@ fn limit<W: ClientServer>(workload: &W, context: &Context<'_>) -> Duration {
     left.map_or(longest, |left| longest.min(left.saturating_sub(BEFORE_THE_DEADLINE)))
 }
 
-/// How long a workload takes that goes by the clock.
+/// The duration of a workload paced by the clock.
 fn paced(traffic: &TrafficPattern) -> Duration {
     let seconds = match *traffic {
         TrafficPattern::Exchanges { count, rate_per_s: Some(rate_per_s), .. } => count as f64 / rate_per_s,

@@ -1,4 +1,4 @@
-//! How long the threads of peers run and wait for a processor, counted while exchanges are measured.
+//! Peers' run time and wait for a processor, counted during measured exchanges.
 
 use crate::context::Context;
 use crate::programs::CellPrograms;
@@ -6,17 +6,17 @@ use crosswind_host::ProgramTimes;
 use crosswind_path::Side;
 use std::time::{Duration, Instant};
 
-/// Looking through all threads takes some milliseconds of a processor.
+/// Looking through all threads takes some milliseconds of processor time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The processor time of peers. In virtual time there is none.
+/// Peers' processor time. In virtual time there is none.
 pub struct Times<'a> {
     context: &'a Context<'a>,
     counted: Option<ProgramTimes>,
     looked: Instant,
 }
 
-/// How long the threads of one end ran and waited.
+/// One end's run time and wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndTimes {
     pub run_ns: u64,
@@ -37,7 +37,7 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// Takes what has come since, if it is time.
+    /// Takes the news, if it is time.
     pub fn look(&mut self) {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.look_now();
@@ -49,7 +49,7 @@ impl<'a> Times<'a> {
         self.look_now();
     }
 
-    /// Of one end; none where it was not counted.
+    /// One end's times; none if not counted.
     pub fn of(&self, side: Side) -> Option<EndTimes> {
         let threads = self.counted.as_ref()?.threads();
         let own = threads.into_iter().filter(|(of, _)| *of == side);

@@ -1,26 +1,26 @@
-//! How much is kept of what a program writes: its beginning and its end, so that one that writes without end fills no disk.
+//! A limit on programs' kept output: beginning and end, so that endless output fills no disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// How much of the beginning is kept of what is longer than both together.
+/// Bytes kept from the beginning of output longer than both together.
 pub const FIRST_BYTES: u64 = 16 << 20;
-/// How much of the end: a report of itself that a client prints at its end may have a million times in it.
+/// Bytes kept from the end: a client's final report may have a million times in it.
 pub const LAST_BYTES: u64 = 16 << 20;
 
-/// What stands in the file where `left_out` bytes are missing.
+/// The file's text in place of `left_out` missing bytes.
 pub fn gap(left_out: u64) -> String {
     format!("\n[{left_out} bytes are left out here]\n")
 }
 
-/// A file for what a program writes.
+/// A file for a program's output.
 pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
 }
 
-/// Makes sure that `path` is this file, to which nobody writes any more: a program may have removed it, or put another one there.
+/// Makes sure that `path` is this file, now without writers: a program may have removed or replaced it.
 pub fn put_back(path: &Path, file: &mut File) -> io::Result<()> {
     let about = file.metadata()?;
     match path.symlink_metadata() {
@@ -35,7 +35,7 @@ pub fn put_back(path: &Path, file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the middle of a file that is too long, to which nobody writes any more. Returns how many bytes those were.
+/// Removes the middle of a too long file without writers. Returns the number of bytes removed.
 pub fn shorten(file: &mut File) -> io::Result<u64> {
     let left_out = file.metadata()?.len().saturating_sub(FIRST_BYTES + LAST_BYTES);
     if left_out > 0 {
@@ -47,7 +47,7 @@ pub fn shorten(file: &mut File) -> io::Result<u64> {
     Ok(left_out)
 }
 
-/// Leaves of a file its beginning, and has a gap and the two parts of its end follow.
+/// Keeps a file's beginning, and appends a gap and the two parts of its end.
 pub fn replace_end(file: &mut File, left_out: u64, last: [&[u8]; 2]) -> io::Result<()> {
     file.set_len(FIRST_BYTES)?;
     file.seek(SeekFrom::Start(FIRST_BYTES))?;

@@ -1,17 +1,17 @@
-//! What a program wrote last, for messages that say how it ended.
+//! The tail of a program's output, for messages about its end.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of the end of what a program wrote is looked at.
+/// Bytes examined at the end of a program's output.
 pub const TAIL_BYTES: u64 = 4096;
-/// How many lines are quoted, and how much of each.
+/// Lines quoted, and characters of each.
 const LINES: usize = 3;
 const LINE_CHARACTERS: usize = 200;
 
-/// The last words of the program of one end (`client`, `server`) whose output is in `directory`: what it wrote as `error: ...` and
-/// `hint: ...`, or the last lines of its standard error, or of its standard output where it wrote no error. Empty without any.
+/// The output tail of one end's program (`client`, `server`) in `directory`: its `error: ...` and `hint: ...`, or the
+/// last lines of its standard error, or of its standard output if it wrote no error. Empty without any.
 pub fn last_words(directory: Option<&Path>, end: &str) -> String {
     let Some(directory) = directory else { return String::new() };
     ["err", "out"]
@@ -21,20 +21,20 @@ pub fn last_words(directory: Option<&Path>, end: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The end of a file; nothing of one that cannot be read.
+/// A file's end; empty if unreadable.
 fn end_of(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = File::open(path) {
         let length = file.metadata().map_or(0, |about| about.len());
         if file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).is_ok() {
-            // What could be read is better than nothing.
+            // A partial read is better than nothing.
             let _ = file.take(TAIL_BYTES).read_to_end(&mut bytes);
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Likewise of a text that it wrote.
+/// Likewise for a text.
 pub fn words_of(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
     let marked = |mark: &str| lines.iter().rev().find_map(|line| line.strip_prefix(mark));

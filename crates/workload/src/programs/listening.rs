@@ -3,9 +3,9 @@
 use crosswind_transport::Carrier;
 use std::fs;
 
-/// The state of a TCP socket that listens (`include/net/tcp_states.h`).
+/// A listening TCP socket's state (`include/net/tcp_states.h`).
 const TCP_LISTEN: u8 = 0x0a;
-/// The state of a UDP socket that is bound and not connected.
+/// The state of a bound, unconnected UDP socket.
 const UDP_UNCONNECTED: u8 = 0x07;
 
 /// Whether a socket in the calling thread's network namespace waits for clients on `port`, over one of `carriers`.
@@ -18,7 +18,7 @@ pub fn is_open(carriers: &[Carrier], port: u16) -> bool {
     })
 }
 
-/// The tables of a network namespace that a server's socket stands in.
+/// A network namespace's tables with servers' sockets.
 const fn tables(carrier: Carrier) -> [&'static str; 2] {
     match carrier {
         Carrier::Tcp => ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"],
@@ -32,7 +32,7 @@ fn listens(table: &str, carrier: Carrier, port: u16) -> bool {
     table.lines().skip(1).filter_map(local_port_and_state).any(|found| found == (port, wanted))
 }
 
-/// Of `0: 00000000:1151 00000000:0000 0A ...`: 0x1151 and 0x0a.
+/// In `0: 00000000:1151 00000000:0000 0A ...`: 0x1151 and 0x0a.
 fn local_port_and_state(line: &str) -> Option<(u16, u8)> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let (local, _, state) = (words.next()?, words.next()?, words.next()?);

@@ -1,4 +1,4 @@
-//! What a program writes to a pipe: kept in a file up to a limit, with its end in memory for messages.
+//! A program's output to a pipe: kept in a file up to a limit, with its end in memory for messages.
 
 use super::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
 use super::last_words::{TAIL_BYTES, words_of};
@@ -11,11 +11,11 @@ use std::thread::JoinHandle;
 
 const CHUNK: usize = 64 * 1024;
 
-/// One stream of a program, which a thread of its own reads to its end.
+/// A program's stream, read to its end by a separate thread.
 #[derive(Debug)]
 pub struct Log(JoinHandle<Written>);
 
-/// What a program has written to a stream.
+/// A program's output on a stream.
 #[derive(Debug, Default)]
 pub struct Written {
     /// Its last words; empty without any.
@@ -45,7 +45,7 @@ impl Log {
         Ok((Self(reader), watched))
     }
 
-    /// What was written, once everything that writes to it has ended.
+    /// The output, once all its writers have ended.
     pub fn end(self) -> Written {
         self.0.join().unwrap_or_default()
     }
@@ -56,7 +56,7 @@ struct Reading {
     file: Option<File>,
     /// Its last words.
     tail: Vec<u8>,
-    /// The end of what comes after the first bytes.
+    /// The end of the bytes after the first ones.
     last: VecDeque<u8>,
     written: u64,
     text: TextSearch,
@@ -71,7 +71,7 @@ impl Reading {
         let left_out = if self.file.is_some() { self.written.saturating_sub(FIRST_BYTES + LAST_BYTES) } else { 0 };
         if let Some(file) = self.file.as_mut().filter(|_| left_out > 0) {
             let (one, other) = self.last.as_slices();
-            // A full disk shows in the files that the result needs.
+            // A full disk shows in the files needed for the result.
             let _ = replace_end(file, left_out, [one, other]);
         }
         if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
@@ -96,11 +96,11 @@ impl Reading {
     }
 }
 
-/// Looks for a text in a line of what is written, however it is cut.
+/// Searches a line of output for a text, however it is cut.
 struct TextSearch {
     /// Empty once it was found.
     text: String,
-    /// The line that is being written, as far as the text may be found in it.
+    /// The unfinished line, as far as it may contain the text.
     line: Vec<u8>,
     found: Sender<()>,
 }

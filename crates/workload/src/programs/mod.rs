@@ -1,7 +1,7 @@
-//! Somebody's programs at the two ends of a path: started in their namespaces, watched, and ended with everything that they have started,
-//! whatever happens. The workload `program` and the peer protocol are users of it.
+//! Third-party programs at a path's two ends: started in their namespaces, watched, and ended with everything they have
+//! started, whatever happens. The workload `program` and the peer protocol use them.
 //!
-//! - `log`, `kept_output`, `last_words`: what they write, as far as it is kept, and its end in messages.
+//! - `log`, `kept_output`, `last_words`: their output, as far as kept, and its tail in messages.
 //! - `listening`: whether a server is ready. `returned_files`: the files that come back with the cell.
 
 pub mod kept_output;
@@ -28,11 +28,11 @@ use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// What a file may have in virtual time, where a program that writes without end does so in no time at all.
+/// A file's size limit in virtual time, where endless output takes no time at all.
 const LARGEST_FILE: u64 = 1 << 30;
 
 named! {
-/// Which end a program is.
+/// A program's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -58,19 +58,19 @@ pub struct CellPrograms<'a> {
     kept: Vec<Kept>,
 }
 
-/// One stream of a program, whose end this is.
+/// A program's stream, with its end.
 struct Kept {
     role: Role,
     path: Option<PathBuf>,
     writer: Writer,
 }
 
-/// Who writes the file.
+/// The file's writer.
 enum Writer {
-    /// A thread that reads what the program writes to a pipe.
+    /// A thread that reads the program's output from a pipe.
     Log(Log),
-    /// The program itself. In virtual time no other thread runs until it waits, which one that computes without end never does; what it
-    /// has written is in the file then. `whole`: it is not to be shortened.
+    /// The program itself. In virtual time no other thread runs until it waits, which an endless computation never
+    /// does; its output is in the file then. `whole`: not to be shortened.
     Program { file: File, whole: bool },
 }
 
@@ -86,7 +86,7 @@ impl<'a> CellPrograms<'a> {
         self.programs.as_mut().ok_or_else(|| HostError::unsupported("cannot use a program", "all have been ended"))
     }
 
-    /// Starts the program of one end. What it writes to a pipe as its errors is kept.
+    /// Starts the program of one end. Errors written to a pipe are kept.
     pub fn start(&mut self, role: Role, arguments: &[String], streams: Streams) -> Result<Running, WorkloadError> {
         let (hosts, cpus) = (self.context.hosts, &self.context.testbed.cpus);
         let (namespace, cpus) = match role {
@@ -102,7 +102,7 @@ impl<'a> CellPrograms<'a> {
         Ok(Running { id, role, input, output })
     }
 
-    /// Likewise, with all that it writes in files of the cell, or a client where the caller wants it.
+    /// Likewise, with all its output in the cell's files, or a client with the caller's streams.
     pub fn start_alone(&mut self, role: Role, arguments: &[String]) -> Result<ProgramId, WorkloadError> {
         let context = self.context;
         let is_client = role == Role::Client;
@@ -137,7 +137,7 @@ impl<'a> CellPrograms<'a> {
         Ok(running.id)
     }
 
-    /// Keeps what a program writes to its output, and says when a line of that has `text` in it.
+    /// Keeps a program's output, and tells when a line of it contains `text`.
     pub fn keep_output(&mut self, running: &mut Running, text: &str) -> Result<Receiver<()>, WorkloadError> {
         let Some(output) = running.output.take() else {
             return Err(HostError::unsupported("cannot read what a program writes", "its output is gone").into());
@@ -159,7 +159,7 @@ impl<'a> CellPrograms<'a> {
         Ok(found)
     }
 
-    /// With the end of its flow, of one beside another workload, a client is asked to end.
+    /// For a flow beside another workload: asks a client to end with its flow.
     pub fn end_with_flow(&mut self, client: ProgramId) -> Result<(), HostError> {
         if let Some(ending) = self.context.ending {
             ending.watch(Box::new(self.running()?.stopper(client)?));
@@ -185,8 +185,8 @@ impl<'a> CellPrograms<'a> {
         ProgramTimes::begin(self.programs.as_ref()?, &self.context.hosts.server).ok()
     }
 
-    /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the
-    /// result should know.
+    /// Ends all of them with everything they have started; their output is then in their files. Returns notes for
+    /// readers of the result.
     pub fn end(&mut self) -> Vec<Warning> {
         // Only then nobody writes any more.
         self.programs = None;
@@ -209,7 +209,7 @@ impl<'a> CellPrograms<'a> {
         warnings.collect()
     }
 
-    /// Likewise: the last words of one of them, by stream, and the first file that keeps what it wrote.
+    /// Likewise: one program's output tails, by stream, and its first file with output.
     pub fn end_with_words(&mut self, role: Role) -> (Vec<String>, Option<PathBuf>) {
         self.programs = None;
         let own: Vec<Kept> = self.kept.drain(..).filter(|kept| kept.role == role).collect();
@@ -221,14 +221,15 @@ impl<'a> CellPrograms<'a> {
         (words.collect(), file)
     }
 
-    /// The path of something of one end in the cell's directory: "client" and an ending.
+    /// A path for one end in the cell's directory: "client" and an ending.
     pub fn file(&self, role: Role, ending: &str) -> Option<PathBuf> {
         Some(self.context.output?.join(format!("{}{ending}", role.name())))
     }
 }
 
-/// How some programs ended, each with its last words: "the client program ended with exit status 1: no route; the server program had
-/// ended before the client, with exit status 3: address in use". A server that was still running and wrote nothing is left out.
+/// The ends of some programs, each with its output's tail: "the client program ended with exit status 1: no route; the
+/// server program had ended before the client, with exit status 3: address in use". A server still running without
+/// output is left out.
 pub fn in_words(context: &Context<'_>, ends: [(Role, Option<String>); 2]) -> String {
     let sentences = ends.into_iter().filter_map(|(end, how)| {
         let (how, words) = (how?, last_words(context.output, end.name()));
@@ -247,7 +248,7 @@ pub fn server_in_words(ended: Option<ExitStatus>) -> String {
     )
 }
 
-/// As [`end_in_words`], and why a program ended that may not write more.
+/// As [`end_in_words`], also for a program that exceeded its file limit.
 pub fn status_in_words(status: ExitStatus) -> String {
     let words = end_in_words(status);
     if wrote_too_much(status) {

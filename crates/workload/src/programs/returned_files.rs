@@ -1,8 +1,8 @@
-//! The files that programs leave in `{output}`, which come back with the cell.
+//! Programs' files in `{output}`, which come back with the cell.
 //!
-//! On the machine's clock that is a directory of the cell. In virtual time it is one in the guest's memory, where files have the guest's
-//! times and any owner, and whose files are copied when the programs have ended. Only files and directories come back: a link, a
-//! device or a FIFO could lead whoever reads the run anywhere, or have him wait for ever.
+//! On the machine's clock the directory is the cell's. In virtual time it is in the guest's memory, with the guest's
+//! times and any owner; its files are copied when the programs have ended. Only files and directories come back: a
+//! link, a device or a FIFO could lead a reader of the run anywhere, or block him for ever.
 
 use crate::WorkloadError;
 use crate::context::Context;
@@ -14,16 +14,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What stands for the directory in an argument.
+/// The directory's placeholder in an argument.
 pub const OUTPUT_WORD: &str = "{output}";
 /// Its name in the cell's directory.
 const NAME: &str = "output";
-/// Directories within directories: what is deeper does not come back.
+/// Directories within directories: deeper ones do not come back.
 const DEEPEST: usize = 64;
 /// Names in a warning.
 const NAMED: usize = 3;
 
-/// Where programs of a cell leave files.
+/// The directory for a cell's programs' files.
 pub struct ReturnedFiles {
     /// Where programs write them, and where they are kept; none where no program asks.
     places: Option<(PathBuf, PathBuf)>,
@@ -47,12 +47,12 @@ impl ReturnedFiles {
         Ok(Self { places: Some((written, kept)) })
     }
 
-    /// What stands for it in an argument.
+    /// Its path in an argument.
     pub fn place(&self) -> String {
         self.places.as_ref().map_or_else(String::new, |(written, _)| written.display().to_string())
     }
 
-    /// Brings back what is there, once no program writes any more. Returns what a reader of the result should know.
+    /// Brings the files back, once no program writes any more. Returns notes for readers of the result.
     pub fn bring(self) -> Result<Option<Warning>, WorkloadError> {
         let Some((written, kept)) = self.places else { return Ok(None) };
         let mut left = Vec::new();
@@ -68,13 +68,13 @@ pub fn is_asked_for<'a>(arguments: impl IntoIterator<Item = &'a String>) -> bool
     arguments.into_iter().any(|argument| argument.contains(OUTPUT_WORD))
 }
 
-/// The error of one that the cell has no place for.
+/// The error for one without a place in the cell.
 pub fn nowhere_to_return_to() -> WorkloadError {
     let cause = "the cell has no output.directory, where its files would come to";
     HostError::unsupported("cannot fill in {output}", cause).hint("name one").into()
 }
 
-/// Removes from a directory what a peer may have left there that is neither a file nor a directory.
+/// Removes a peer's leftovers other than files and directories.
 pub fn clean_directory(directory: &Path) -> Result<Option<Warning>, WorkloadError> {
     let mut left = Vec::new();
     clean(directory, &mut left, 0).map_err(|e| HostError::new(format!("cannot read {}", directory.display()), e))?;
@@ -85,12 +85,12 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
-/// A directory that its owner can read.
+/// A directory readable by its owner.
 fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o755).create(path)
 }
 
-/// Copies files and directories, and notes what else there is. What is written belongs to who runs the cell, and to nobody's group.
+/// Copies files and directories, and notes the rest. Copies belong to the cell's user, and to nobody's group.
 fn copy(from: &Path, to: &Path, left: &mut Vec<String>, depth: usize) -> io::Result<()> {
     for entry in entries(from)? {
         let (source, target) = (from.join(&entry), to.join(&entry));
@@ -108,7 +108,7 @@ fn copy(from: &Path, to: &Path, left: &mut Vec<String>, depth: usize) -> io::Res
     Ok(())
 }
 
-/// Removes what is neither file nor directory, and lets the owner read the rest.
+/// Removes everything but files and directories, and lets the owner read the rest.
 fn clean(directory: &Path, left: &mut Vec<String>, depth: usize) -> io::Result<()> {
     for entry in entries(directory)? {
         let path = directory.join(&entry);
@@ -117,7 +117,7 @@ fn clean(directory: &Path, left: &mut Vec<String>, depth: usize) -> io::Result<(
             permit(&path, &about, 0o700)?;
             clean(&path, left, depth + 1)?;
         } else if about.is_file() {
-            // A file that has another name elsewhere stays as it is there.
+            // A hard-linked file keeps its permissions.
             if about.nlink() == 1 {
                 permit(&path, &about, 0o600)?;
             }
