@@ -16,7 +16,7 @@ STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install build build-tests test-needs test-packages wheels browser kernel kernel-wheel deb test test-rust test-python check check-rust check-python docs licences \
-        advisories bench release catalog coverage figures golden reference fuzz lock clean
+        advisories bench release catalog coverage figures golden pages reference fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make reference   the tables of docs/result.md, the commands of docs/cli.md"
+	@echo "make pages       the golden pages of tests anew: what reports say of runs made by hand; ONLY=tests/pages/costs.md"
 	@echo "make golden      what the command line says, compared with an earlier commit: BASE=COMMIT; ONLY=\"run quickstart\""
 	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics-reference.md; TRIALS=2000, ONLY=bursts"
 	@echo "make figures     the picture of docs/transfer-time.md, from RUNS=\"transfer-time-... transfer-time-held-out-... queue-size-...\""
@@ -212,6 +213,10 @@ coverage: install
 # Where the command line says anything else than an earlier commit, without a reason in tests/golden/reasons.toml.
 golden: $(DEV)/.locked
 	PYTHONPATH=tests $(DEV)/bin/python -m golden $(BASE) $(if $(ONLY),--only "$(ONLY)")
+
+# Golden pages: what reports say of runs made by hand (tests/pages.py). ONLY names some of the files.
+pages: $(DEV)/.locked
+	PYTHONPATH=python:tests $(DEV)/bin/python -m pages $(ONLY)
 
 # The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
 figures: $(DEV)/.locked

@@ -17,7 +17,6 @@ from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import separating
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
-from crosswind.report.charts.stacked import phase_charts
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE
 from crosswind.report.page import Chart
 from crosswind.report.text.format import levels
@@ -57,10 +56,6 @@ def drawn(asked: dict):
     return chart_of(by_transport(figures=[asked])).specification
 
 
-def marks(specification: dict) -> list[str]:
-    return [layer["mark"]["type"] for layer in specification["layer"]]
-
-
 def scale_of(specification: dict, channel: str) -> dict:
     return next(layer["encoding"][channel]["scale"] for layer in specification["layer"] if channel in layer["encoding"])
 
@@ -78,30 +73,11 @@ def test_a_level_has_one_colour_in_all_charts() -> None:
         assert dict(zip(own["domain"], own["range"], strict=True)) == {name: of_levels[name] for name in own["domain"]}
 
 
-def test_a_figure_draws_the_statistic_that_it_asks_for() -> None:
-    asked = figure("path.loss", "workload.transport")
-    usual, of_median = (
-        analyse(by_transport(figures=[asked | changes])).of(Figure)[0].points for changes in ({}, {"statistic": "p95"})
-    )
-    assert {point.statistic for point in usual} <= {"mean", "median"}
-    assert {point.statistic for point in of_median} == {"p95"}
-    estimates = {cell.cell: cell.estimates["rtt"] for cell in analyse(by_transport()).cells}
-    assert all(point.estimate == estimates[point.cell].statistic("p95") for point in of_median)
-
-
 def test_names_that_are_no_levels_are_told_apart() -> None:
     colours = Colours([{"workload.transport": name} for name in TRANSPORTS])
     assert colours.range_of("workload.transport", ["websocket"]) == [PALETTE[2]]
     assert colours.range_of("workload.transport", ["websocket · kept", "websocket · new"]) == PALETTE[:2]
     assert len(set(PALETTE)) == 16
-
-
-def test_only_levels_with_an_order_are_joined_by_a_line() -> None:
-    ordered = drawn(figure("path.loss", "workload.transport"))
-    unordered = drawn(figure("workload.transport", "path.loss"))
-    assert "line" in marks(ordered)
-    assert "line" not in marks(unordered)
-    assert all("xOffset" in layer["encoding"] for layer in unordered["layer"] if "x" in layer["encoding"])
 
 
 @pytest.mark.parametrize(
@@ -112,13 +88,6 @@ def test_only_levels_with_an_order_are_joined_by_a_line() -> None:
 )  # fmt: skip
 def test_what_is_ordered_follows_from_the_catalogue(key: str, is_ordered: bool) -> None:
     assert axis_of(key, []).is_ordered is is_ordered
-
-
-def test_an_axis_is_logarithmic_where_values_are_a_hundred_times_apart() -> None:
-    everything = figure("path.loss", "workload.transport")
-    assert scale_of(drawn(everything), "y")["type"] == "log"
-    assert scale_of(drawn(everything | {"cells": [0, 1, 2, 3]}), "y")["type"] == "linear"
-    assert scale_of(drawn(everything | {"scale": "linear"}), "y")["type"] == "linear"
 
 
 @pytest.mark.parametrize(
@@ -135,24 +104,6 @@ def test_of_times_a_few_that_are_nothing_make_no_axis_logarithmic(times: list[fl
     assert are_far_apart(times, LOG_SPREAD, TIME) is is_log
     # Of other numbers each counts.
     assert are_far_apart(times, LOG_SPREAD, RATE) is (times[0] > 0 and times[-1] > 20 * times[0])
-
-
-@pytest.mark.parametrize(
-    ("losses", "kind"),
-    [((0.0001, 0.001, 0.01, 0.2), "log"), ((0.0, 0.001, 0.01, 0.2), "linear"), ((0.01, 0.02, 0.05), "linear")],
-)
-def test_losses_of_several_decades_stand_on_a_logarithmic_axis(losses: tuple[float, ...], kind: str) -> None:
-    made = []
-    for index, loss in enumerate(losses):
-        levels, parameters = {"path.loss": f"{100 * loss:g}%"}, {"path": path(loss=loss), "workload": {"kind": "echo"}}
-        made += runs(index, [echoes([20 * MS] * 4)] * 3, levels, parameters=parameters)
-    asked = figure("path.loss", None, cells=list(range(len(losses))))
-    chart = chart_of(record(*made, figures=[asked]))
-    x = next(layer["encoding"]["x"] for layer in chart.specification["layer"])
-    assert x["scale"]["type"] == kind
-    assert x["title"] == f"loss, %{', log scale' if kind == 'log' else ''}"
-    # Half a percent is no "0".
-    assert x["axis"]["format"] == ",~r"
 
 
 def test_a_label_keeps_what_distinguishes_it() -> None:
@@ -253,20 +204,3 @@ def test_cells_whose_bars_would_vanish_beside_others_have_panels_of_their_own() 
     sizes = {cell.cell: cell.estimates["rtt"].mean.value or 0.0 for cell in result.cells}
     assert separating(result.cells, sizes, most=40) == ("workload.transport",)
     assert separating(result.cells[:4], sizes, most=40) == ()
-
-
-def test_every_mark_of_a_figure_says_its_n_and_its_interval() -> None:
-    made = drawn(figure("path.loss", "workload.transport"))
-    points = [layer for layer in made["layer"] if layer["mark"]["type"] == "point" and "tooltip" in layer["encoding"]]
-    assert points
-    fields = [{tip["field"] for tip in layer["encoding"]["tooltip"]} for layer in points]
-    assert all("estimate" in own for own in fields)
-    rows = [row for table in made["datasets"].values() for row in table if row.get("kind") == "estimate"]
-    assert len(rows) == 6
-    assert all(row["n"] == 100 for row in rows)
-    assert {row["estimate"] for row in rows} >= {"mean 1.0495 [1.0475, 1.0515] ms", "mean 1.050 (at least 1.048) ms"}
-
-
-def test_connections_without_phases_have_no_chart() -> None:
-    made = by_transport()
-    assert phase_charts(analyse(made), collect(made)).charts == []

@@ -4,9 +4,7 @@ from typing import Any
 
 from crosswind.analysis.cells import collect
 from crosswind.cell.record import RunRecord
-from crosswind.findings.pipeline import analyse
-from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, over_time, thinned
-from crosswind.report.run_page import Drawn, sections_of
+from crosswind.report.charts.over_time import ChangePeriod, change_periods, exchanges_of, thinned
 from records import MS, echoes, path, record, runs
 
 S = 1000 * MS
@@ -21,14 +19,6 @@ def changing(*changes: dict[str, Any], rtts_ns: list[int | None]) -> RunRecord:
         samples = [echoes(rtts_ns, connect_ns=30 * MS)] * 2
         made += runs(index, samples, {"workload.transport": transport}, parameters=parameters)
     return record(*made)
-
-
-def test_an_exchange_stands_where_it_was_due_after_the_first_packet() -> None:
-    cell, _ = collect(changing(OUTAGE, rtts_ns=[40 * MS, None, S]))
-    # The connection was asked for 30 ms before the first message, which was due 2 ms before it was sent.
-    drawn = [(each.repetition, each.due, each.time) for each in exchanges_of(cell, "tcp")]
-    expected = [(28 * MS, 42 * MS), (S + 28 * MS, None), (2 * S + 28 * MS, S + 2 * MS)]
-    assert drawn == [(repetition, *exchange) for repetition in (1, 2) for exchange in expected]
 
 
 def test_periods_are_certain_or_possible_and_end_with_the_chart() -> None:
@@ -47,16 +37,6 @@ def test_periods_are_certain_or_possible_and_end_with_the_chart() -> None:
     ]
 
 
-def test_transports_share_a_panel_with_its_changes_and_its_lost_exchanges() -> None:
-    panels = over_time(collect(changing(OUTAGE, rtts_ns=[40 * MS, None, S])))
-    assert (panels.total, len(panels.charts)) == (1, 1)
-    rows = [row for rows in panels.charts[0].specification["datasets"].values() for row in rows]
-    exchanges = [row for row in rows if "due" in row]
-    assert {row["colour"] for row in exchanges} == {"tcp", "quic"}
-    assert sum("time" not in row for row in exchanges) == 4
-    assert {row["name"] for row in rows if "begin" in row} == {"outage"}
-
-
 def test_of_many_exchanges_the_slowest_and_the_lost_are_drawn() -> None:
     cell, _ = collect(changing(OUTAGE, rtts_ns=[*(MS + at for at in range(5000)), None, 9 * S]))
     exchanges = exchanges_of(cell, "tcp")
@@ -67,10 +47,3 @@ def test_of_many_exchanges_the_slowest_and_the_lost_are_drawn() -> None:
     assert sum(each.time is None for each in kept) == 2
     slow = times[int(0.9 * len(times))]
     assert sum(each.time is not None and each.time >= slow for each in kept) >= 50
-
-
-def test_a_page_has_it_where_the_path_changes_alone() -> None:
-    for changes, expected in (([OUTAGE], True), ([], False)):
-        made = changing(*changes, rtts_ns=[40 * MS, None, S])
-        titles = [section.title for section in sections_of(analyse(made), Drawn(made, collect(made)))]
-        assert ("Exchanges over time" in titles) is expected

@@ -13,31 +13,21 @@ import pytest
 from rich.console import Console
 
 from crosswind.analysis.cells import collect
-from crosswind.cell.record import RunRecord
 from crosswind.errors import DiskError
-from crosswind.findings.fit.chart import fit_charts
-from crosswind.findings.fit.result import Fit
-from crosswind.findings.fit.show import SHOWING
 from crosswind.findings.pipeline import analyse
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
 from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
 from crosswind.report.files import whole_file
-from crosswind.report.page import Sentence, Tone
 from crosswind.report.run_page import page_of, render, write_html
-from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
 from crosswind.report.tables.reasons import merged_reasons
-from crosswind.report.tables.table import Table
-from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of, with_unit
-from crosswind.report.text.headline import headline_sentences, verdict
 from crosswind.report.text.terminal import print_screen
 from crosswind.stats.design import quantile_shortage
 from crosswind.stats.estimate import Interval
-from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
-from screens import render as render_text
+from records import MS, echoes, finished, parted, path, record, run, runs, timed
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
 
@@ -50,50 +40,6 @@ def two_cells(**changes):
         *runs(1, [echoes(part) for part in parted(lossy, 5)], {"path.loss": "5%"}, end=finished(packets=100, lost=5)),
         **changes,
     )
-
-
-def lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines()]
-
-
-def test_terminal_text() -> None:
-    text = lines(render_text(analyse(two_cells()), width=80, everything=True))
-    last = text.index("A title")
-    assert text[last : last + 6] == [
-        "A title",
-        "✓ Every packet is accounted for, and emulation kept its budget in every cell.",
-        "  Median round-trip time: 20.049 ms (loss 0%) to 20.055 ms (loss 5%) in 2",
-        "    cells.",
-        "  2 cells, 10 repetitions, 200 exchanges, 10 of them timed out.",
-        "  Clock: real.",
-    ]
-    start = text.index("Round-trip time, ms")
-    assert re.sub(" +", " ", text[start + 1]) == "loss n lost median [95 %] p95 [95 %]"
-    assert text[start + 2] == "0%    100     0  20.049 [20.036, 20.063]       20.09"
-    assert text[start + 3] == "5%    100    10  20.055 [20.040, 20.080]  over 1\u202f000"
-    assert text[start + 4] == "  Left out at this width: mean of successes, trimmed mean, p99."
-    lost = text.index("Exchanges lost, by cause")
-    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 [0, 66] % 10 timed out"
-    assert "  5 repetitions are too few for intervals: p95 needs 20, p99 needs 100 (0%)." in text
-
-
-def test_terminal_marks_what_must_not_be_trusted() -> None:
-    bad = run(0, echoes(RTTS), end=finished(valid=False, reasons=["delay error p99 3 ms is over the budget of 1 ms"]))
-    text = render_text(analyse(record(bad)))
-    assert "✗ This run is invalid: " in text
-    assert "delay error p99 3 ms is over the budget" in text
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
-def test_no_number_is_broken_across_lines(width: int) -> None:
-    for everything in (True, False):
-        text = render_text(analyse(two_cells(models=["ping-pong"])), width=width, everything=everything)
-        longest = max(len(line) for line in text.splitlines())
-        assert longest <= max(width, 66 if everything else 0)
-        # What has no room is said.
-        summary = text[text.index("A title") :]
-        assert ("[20.036, 20.063]" in summary) != ("the interval of median" in " ".join(summary.split()))
-        assert ("[20.036, 20.063]" in text) == (width > 40)
 
 
 def test_colour_on_a_terminal_only_and_never_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,26 +109,6 @@ def test_html_says_what_the_run_says() -> None:
         assert said in text
 
 
-def test_exchanges_of_a_repetition_that_failed_as_a_whole_are_not_counted_and_that_is_said() -> None:
-    of_cell = {"path.loss": "0%"}
-    made = record(run(0, echoes(RTTS[:20]), of_cell), run(0, None, of_cell, repetition=1))
-    assert headline_sentences(analyse(made))[-2] == (
-        "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed entirely have none."
-    )
-
-
-def test_the_page_says_once_that_a_run_is_incomplete() -> None:
-    whole_file = record(run(0, echoes(RTTS[:20])), planned=3)
-    text = render(whole_file, analyse(whole_file))
-    assert "Incomplete: 1 of 3 repetitions were executed" in text
-    assert "run is incomplete" not in text.lower()
-    failed = record(run(0, None), planned=3)
-    text = render(failed, analyse(failed))
-    assert (
-        "the run is incomplete: 1 of 3 repetitions were executed (hint: <code>crosswind run --resume RUN</code>" in text
-    )
-
-
 def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:
     assert with_unit("20 exact", "ms") == "20 ms exact"
     assert with_unit("20.1 [20.0, 20.2]", "ms") == "20.1 [20.0, 20.2] ms"
@@ -204,21 +130,6 @@ def test_html_of_a_run_in_which_everything_failed() -> None:
     text = render(made, analyse(made))
     assert "deadline of 600 s passed" in text
     assert "vegaEmbed" not in text
-
-
-def test_throughput_is_drawn_beside_the_models() -> None:
-    cells = []
-    for index, loss in enumerate((0.0, 0.01, 0.05)):
-        path = {"forward": {"loss": loss, "delay_ns": 10 * MS, "rate_bps": 100_000_000}}
-        parameters = {"path": path, "workload": {"kind": "transfer", "transport": "tcp", "duration_ns": MS}}
-        samples = transfers([5e6, 6e6, 7e6])
-        cells.append(run(index, samples, {"path.loss": f"{loss:.0%}"}, parameters=parameters))
-    made = record(*cells, models=["mathis", "pftk"])
-    text = render(made, analyse(made))
-    specs = json.loads(re.search(r'<script id="specs"[^>]*>(.*?)</script>', text, re.S).group(1))
-    rows = [row for spec in specs.values() for values in spec.get("datasets", {}).values() for row in values]
-    titles = {row.get("model") for row in rows}
-    assert {"Mathis, C = sqrt(3/2)", "PFTK, sending rate"} <= titles
 
 
 def test_shortages_of_one_kind_are_one_sentence() -> None:
@@ -317,20 +228,6 @@ def test_an_estimate_without_a_number_is_a_dash() -> None:
     assert interval(nothing) == "–"
 
 
-def test_verdict_and_sentences() -> None:
-    result = analyse(two_cells(planned=12))
-    sentence = "Incomplete: 10 of 12 repetitions were executed; those are valid."
-    rest = "`crosswind run --resume RUN` executes the rest."
-    assert verdict(result) == Sentence(f"{sentence} {rest}", Tone.DOUBTFUL)
-    assert verdict(analyse(record())).tone is Tone.BAD
-    assert verdict(analyse(record(run(0, echoes([MS] * 20))))).tone is Tone.GOOD
-    assert headline_sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
-        "Median round-trip time: 1.000 ms in 1 repetition.",
-        "1 cell, 1 repetition, 20 exchanges, none of them failed.",
-        "Clock: real.",
-    ]
-
-
 def test_exports(tmp_path: Path) -> None:
     made = two_cells()
     result = analyse(made)
@@ -371,18 +268,6 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
     assert error.value.hint
 
 
-def specs_of(text: str) -> list[dict]:
-    found = re.search(r'<script id="specs"[^>]*>(.*?)</script>', text, re.S)
-    return list(json.loads(found.group(1)).values()) if found else []
-
-
-def rows_of(spec: dict) -> list[dict]:
-    """Every row of data that a chart holds."""
-    parts = [spec, *spec.get("layer", [])]
-    values = [row for part in parts for row in part.get("data", {}).get("values", [])]
-    return values + [row for part in parts for rows in part.get("datasets", {}).values() for row in rows]
-
-
 def grid(sizes: int, losses: int, **changes):
     """Transfers of every size at every loss, six repetitions each. changes: transport, and of the record."""
     transport = changes.pop("transport", "tcp")
@@ -398,41 +283,6 @@ def grid(sizes: int, losses: int, **changes):
                 samples = timed([took], size=1000 * (size + 1))
                 runs.append(run(size * losses + step, samples, levels, repetition=at, parameters=parameters))
     return record(*runs, **changes)
-
-
-FIGURE = {"title": "Figure 3", "metric": "transfer_time", "x": "path.loss", "series": "workload.size",
-          "models": ["caia"], "note": "A remark on it.", "scale": "log", "cells": [0, 1, 2, 3, 4]}  # fmt: skip
-
-
-def test_a_figure_is_drawn_with_its_points_curves_and_published_numbers() -> None:
-    theirs = {"source": "Table 9", "metric": "transfer_time", "unit": "ms", "levels": {}, "mean": 1.5, "cells": [2]}
-    made = grid(1, 5, figures=[FIGURE], published=[theirs])
-    text = render(made, analyse(made))
-    assert text.index("<h2>Figures</h2>") < text.index("<h2>Goodput")
-    assert "<figcaption>Figure 3</figcaption>" in text
-    assert "A remark on it." in text
-    assert "Hollow: published." in text
-    rows = rows_of(specs_of(text)[0])
-    assert sorted({row["x"] for row in rows}) == [0, 1, 2, 3, 4]
-    assert [row["value"] for row in rows if row.get("kind") == "published"] == [1.5]
-    assert len([row for row in rows if row.get("kind") == "estimate"]) == 5
-    assert len([row for row in rows if row.get("model") == "CAIA exponential"]) == 5
-    assert "the HTML report has charts too: Figure 3." in " ".join(render_text(analyse(made)).split())
-
-
-def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
-    late = finished(valid=False, reasons=["late"])
-    parameters = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1000}}
-    runs = [
-        run(index, timed([MS * (index + 1)]), {"path.loss": f"{index}%"}, end=end,
-            parameters=parameters | {"path": path(loss=index / 100)})
-        for index, end in enumerate((finished(), late))
-    ]  # fmt: skip
-    made = record(*runs, figures=[FIGURE | {"cells": [0, 1]}])
-    text = render(made, analyse(made))
-    assert "A dot without a line, or with half a line: too few repetitions for an interval." in text
-    assert "Crossed: invalid." in text
-    assert {row["kind"] for row in rows_of(specs_of(text)[0])} == {"estimate"}
 
 
 def test_many_cells_are_divided_by_the_factors_with_the_fewest_levels() -> None:
@@ -454,82 +304,3 @@ def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     text = render(made, result)
     assert f"Drawn: {MAX_PANELS} of 16 panels. The table has every cell." in text
     assert f"<summary>{MAX_PANELS - 4} more panels</summary>" in text
-
-
-def test_a_long_table_of_comparisons_keeps_the_largest_of_each_family() -> None:
-    result = analyse(grid(10, 10))
-    table = comparison_tables(result)[0]
-    assert len(table.rows) == MAX_ROWS
-    assert table.footnotes[0].startswith(f"Shown: {MAX_ROWS} of 360")
-    families = {(comparison.metric, comparison.factor) for comparison in result.comparisons}
-    assert len(families) == 4
-    by_family = [(row[0], row[1].split()[0]) for row in table.rows]
-    assert {by_family.count(family) for family in set(by_family)} == {MAX_ROWS // 4}
-    size = [row for row in table.rows if row[1].startswith("size") and row[0] == "Transfer time on the wire"]
-    assert size[0][1] == "size 10kB against 1kB"
-
-
-FIT = {"title": "Table II", "model": "caia-exponential", "metric": "transfer_time", "x": "path.loss", "note": "A note.",
-       "by": "workload.size", "over": "path.rate", "cells": list(range(10)),
-       "published": [{"level": "1kB", "b": 0.5, "c": 30.0, "source": "CAIA, table II", "cells": [0]}]}  # fmt: skip
-
-
-def fit_tables(made: RunRecord) -> list[Table]:
-    """The coefficients of the only fit of a run, and its single curves."""
-    (section,) = SHOWING.sections(analyse(made), False)
-    return list(section.tables)
-
-
-def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
-    made = grid(2, 5, fits=[FIT])
-    result = analyse(made)
-    table, curves = fit_tables(made)
-    assert table.headings[:4] == ["size", "b, s [95 %]", "published", "ratio"]
-    assert [row[0] for row in table.rows] == ["1kB", "2kB"]
-    assert (table.rows[0][2], table.rows[0][5]) == ("0.5", "30")
-    assert (table.rows[1][2], table.rows[1][3]) == ("–", "–")
-    assert len(curves.rows) == 2
-    text = render(made, result)
-    for said in ("<h2>Table II</h2>", "A note.", "gnuplot", "CAIA, table II", "Rao &amp; Wu 1988", "Individual curves"):
-        assert said in text
-    assert "1kB · b" in render_text(result, everything=True)
-
-
-def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
-    # Datagrams, whose means have intervals from three repetitions on.
-    (fit,) = analyse(grid(2, 5, transport="udp", fits=[FIT])).of(Fit)
-    b, c = fit_charts(fit).charts
-    assert (b.caption, c.caption) == ("Table II: b", "Table II: c")
-    (drawn,) = c.specification["datasets"].values()
-    points = {(point["source"], point["level"]): point for point in drawn}
-    assert set(points) == {("measured", "1kB"), ("measured", "2kB"), ("published", "1kB")}
-    ours = points["measured", "2kB"]
-    assert (ours["value"], ours["low"], ours["high"]) == (fit.rows[1].c.value, fit.rows[1].c.low, fit.rows[1].c.high)
-    assert points["published", "1kB"]["value"] == 30
-    assert c.notes == ("Measured with 95 % interval. Hollow: published.",)
-    # A coefficient at a single level has nothing to be compared with.
-    (alone,) = analyse(grid(1, 5, fits=[FIT])).of(Fit)
-    assert fit_charts(alone).charts == []
-    # A number without an interval is drawn and printed alone.
-    result = analyse(made := grid(2, 5, fits=[FIT]))
-    (drawn,) = fit_charts(result.of(Fit)[0]).charts[1].specification["datasets"].values()
-    assert all("low" not in point for point in drawn)
-    table, _ = fit_tables(made)
-    assert "[" not in table.rows[0][4]
-    assert any("5000 repetitions" in note or "5\u202f000 repetitions" in note for note in table.footnotes)
-
-
-def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:
-    table, _ = fit_tables(grid(1, 3, fits=[FIT]))
-    assert table.rows[0][1] == "–"
-    assert any("needs 4, there are 3" in note for note in table.footnotes)
-
-
-def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> None:
-    without_emulator = run(0, echoes(RTTS), end=finished() | {"fidelity": None})
-    plain = trust_tables(analyse(record(without_emulator)))[0].headings
-    end = finished()
-    end["fidelity"] |= {"probe_starvation": {"client": waiting(0.02), "server": waiting(0.01)}, "kernel_drops": 7}
-    (table,) = trust_tables(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
-    assert table.headings == [*plain, "attempts", "hosts waited", "exchanges longer by", "kernel drops"]
-    assert table.rows[0][-4:] == ["2", "2 %", "7 µs", "7"]

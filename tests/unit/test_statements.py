@@ -17,16 +17,12 @@ from crosswind.execution.session import start
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.judge import answers_of
 from crosswind.findings.question.result import Answer
-from crosswind.findings.question.show import statement_tables
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.report.run_page import page_of
-from crosswind.report.run_page import render as render_html
 from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Interval
 from crosswind.study.design import Study
 from effects import effect_of
-from records import MS, context_of, echoes, path, record, runs, timed, transfers
-from screens import render
+from records import MS, context_of, echoes, path, record, runs, transfers
 
 FACTOR = "path.loss"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
@@ -59,90 +55,8 @@ def of_times(*means_ms: float, spread: float = 1.0) -> list[Any]:
     return [cell(index, mean, f"{index}%", spread=spread) for index, mean in enumerate(means_ms)]
 
 
-def same_every_time(index: int, rtt_ms: float, level: str, repetitions: int):
-    """Repetitions that could differ and do not."""
-    return runs(index, [echoes([round(rtt_ms * MS)] * 5)] * repetitions, {FACTOR: level})
-
-
-@pytest.mark.parametrize(
-    ("repetitions", "at_least", "expected"),
-    [(8, 1.4, "yes"), (8, 1.6, "no"), (6, 1.4, "yes"), (5, 1.4, "cannot tell"), (2, 1.4, "cannot tell")],
-)
-def test_what_is_the_same_every_time_is_judged_by_how_often_it_was_seen(
-    repetitions: int, at_least: float, expected: str
-) -> None:
-    cells = [same_every_time(index, rtt, f"{index}%", repetitions) for index, rtt in enumerate((20, 30))]
-    compare = [{"level": f"{index}%", "cells": [index]} for index in range(2)]
-    made = verdict_of(says(2, compare=compare, low=at_least), *cells)
-    assert made.verdict == expected
-    assert f"1.500 (in all {repetitions} repetitions) times" in made.sentence
-    assert (f"{6 - repetitions} more" in made.sentence) == (expected == "cannot tell")
-
-
-VALUE = {"scale": "value", "factor": None}
 SAME, DIFFERENT = {"yes": "same"}, {"yes": "different", "inside": False}
 RISES, FALLS = {"yes": "rises", "low": 1, "is_open": True}, {"yes": "falls", "high": 1, "is_open": True}
-
-
-@pytest.mark.parametrize(
-    ("fields", "means_ms", "expected"),
-    [
-        (VALUE | {"low": 9e6, "high": 11e6}, (10, 10.2), "yes"),
-        (VALUE | {"low": 9e6, "high": 11e6}, (10, 12), "no"),
-        (VALUE | {"low": 9e6, "high": 11e6}, (10, 11), "cannot tell"),
-        ({"low": 2}, (10, 22), "yes"),
-        ({"low": 2}, (10, 18), "no"),
-        ({"low": 2}, (10, 20), "cannot tell"),
-        ({"high": 0.5}, (10, 4), "yes"),
-        ({"high": 0.5}, (10, 6), "no"),
-        ({"scale": "difference", "low": 4e6, "high": 6e6}, (10, 15), "yes"),
-        ({"scale": "difference", "low": 4e6, "high": 6e6}, (15, 10), "no"),
-        (SAME | {"low": 0.8, "high": 1.25}, (10, 10.5, 9.8), "yes"),
-        (SAME | {"low": 0.8, "high": 1.25}, (10, 10.5, 14), "no"),
-        (SAME | {"low": 0.8, "high": 1.25}, (10, 10.5, 12.5), "cannot tell"),
-        (SAME | {"scale": "difference", "low": -1e6, "high": 1e6}, (10, 10.5), "yes"),
-        (SAME | {"scale": "difference", "low": -1e6, "high": 1e6}, (10, 12), "no"),
-        (DIFFERENT | {"low": 0.8, "high": 1.25}, (10, 14, 7), "yes"),
-        (DIFFERENT | {"low": 0.8, "high": 1.25}, (10, 14, 13.9), "no"),
-        (DIFFERENT | {"low": 0.8, "high": 1.25}, (10, 14, 8), "cannot tell"),
-        (RISES, (10, 11, 13), "yes"),
-        (RISES, (10, 11, 9), "no"),
-        (RISES, (10, 11, 11), "cannot tell"),
-        (FALLS, (13, 11, 10), "yes"),
-        (FALLS, (9, 11, 10), "no"),
-    ],
-)
-def test_every_number_decides_either_way(fields: dict[str, Any], means_ms: tuple[float, ...], expected: str) -> None:
-    assert verdict_of(says(len(means_ms), **fields), *of_times(*means_ms)).verdict == expected
-
-
-def of_delays(times_ms: dict[int, float]) -> list[Any]:
-    """Cells by the delay each way."""
-    return [cell(index, time, **{"path.delay": f"{delay}ms"}) for index, (delay, time) in enumerate(times_ms.items())]
-
-
-@pytest.mark.parametrize(
-    ("scale", "bounds", "times_ms", "effects", "expected"),
-    [
-        # Time proportional to the square root of the round trip, then to the round trip itself.
-        ("exponent", (0.4, 0.6), {1: 10, 4: 20, 16: 40}, [0.5, 0.5], "yes"),
-        ("exponent", (0.4, 0.6), {1: 10, 4: 20, 16: 80}, [0.5, 1], "no"),
-        # Two round trips and 5 ms, then three round trips.
-        ("slope", (1.8e6, 2.2e6), {5: 25, 15: 65, 50: 205}, [2e6, 2e6], "yes"),
-        ("slope", (1.8e6, 2.2e6), {5: 30, 15: 90, 50: 300}, [3e6, 3e6], "no"),
-    ],
-)  # fmt: skip
-def test_laws_are_about_neighbouring_levels(
-    scale: str, bounds: tuple[float, float], times_ms: dict[int, float], effects: list[float], expected: str
-) -> None:
-    statement = says(3, scale=scale, factor="path.delay", low=bounds[0], high=bounds[1])
-    # In any order of the cells: neighbours are those of the numbers.
-    found = verdict_of(statement, *of_delays(times_ms)[::-1])
-    assert found.verdict == expected
-    assert [case.effect.value for case in found.cases] == pytest.approx(effects, rel=0.02)
-    assert [tuple(side.level for side in case.sides) for case in found.cases] == [
-        (f"{first}ms", f"{second}ms") for first, second in zip(times_ms, [*times_ms][1:], strict=False)
-    ]
 
 
 def test_a_model_is_what_the_statistic_is_divided_by() -> None:
@@ -161,25 +75,6 @@ def test_a_model_is_what_the_statistic_is_divided_by() -> None:
     other = verdict_of(statement | {"metric": "transfer_time_app"}, made)
     assert (other.verdict, other.cases) == ("cannot tell", [])
     assert other.reason == "its cells do not have the metric transfer_time_app"
-
-
-@pytest.mark.parametrize(("most", "expected"), [(0.2, "yes"), (0.1, "no"), (0.15, "cannot tell")])
-def test_the_error_of_a_model_is_its_mean_over_cells(most: float, expected: str) -> None:
-    predicted_s = 8 * 256_000 / 6e6  # without loss the curve is the time of the link
-    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 256_000}
-    parameters = {"path": path(rate_bps=6_000_000), "workload": workload}
-    cells = []
-    for index, over in enumerate((1.1, 0.8)):
-        times = [round(1e9 * predicted_s / over * (1 + 0.2 * offset)) for offset in SPREAD]
-        cells += runs(index, [timed([time]) for time in times], {FACTOR: f"{index}%"}, parameters=parameters)
-    statement = says(2, scale="model-error", factor=None, metric="transfer_time", model="caia", high=most)
-    judged = verdict_of(statement, cells)
-    (case,) = judged.cases
-    assert judged.verdict == expected
-    # 10 % and 20 %, in whichever direction.
-    assert case.effect.value == pytest.approx(0.15, abs=0.002)
-    assert case.cells == [0, 1]
-    assert "over 2 cells what caia predicts of mean transfer time on the wire is off by 0.1" in judged.sentence
 
 
 def test_the_limits_of_a_mean_error_are_what_the_intervals_of_the_cells_allow() -> None:
@@ -219,87 +114,6 @@ def test_the_limits_of_a_simulated_mean_widen_what_is_compared_with_it() -> None
     unknown = over_model(measured, Predicted(1.0, 0.0, math.inf))
     assert (unknown.low, unknown.high) == (None, None)
     assert "too few" in unknown.reason
-
-
-def test_groups_are_otherwise_equal_and_levels_are_in_the_order_of_the_statement() -> None:
-    cells = [
-        cell(2 * at + side, mean, f"{side}%", **{"workload.size": size})
-        for at, size in enumerate(("1", "50"))
-        for side, mean in enumerate((10, 20))
-    ]
-    compare = [{"level": "1%", "cells": [1, 3]}, {"level": "0%", "cells": [0, 2]}]
-    found = verdict_of(says(4, high=0.6, compare=compare), *cells)
-    assert found.verdict == "yes"
-    assert [(*(side.level for side in case.sides), case.fixed, case.cells) for case in found.cases] == [
-        ("1%", "0%", {"workload.size": "1"}, [1, 0]), ("1%", "0%", {"workload.size": "50"}, [3, 2]),
-    ]  # fmt: skip
-
-
-def test_where_cells_are_missing_or_too_few_nobody_can_tell() -> None:
-    compare = [{"level": "0%", "cells": [0]}, {"level": "9%", "cells": []}]
-    missing = verdict_of(says(1, low=1, compare=compare), cell(0, 10, "0%"))
-    assert (missing.verdict, missing.cases, missing.reason) == (
-        "cannot tell", [], "this run has no cell with path.loss 9%",
-    )  # fmt: skip
-    nowhere = verdict_of(says(0, low=1, where={"path.delay": "9ms"}), cell(0, 10, "0%"))
-    assert nowhere.reason == "this run has no cell with path.delay 9ms"
-    alone = verdict_of(says(1, **RISES), cell(0, 10, "0%"))
-    assert alone.reason == "this run has no two cells that differ in path.loss alone"
-    few = verdict_of(says(2, low=1), cell(0, 10, "0%")[:2], cell(1, 30, "1%")[:2])
-    assert (few.verdict, few.cases[0].effect.low) == ("cannot tell", None)
-    assert few.cases[0].effect.reason == "an interval of a mean needs 3 repetitions, there are 2: 1 more"
-    lost = runs(1, [echoes([None] * 5)] * 3, {FACTOR: "1%"})
-    none = verdict_of(says(2, low=1), cell(0, 10, "0%"), lost)
-    assert none.verdict == "cannot tell"
-    assert "mean round-trip time has no number" in none.sentence
-
-
-@pytest.mark.parametrize(("most", "expected"), [(0.3, "yes"), (0.02, "no"), (0.1, "cannot tell")])
-def test_the_share_of_exchanges_lost_is_a_number_of_a_cell(most: float, expected: str) -> None:
-    """Each of 20 repetitions of ten exchanges loses one."""
-    lost = runs(0, [echoes([10 * MS] * 9 + [None])] * 20)
-    made = verdict_of(says(1, **VALUE, metric="lost", high=most), lost)
-    assert (made.verdict, made.cases[0].effect.value) == (expected, 0.1)
-    nothing = verdict_of(says(1, **VALUE, metric="lost", high=most), runs(0, [None] * 3))
-    assert (nothing.verdict, nothing.cases[0].effect.reason) == ("cannot tell", "there is no exchange")
-
-
-@pytest.mark.parametrize(("fields", "expected"), [({"high": 0}, "no"), ({"low": 0}, "yes")])
-def test_every_ratio_is_above_0(fields: dict[str, float], expected: str) -> None:
-    assert verdict_of(says(2, **fields), *of_times(10, 11)).verdict == expected
-
-
-def test_medians_are_compared_as_medians() -> None:
-    tables = [[echoes([time * MS] * 9 + [900 * MS] * 2) for _ in range(6)] for time in (10, 10)]
-    tables[1] = [echoes([10 * MS + at] * 9 + [100 * MS] * 2) for at in range(6)]
-    both = [runs(at, tables[at], {FACTOR: f"{at}%"}) for at in (0, 1)]
-    found = verdict_of(says(2, **SAME, statistic="median", low=0.9, high=1.1), *both)
-    assert (found.verdict, found.statistic) == ("yes", "median")
-    assert verdict_of(says(2, **SAME, low=0.9, high=1.1), *both).verdict == "no"
-
-
-def test_a_statement_is_a_sentence_everywhere() -> None:
-    made = record(*(run for one in of_times(10, 40) for run in one), questions=[says(2, low=2.0, high=3.0)])
-    result = analyse(made)
-    assert "The document's statement does not hold." in [line.text for line in page_of(result).lines]
-    said = result.of(Answer)[0].sentence
-    assert said.startswith("Does not hold: “It is so”: mean round-trip time with loss 1% is 4.0")
-    assert said.endswith("] times that with 0%; the statement needs 2 to 3.")
-    verdicts, comparisons = statement_tables(result)
-    assert verdicts.rows == [["Does not hold", said.removeprefix("Does not hold: "), "A paper"]]
-    assert [row[:3] + row[4:] for row in comparisons.rows] == [["It is so.", "–", "1% / 0%", "2 to 3", "does not hold"]]
-    assert "Does not hold: “It is so”" in " ".join(render(result).split())
-    assert "Every comparison of the statements" in render_html(made, result)
-
-
-def test_the_sentence_names_the_case_that_decides() -> None:
-    cells = of_times(10, 11, 16, 30)
-    said = verdict_of(says(4, **SAME, low=0.5, high=2.0), *cells).sentence
-    # 30 / 10 is farthest out, before 30 / 11.
-    assert "with loss 3% is 3.0" in said
-    assert "(of 6 comparisons 4 bear it out, 2 contradict it)" in said
-    said = verdict_of(says(3, **SAME, low=0.5, high=2.0), *of_times(10, 11, 30)).sentence
-    assert "(of 3 comparisons 1 bears it out, 2 contradict it)" in said
 
 
 STUDY = """
@@ -471,56 +285,3 @@ def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None
     assert not any(one.get("missing") for of in whole.values() for one in of)
     statement, _, _ = of_asked(whole, *of_times(20.0, 20.5))
     assert (statement.verdict, statement.reason) == ("cannot tell", "2 of its 4 cells were not executed")
-
-
-def test_a_question_whose_level_is_not_in_the_run_is_not_answered() -> None:
-    compare = [{"level": f"{level}%", "cells": cells} for level, cells in ((0, [0]), (1, [1]), (5, []))]
-    asked = says(2, asks="Is it slower?", source="", yes="more", low=1.0, is_open=True, compare=compare)
-    answer = verdict_of(asked, *of_times(20.0, 40.0))
-    assert (answer.verdict, answer.cases[0].verdict) == ("cannot tell", "yes")
-    assert answer.sentence.startswith(
-        "Cannot tell: this run has no cell with path.loss 5%; of the others: yes: the mean round-trip time with loss 1%"
-    )
-
-
-def test_statements_of_a_document_are_corrected_together() -> None:
-    """Six pairs alike show one statement, with 2 * 0.5^6; two of a document take seven, by Holm's method."""
-
-    def judged(repetitions: int, *sources: str, at_least: float = 1.4) -> list[Answer]:
-        cells = [same_every_time(index, rtt, f"{index}%", repetitions) for index, rtt in enumerate((20, 30))]
-        # The first one is just what the cells do; all others are never shown: 1.5 is the ratio itself.
-        asked = [says(2, low=at_least if at == 0 else 1.6, source=source) for at, source in enumerate(sources)]
-        return analyse(record(*(run for cell in cells for run in cell), questions=asked)).of(Answer)
-
-    def verdicts(*args: Any, **fields: Any) -> list[str]:
-        return [answer.verdict for answer in judged(*args, **fields)]
-
-    # The second one is a no, and the first a yes: each kind of verdict among two.
-    assert verdicts(6, "Paper, table 1", "Paper, table 2") == ["cannot tell", "cannot tell"]
-    assert verdicts(7, "Paper, table 1", "Paper, table 2") == ["yes", "no"]
-    # Documents do not count for each other, nor the questions of the study.
-    assert verdicts(6, "Paper, table 1", "Another, table 2") == ["yes", "no"]
-    assert verdicts(6, "Paper, table 1", "") == ["yes", "no"]
-    open_, _ = judged(6, "Paper, table 1", "Paper, table 2")
-    assert [case.needed for case in open_.cases] == [7]
-    assert open_.cases[0].p_yes == pytest.approx(2 * 0.5**6)
-    assert open_.sentence.endswith(
-        "; by itself it would hold, but not among all statements of its document; about 1 more repetition would decide "
-        "(--repetitions 7)."
-    )
-
-
-def test_a_statement_among_many_is_contradicted_only_beyond_doubt() -> None:
-    """A statement of many cases needs each at 5 % for a yes; for a no its smallest p-value stands among all of them."""
-
-    def judged(*means_ms: float, repetitions: int) -> Answer:
-        cells = [same_every_time(index, mean, f"{index}%", repetitions) for index, mean in enumerate(means_ms)]
-        return verdict_of(says(len(cells), **SAME, low=0.8, high=1.25), *cells)
-
-    # Six pairs of levels, each alike in all repetitions: 2 * 0.5^6 is enough for a yes.
-    assert judged(20, 20, 20, 20, repetitions=6).verdict == "yes"
-    # A no among six takes 6 * 2 * 0.5^8 < 5 %.
-    apart = judged(20, 20, 20, 40, repetitions=7)
-    assert (apart.verdict, {case.verdict for case in apart.cases}) == ("cannot tell", {"yes", "cannot tell"})
-    assert {case.needed for case in apart.cases} == {None, 8}
-    assert judged(20, 20, 20, 40, repetitions=8).verdict == "no"

@@ -1,7 +1,6 @@
 """Thresholds: as written, what is refused, the verdict on data whose truth is known, and where it is shown."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -14,11 +13,9 @@ from crosswind.execution.planning import presentation
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.threshold.judge import judge_thresholds
 from crosswind.findings.threshold.result import ThresholdResult
-from crosswind.findings.threshold.show import SHOWING, threshold_table
+from crosswind.findings.threshold.show import threshold_table
 from crosswind.report.junit import junit_text
-from crosswind.report.page import Tone
 from crosswind.report.run_page import render as render_html
-from crosswind.report.text.deciding import rounded
 from crosswind.study.design import Study
 from records import MS, context_of, echoes, record, run, runs
 from screens import render
@@ -127,36 +124,6 @@ def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
     return judged
 
 
-@pytest.mark.parametrize(
-    ("text", "mean_ms", "expected"),
-    [
-        ("mean(rtt) > 20ms", 19, "pass"),
-        ("mean(rtt) > 20ms", 21, "fail"),
-        ("mean(rtt) > 20ms", 20.05, "inconclusive"),
-        ("mean(rtt) < 20ms", 21, "pass"),
-        ("mean(rtt) < 20ms", 19, "fail"),
-    ],
-)
-def test_the_interval_decides(text: str, mean_ms: float, expected: str) -> None:
-    assert verdict_of(text, cell(0, mean_ms)).verdict == expected
-
-
-def test_at_the_bound_itself() -> None:
-    for sign, expected in ((">", "pass"), (">=", "fail"), ("<", "pass"), ("<=", "fail")):
-        exact = replace(run(0, echoes([20 * MS] * 5)), exact=True)
-        judged = verdict_of(f"mean(rtt) {sign} 20ms", [exact])
-        assert judged.verdict == expected, sign
-        assert "mean round-trip time is exactly 20 ms, 1 repetition" in judged.sentence
-
-
-def test_one_cell_that_fails_is_enough_and_all_have_to_pass() -> None:
-    judged = verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 25), cell(2, 20.05))
-    assert judged.verdict == "fail"
-    assert [one.verdict for one in judged.cells] == ["pass", "fail", "inconclusive"]
-    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 20.05)).verdict == "inconclusive"
-    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 19)).verdict == "pass"
-
-
 def test_how_many_more_repetitions_would_tell() -> None:
     (near,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.1)).cells
     (nearer,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.05)).cells
@@ -173,41 +140,6 @@ def test_how_many_more_repetitions_would_tell() -> None:
         told += verdict_of("mean(rtt) > 20ms", runs(0, [echoes([round(rtt)] * 3) for rtt in rtts])).verdict == "fail"
     # 20 are promised; 12 or fewer have a probability of 0.04 %.
     assert told > 12
-
-
-def test_shares_of_lost_exchanges() -> None:
-    assert verdict_of("share(lost) > 1%", cell(0, 20, lost=5)).verdict == "fail"
-    assert verdict_of("share(lost) > 10%", cell(0, 20, lost=5)).verdict == "pass"
-    assert verdict_of("share(lost) > 5%", cell(0, 20, lost=5)).verdict == "inconclusive"
-
-
-def test_the_cell_that_comes_nearest_is_named() -> None:
-    exact = replace(run(0, echoes([20 * MS] * 5), {"path.loss": "0%"}), exact=True)
-    judged = verdict_of("share(lost) > 10%", [exact], cell(1, 20, lost=5))
-    assert judged.verdict == "pass"
-    assert "(loss 1%) (of 2 cells 2 pass)" in judged.sentence
-
-
-def test_a_cell_in_which_nothing_succeeded_has_no_number() -> None:
-    judged = verdict_of("mean(rtt) > 20ms", runs(0, [echoes([None] * 5)] * 8, {}))
-    assert judged.verdict == "inconclusive"
-    assert judged.sentence.startswith("Inconclusive: fail if mean(rtt) > 20ms: mean round-trip time has no number")
-
-
-def test_cells_and_thresholds_are_corrected_for_each_other() -> None:
-    """What one cell shows by itself is not sure enough among eight, be they of one threshold or of several."""
-    text, doubtful = "mean(rtt) > 20ms", [cell(index, 20.05) for index in range(1, 8)]
-    assert verdict_of(text, cell(0, 20.25)).verdict == "fail"
-    assert verdict_of(text, cell(0, 20.25), *doubtful).verdict == "inconclusive"
-    limits = [asked(text) | {"cells": [index]} for index in range(8)]
-    kept = record(*(one for own in (cell(0, 20.25), *doubtful) for one in own), thresholds=limits)
-    assert {judged.verdict for judged in judge_thresholds(context_of(kept))} == {"inconclusive"}
-
-
-def test_a_quantile_without_an_interval_asks_for_the_repetitions_of_one() -> None:
-    judged = verdict_of("p95(rtt) > 21ms", cell(0, 20))
-    assert judged.cells[0].needed is None
-    assert judged.sentence.endswith("; an interval of p95 needs 20 repetitions, there are 8: 12 more.")
 
 
 # --- where it is shown ------------------------------------------------------------------------------------------------
@@ -236,23 +168,6 @@ def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
     assert '<div class="banner good">Pass: fail if mean(rtt) &gt; 30ms' in page
     text = render(result, width=200)
     assert text.index("Fail: fail if") < text.index("2 cells, 16 repetitions")
-
-
-def test_the_table_rounds_repetitions_as_the_sentence_does() -> None:
-    result = analyse(record(*cell(0, 20.25, spread=2), thresholds=[asked("mean(rtt) > 20ms") | {"cells": [0]}]))
-    (judged,) = result.of(ThresholdResult)
-    needed, table = judged.cells[0].needed, threshold_table(result)
-    assert needed is not None
-    assert table is not None
-    assert (needed != rounded(needed), table.rows[0][-1]) == (True, str(rounded(needed)))
-    assert f"about {rounded(needed)} more repetitions" in judged.sentence
-
-
-def test_many_thresholds_that_are_kept_have_one_sentence() -> None:
-    result = analyse(result_of("mean(rtt) > 20ms", *(f"mean(rtt) > {bound}ms" for bound in range(31, 36))))
-    said = list(SHOWING.banners(result))
-    assert [each.tone for each in said] == [Tone.BAD, Tone.GOOD]
-    assert said[1].text == "Pass: 5 thresholds, each listed in the table of thresholds."
 
 
 def test_junit_has_a_case_for_each_cell_and_each_cell_of_each_threshold() -> None:

@@ -2,11 +2,7 @@
 
 import pytest
 
-from crosswind.findings.pipeline import analyse
 from crosswind.report.text.format import NOTHING, about, levels, outcome_text, ratio_in_words, with_unit
-from crosswind.report.text.headline import headline_sentences
-from records import MS, echoes, finished, record, run, runs
-from screens import render
 
 
 @pytest.mark.parametrize(
@@ -35,22 +31,3 @@ def test_what_is_not_there_has_no_unit() -> None:
 
 def test_a_cell_without_others_needs_no_name() -> None:
     assert (levels({}), about({}, "late"), about({"path.loss": "5%"}, "late")) == ("all", "late", "5%: late")
-
-
-@pytest.mark.parametrize("everything", [True, False])
-def test_a_report_of_one_cell_does_not_count_it_or_call_it_the_only_one(*, everything: bool) -> None:
-    bad = finished(valid=False, reasons=["late"])
-    text = render(analyse(record(run(0, echoes([20 * MS, None]), {}, end=bad))), everything=everything)
-    assert "the only cell" not in text
-    assert "1 of 1" not in text
-    assert "This run is invalid: repetition 1: late" in " ".join(text.split())
-
-
-def test_a_level_that_is_much_faster_is_one_part_in_so_many() -> None:
-    slow, fast = (
-        runs(cell, [echoes([rtt_ns] * 30) for rtt_ns in times_ns], {"workload.transport": f"t{cell}"})
-        for cell, times_ns in ((0, [300 * MS, 301 * MS, 303 * MS]), (1, [3 * MS, 3 * MS + 9000, 3 * MS + 30_000]))
-    )
-    texts = headline_sentences(analyse(record(*slow, *fast)))
-    said = "t1 is 1/100.01 of (95 % interval 1/100.06 to 1/99.96 of) that with t0"
-    assert any(said in text for text in texts)
