@@ -27,7 +27,8 @@ def first_failure_ns(ran: VirtualRun) -> tuple[str, int]:
     return row["outcome"], row["failed_ns"] - row["sent_ns"]
 
 
-ECHO = {"kind": "echo", "messages": 60}
+ECHO = {"kind": "echo", "messages": 52}
+"""One round trip each: two are left when the path ends, of which the first tells."""
 
 
 @pytest.mark.parametrize("retries", [3, 6])
@@ -74,14 +75,14 @@ def test_keep_alive_tells_a_receiver_and_nothing_else_does(cells: VirtualCells) 
     changes = [{"start_ns": ms(2000), "forward": {"loss": 1.0}, "reverse": {"loss": 1.0}}]
 
     def outcome(**host: object) -> tuple[str, int]:
-        workload = {**DOWNLOAD, "timeout_ns": ms(2_000_000)}
+        workload = {**DOWNLOAD, "timeout_ns": ms(300_000)}
         path: Object = {"forward": slow, "reverse": slow, "changes": changes}
         row = cells.run(workload, host=host, deadline_ns=ms(30_000_000), **path).samples().row(0, named=True)
         return row["outcome"], row["failed_ns"] - row["received_ns"]
 
     ended, after_ns = outcome()
     assert ended == "timeout"
-    assert ms(2_000_000) <= after_ns <= ms(2_000_000) * (1 + LATE)
+    assert ms(300_000) <= after_ns <= ms(300_000) * (1 + LATE)
     ended, after_ns = outcome(tcp_keep_alive_ns=ms(10_000))
     # Ten seconds idle, then nine probes.
     assert ended == "reset"
