@@ -80,25 +80,3 @@ def test_packets_and_captures_agree_with_the_ledger(crosswind: Cli) -> None:
     assert count("server.pcapng", dropped) == ledger["reverse"]["dropped"]["loss"]
     assert count("client.pcapng", "frame") == ledger["forward"]["in"] + ledger["reverse"]["delivered"]
     assert count("server.pcapng", "frame") == ledger["reverse"]["in"] + ledger["forward"]["delivered"]
-
-
-def test_a_study_file_with_factors_and_repetitions(crosswind: Cli) -> None:
-    (crosswind.cwd / "mine.toml").write_text(
-        """
-        title = "Mine"
-        [path]
-        delay = ["0ms", "2ms"]
-        [workload]
-        kind = "transfer"
-        transport = "tcp"
-        size = "64kB"
-        [study]
-        repetitions = 3
-        """,
-        encoding="utf-8",
-    )
-    ended = crosswind("run", "mine.toml", *ANY_FIDELITY, "--json")
-    assert ended.status == 0, ended.err
-    assert ended.json["study"] == "mine"
-    assert [cell["repetitions"] for cell in ended.json["cells"]] == [3, 3]
-    assert len(crosswind.finished(str(next((crosswind.cwd / "crosswind-runs").iterdir())))) == 6

@@ -9,7 +9,7 @@ from conftest import ROOT, missing, requires_binary
 from crosswind.cell.guests import Template
 from crosswind.cell.kernels import Kernel, find_kernel, kernels_directory
 from crosswind.errors import EngineError
-from virtual.everyone import Everyone, for_everyone
+from virtual.everyone import Everyone, at_home, for_everyone
 from virtual.lab import VirtualCells
 from virtual.paced import Paced, written
 
@@ -51,10 +51,17 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{ROOT / 'packaging' / 'pytest-crosswind'}")
 
 
-@pytest.fixture
-def everyone() -> Iterator[Everyone]:
-    """Crosswind for every user."""
+@pytest.fixture(scope="session")
+def installed_for_everyone() -> Iterator[Everyone]:
+    """Crosswind for every user, in one place for all tests."""
     with for_everyone(requires_kernel()) as made:
+        yield made
+
+
+@pytest.fixture
+def everyone(installed_for_everyone: Everyone) -> Iterator[Everyone]:
+    """Crosswind for every user."""
+    with at_home(installed_for_everyone) as made:
         yield made
 
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -30,10 +30,13 @@ NOBODY = [
 
 @dataclass(frozen=True)
 class Everyone:
-    """Crosswind in a place that every user can read."""
+    """Crosswind in a place that every user can read. Attributes: home: a directory that everybody can write."""
 
     place: Path
     python: str
+    home: Path
+    kernels: Path
+    cell: Path
 
     def run(self, confined: Sequence[str], *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Runs Python under the restrictions that a command makes."""
@@ -42,8 +45,8 @@ class Everyone:
             "HOME": str(self.home),
             "TMPDIR": str(self.home),
             "NO_COLOR": "1",
-            "CROSSWIND_KERNELS": str(self.place / "kernels"),
-            "CROSSWIND_CELL": str(self.place / "crosswind-cell"),
+            "CROSSWIND_KERNELS": str(self.kernels),
+            "CROSSWIND_CELL": str(self.cell),
             "PYTHONPATH": f"{self.place / 'python'}:{_packages()}",
         }
         return subprocess.run(
@@ -58,11 +61,6 @@ class Everyone:
     def under(self, filtered: str) -> list[str]:
         """A command that runs another one under a seccomp filter."""
         return [self.python, str(self.place / "confine.py"), filtered]
-
-    @property
-    def home(self) -> Path:
-        """A directory that everybody can write."""
-        return self.place / "tmp"
 
 
 @contextmanager
@@ -79,10 +77,19 @@ def for_everyone(kernel: Kernel) -> Iterator[Everyone]:
         shutil.copy(binary, place / "crosswind-cell")
         shutil.copy(confine.__file__, place)
         shutil.copytree(ROOT / "python", place / "python", ignore=shutil.ignore_patterns("__pycache__"))
-        (place / "tmp").mkdir()
+        python = _python_for_everyone()
+        # Who may not write there would compile it anew each time.
+        subprocess.run([python, "-m", "compileall", "-q", str(place / "python")], check=True)
         subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
-        (place / "tmp").chmod(0o777)
-        yield Everyone(place, _python_for_everyone())
+        yield Everyone(place, python, place / "tmp", place / "kernels", place / "crosswind-cell")
+
+
+@contextmanager
+def at_home(shared: Everyone) -> Iterator[Everyone]:
+    """The same with a home of its own, empty."""
+    with tempfile.TemporaryDirectory(dir=shared.place) as name:
+        Path(name).chmod(0o777)
+        yield replace(shared, home=Path(name))
 
 
 def _packages() -> str:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,9 @@ def test_a_directory_that_nobody_may_write(everyone: Everyone) -> None:
 
 
 def test_a_crosswind_cell_that_the_user_may_not_read(everyone: Everyone) -> None:
-    (everyone.place / "crosswind-cell").chmod(0o711)
-    ran = everyone.run(NOBODY, *ECHO, "--output", "run")
+    cell = Path(shutil.copy(everyone.cell, everyone.home))
+    cell.chmod(0o711)
+    ran = replace(everyone, cell=cell).run(NOBODY, *ECHO, "--output", "run")
     assert_refused(ran, 1, "crosswind-cell cannot be read", "chmod a+r ")
 
 
