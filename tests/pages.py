@@ -7,21 +7,33 @@ begin the title of a section; without them it is the page without what its secti
 their names: the sentence of the first question, statement or threshold of each, or of `all`. A block in Python before
 the first heading of the second level is part of every run of the file.
 
+`console` needs no run: each of its lines with `$` is run, one after another in an empty directory, which `made`, a
+function, may fill. Behind a command stand what it prints and, in brackets, its exit status where that is not 0; at the
+end what they have made and removed.
+
     make pages    writes what is expected anew. Read the difference before it is committed.
 """
 
+import io
 import itertools
+import os
 import re
+import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
 import records
+from conftest import requires_binary
 from crosswind.cell.record import RunRecord
+from crosswind.cli import main
 from crosswind.findings.pipeline import analyse
 from crosswind.findings.question.result import Answer
 from crosswind.findings.threshold.result import ThresholdResult
@@ -51,15 +63,16 @@ class Case:
         """Its text, with what its run is now in the place of what is expected."""
         names: dict[str, Any] = {"pl": pl, "replace": replace, **vars(records)}
         exec(compile(self.code, str(self.file), "exec"), names)
-        made = names["made"]
+        made = names.get("made")
         return _BLOCK.sub(lambda block: _fill(block, made), self.text)
 
 
 def _fill(block: re.Match[str], made: object) -> str:
-    kind, words, _ = block.groups()
+    kind, words, body = block.groups()
     if kind == "python":
         return block[0]
-    return f"```{kind}{words}\n{SHOWN[kind](made, words.strip())}```"
+    shown = _console(made, body) if kind == "console" else SHOWN[kind](made, words.strip())
+    return f"```{kind}{words}\n{shown}```"
 
 
 def cases_of(file: Path) -> Iterator[Case]:
@@ -96,6 +109,34 @@ def _page(made: RunRecord | Page, words: str) -> str:
     else:
         lines = [*_head(page), *(_title(each) for each in every), *_foot(page)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _console(made: Any, body: str) -> str:
+    requires_binary()
+    printed: list[str] = []
+    unset = ("COLUMNS", "CROSSWIND_TOKEN", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in unset} | {"NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as place, chdir(place), patch.dict(os.environ, environment, clear=True):
+        if made is not None:
+            made()
+        before = set(Path().rglob("*"))
+        for line in body.splitlines():
+            if line.startswith("$ "):
+                printed.append(f"{line}\n{_printed(shlex.split(line)[2:])}")
+        after = set(Path().rglob("*"))
+        printed += (f"made {path}\n" for path in sorted(after - before) if path.parent not in after - before)
+        printed += (f"removed {path}\n" for path in sorted(before - after) if path.parent not in before - after)
+    return "".join(printed)
+
+
+def _printed(words: list[str]) -> str:
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        try:
+            main(words)
+        except SystemExit as ended:
+            status = ended.code
+    return out.getvalue() + (f"[{status}]\n" if status else "")
 
 
 def _said(made: Mapping[str, RunRecord], words: str) -> str:

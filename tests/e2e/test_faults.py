@@ -119,24 +119,9 @@ def test_a_read_only_place_is_refused_before_anything_runs(crosswind: Cli, small
     assert "--output" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "error", "hint"),
-    [
-        (("run", "echo", "--transport", "udp", "--size", "70000"), 2, "70000", ""),
-        (("run", "echo", "--mtu", "100"), 2, "--mtu 100", "576"),
-        (("run", "echo", "--congestion-control", "nonesuch", "--messages", "1"), 2, "nonesuch", ""),
-        (("run", "transfer", "--transport", "udp"), 2, "udp", "tcp"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_crosswind_cell_refuses_gets_a_message_and_a_status(
-    crosswind: Cli, arguments: tuple[str, ...], status: int, error: str, hint: str
-) -> None:
-    ended = crosswind(*arguments)
-    assert ended.status == status, ended.err
-    assert error in ended.err
-    assert hint in ended.err
-    assert "Traceback" not in ended.err + ended.out
+def test_a_congestion_control_that_the_kernel_has_not_got(crosswind: Cli) -> None:
+    ended = crosswind("run", "echo", "--congestion-control", "nonesuch", "--messages", "1")
+    assert (ended.status, "nonesuch" in ended.err, "Traceback" in ended.err + ended.out) == (2, True, False)
 
 
 def test_a_reader_that_leaves_is_no_error(crosswind: Cli) -> None:

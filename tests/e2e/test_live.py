@@ -161,29 +161,3 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
     status, rest = terminal.end()
     assert status == 0
     assert "Mathis" in rest
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--interval", "0ms"), "--interval 0ms is too short or too long"),
-        (("--duration", "100ms"), "--duration 100ms is shorter than --interval"),
-        (("--window", "100ms"), "--window 100ms is shorter than --interval"),
-        (("--tcp", "80", "--timeout", "2s"), "--timeout 2s is too short or too long"),
-        (("--timeout", "0ms"), "--timeout 0ms is too short or too long"),
-        (("--fail-if", "delay > 1s"), "--fail-if 'delay > 1s' is not a threshold"),
-        (("--fail-if", "p12(rtt) > 1s"), "--fail-if 'p12(rtt) > 1s': rtt has no p12"),
-        (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is not a unit of it"),
-        (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is not an address"),
-        (("--probes",), "--probes is an option of --json"),
-        (("--html", "/dev/null/page.html"), "--html /dev/null/page.html: cannot be written"),
-        (("--html", "-"), "--html -: standard output has the lines"),
-        (("--family", "ipv6"), "there is no host 127.0.0.1 with ipv6: Address family for hostname not supported"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_sent(live: Cli, words: tuple[str, ...], said: str) -> None:
-    duration = () if "--duration" in words else ("--duration", "300ms")
-    ended = live("live", "127.0.0.1", *duration, *words)
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.splitlines()[0] == f"error: {said}"
-    assert ended.err.splitlines()[1].startswith("hint: ")

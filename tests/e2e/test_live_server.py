@@ -163,27 +163,3 @@ def test_without_a_server_it_says_so(live: Cli, server: Server, token: Path) -> 
         assert wrong.status == 1
         assert f"error: 127.0.0.1:{server.port}: the token is wrong" in wrong.err
         assert wrong.err.splitlines()[-1].startswith("hint: ")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--transport", "udp", "--tcp", "80"), "--tcp and --transport are two kinds of probes"),
-        (("--transport", "tpc"), "--transport: there is no transport 'tpc'"),
-        (("--transport", "http3"), "--transport http3: each message is a separate request"),
-        (("--token-file", "token"), "--token-file without a server"),
-        (("--probe", "5"), "--probe 5 is neither a time nor a size"),
-        (("--probe", "2min"), "--probe 2min is too short or too long"),
-        (("--probe", "20GB"), "--probe 20GB is too small or too large"),
-        (("--transport", "udp"), "there is no token, by which the server would know this machine"),
-        (("--probe", "--token-file", "nothing"), "there is no token file nothing"),
-    ],
-)
-def test_what_is_wrong_is_said_before_anything_is_sent(
-    live: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
-) -> None:
-    monkeypatch.delenv("CROSSWIND_TOKEN", raising=False)
-    ended = live("live", "127.0.0.1", "--duration", "300ms", *words)
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.splitlines()[0] == f"error: {said}"
-    assert ended.err.splitlines()[1].startswith("hint: ")

@@ -112,14 +112,3 @@ def test_report_shows_and_exports_a_run(crosswind: Crosswind, use_cell: UseCell)
     assert (status, out) == (0, "")
     assert err.count("wrote ") == 4
     assert json.loads(crosswind("report", "--json")[1])["schema"] == "crosswind.result/1"
-
-
-def test_who_misspells_a_kind_is_told_the_kinds(crosswind: Crosswind) -> None:
-    kinds = "kinds: echo, transfer, connect, multiplex, page, program"
-    assert crosswind("run", "ehco") == (
-        2,
-        "",
-        'error: "ehco": no study file or built-in study\n'
-        f'hint: did you mean "echo"? (`crosswind studies` lists them; {kinds})\n',
-    )
-    assert f"lists them; {kinds})" in crosswind("run", "zzz")[2]

@@ -143,20 +143,3 @@ def test_a_plan_says_what_a_precision_takes(planning: Callable[..., tuple[int, s
     found = json.loads(out)["precision"]
     (one,) = found["needed"]
     assert (status, one["pilot_units"], found["seconds"]) == (0, 5, 2.0 * one["needed"])
-
-
-def test_a_plan_from_a_run_names_mistakes(planning: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    with new_run(tmp_path / "empty"):
-        pass
-    for words, message in (
-        (("--from", "empty"), "needs a precision to forecast"),
-        (("--precision", "5%", "--from", "empty"), "has no results yet"),
-        (("--precision", "5%", "--from", "nowhere"), "is not a run"),
-        (("--precision", "5"), '--precision 5: precision[1].target: "5" is not a precision'),
-        (("--repetitions-max", "9"), "study.repetitions_max has no effect"),
-        (("--precision", "5%", "--repetitions-max", "4"), "fewer than the 5 of the first look"),
-    ):
-        status, out, err = planning(*words)
-        assert (status, out) == (2, ""), words
-        assert message in err
-        assert "hint: " in err

@@ -255,27 +255,10 @@ def test_a_file_that_is_none_is_a_mistake_at_once(
     assert not (Path.cwd() / "crosswind-runs").exists()
 
 
-@pytest.mark.parametrize(
-    "on",
-    [
-        "tcp://",
-        "tcp://:1",
-        "tcp://a:b",
-        "tls://host",
-        "local:0",
-        "local:x",
-        "local:",
-        "slurm:" + "9" * 5000,
-        "nowhere",
-        "x.json",
-    ],
-)
-def test_what_names_no_cluster_is_a_mistake_before_anything_is_written(crosswind: Crosswind, on: str) -> None:
+def test_a_number_of_workers_of_any_length_is_a_mistake(crosswind: Crosswind) -> None:
     requires_binary()
-    status, _, err = crosswind("run", "echo", "--transport", "udp", "--on", on)
-    assert (status, err.count("\n")) == (2, 2)
-    assert "hint: --on takes " in err
-    assert list(Path.cwd().iterdir()) == []
+    status, _, err = crosswind("run", "echo", "--transport", "udp", "--on", "slurm:" + "9" * 5000)
+    assert (status, err.count("\n"), "hint: --on takes " in err) == (2, 2, True)
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "tls"])
@@ -334,28 +317,12 @@ def test_an_interrupt_of_a_local_cluster_prints_no_traceback(use_cell: UseCell, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("plan", "echo", "--set", "path.loss=5%", "--loss", "6%"), "by --loss 6% and by --set path.loss=5%"),
-        (("plan", "echo", "--seed", "2", "--set", "study.seed=1"), "by --seed 2 and by --set study.seed=1"),
         (("init", "\udcff.toml", *ANSWERS), "is not UTF-8"),
-        (("plan", "echo", "--hop", "a delay=5ms delay=6ms"), 'delay is set twice, to "5ms" and "6ms"'),
-        (("plan", "echo", "--hop", "a forward.delay=5ms forward.delay=6ms"), 'forward.delay is set twice, to "5ms"'),
-        (("plan", "echo", "--at", "a start=1s start=2s for=1s loss=1%"), 'start is set twice, to "1s" and "2s"'),
-        (("plan", "echo", "--beside", "transfer --count 1 --count=2"), '--count is set twice, to "1" and "2"'),
         (("plan", "echo", "--lose", "[1]\nx = 5"), "is more than one value of TOML"),
-        (("plan", "echo", "--network", "trace=a trace=b"), "is not trace=FILE"),
-        (("predict", "--rtt", "30ms", "--window", "0"), "--window is out of range"),
-        (("predict", "--rtt", "30ms", "--min-rto", "0"), "--min-rto is out of range"),
-        (("predict", "--rtt", "0"), "--rtt 0 without --rate: nothing takes any time"),
-        (("predict", "--rtt", "30ms", "--congestion-control", "../x"), "no kernel has such a name"),
-        (("export", "RUN", "--ro-crate", "x.zip", "--licence", "javascript://x"), "neither a name nor an address"),
-        (("export", "RUN", "--ro-crate", "x.zip", "--licence", "https://"), "neither a name nor an address"),
-        (("export", "RUN", "--ro-crate", "x.zip", "--author", "A (1234)"), '"1234" is not an ORCID'),
-        (("export", "RUN", "--ro-crate", "x.zip", "--author", "A (0000-0002-1825-0098)"), "is not an ORCID"),
-        (("export", "RUN", "--ro-crate", "x.zip", "--author", "(0000-0002-1825-0097)"), "has no name"),
     ],
 )
-def test_what_cannot_be_meant_is_not_taken(crosswind: Crosswind, made: Path, words: tuple[str, ...], said: str) -> None:
-    status, _, err = crosswind(*(str(made) if word == "RUN" else word for word in words))
+def test_what_cannot_be_meant_is_not_taken(crosswind: Crosswind, words: tuple[str, ...], said: str) -> None:
+    status, _, err = crosswind(*words)
     assert (status, said in err) == (2, True), err
     assert "\nhint: " in err
     assert list(Path.cwd().iterdir()) == []

@@ -1,7 +1,5 @@
 """Thresholds: as written, what is refused, the verdict on data whose truth is known, and where it is shown."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -198,27 +196,6 @@ def test_a_threshold_without_a_cell_is_an_error_in_junit() -> None:
     result = analyse(record(*cell(0, 15), thresholds=[asked("mean(rtt) > 20ms") | {"cells": []}]))
     (error,) = Xml.fromstring(junit_text(result, require_answer=False)).findall("testsuite/testcase/error")
     assert "the run has no cell that it is about" in (error.get("message") or "")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("run", "--resume", "--fail-if", "mean(rtt) > 1s"), "--resume takes no --fail-if"),
-        (("run", "echo", "--no-report", "--junit", "x.xml"), "--no-report leaves nothing to judge"),
-        (("run", "echo", "--fail-if", "mean(rt) > 1s"), "--fail-if 'mean(rt) > 1s': \"rt\" is not a metric"),
-        (
-            ("run", "echo", "--clock", "virtual", "--fail-if", "mean(cpu_client) > 1s"),
-            "is not measured in virtual time",
-        ),
-    ],
-)
-def test_bad_options(
-    crosswind: Callable[..., tuple[int, str, str]], options: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
-    status, out, err = crosswind(*options)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert not list((tmp_path / "work").iterdir())
 
 
 def test_a_run_is_judged_by_further_thresholds_whatever_its_levels_were_set_to() -> None:
