@@ -1,14 +1,18 @@
 """Where kernels of virtual time are looked for, and which clock a cell gets where there is none."""
 
+import fcntl
 import hashlib
 import importlib
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conftest import ROOT, requires
 from crosswind.cell import clocks
 from crosswind.cell.clocks import clock_for
 from crosswind.cell.kernels import find_kernel, installed_kernels
@@ -209,3 +213,27 @@ def test_a_kernel_that_is_not_what_was_built_is_none_and_that_is_said(
         find_kernel("6.12")
     said = f"note: {place}: the kernel has changed since it was built; "
     assert [line.startswith(said) for line in capfd.readouterr().err.splitlines()] == [True]
+
+
+def test_two_builds_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    """The second goes on where the first lets go: to what it needs, of which there is nothing here."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "realpath", "uname", "mkdir", "flock", "id"):
+        (programs / name).symlink_to(requires(name))
+    environment = {"PATH": str(programs), "CROSSWIND_KERNELS": str(tmp_path)}
+    with (tmp_path / "lock").open("w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        second = subprocess.Popen(
+            [shutil.which("bash") or "bash", ROOT / "kernel" / "build"],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert second.stdout is not None
+        assert second.stdout.readline() == "waiting for another build of a kernel\n"
+        assert second.poll() is None
+    out, err = second.communicate(timeout=60)
+    assert (second.returncode, out, err.splitlines()[0]) == (
+        1,
+        "",
+        "error: building the kernel needs more than there is",
+    )
