@@ -272,7 +272,7 @@ def test_a_simulated_mean_has_an_interval_once_enough_transfers_lose_a_packet() 
     assert few.notes == ("11 simulated transfers, 11 with a loss, are too few for an interval of their mean",)
     low, high = many.simulated.limits
     assert low < many.value < high
-    whole = simulate(lossy(64_000, 0.05), runs=20_000, seed=2)
+    whole = simulate(lossy(64_000, 0.05), runs=4_000, seed=2)
     assert low < 1e9 * whole.mean_s < high
     exact = predict_situation("simulated", lossy(64_000, 0.0))
     assert (exact.simulated.runs, exact.simulated.limits, exact.notes) == (1, None, ())
