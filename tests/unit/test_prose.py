@@ -1,0 +1,73 @@
+"""Docstrings and comments of each room use nouns, not relative clauses: few relative pronouns, few "of"."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+ROOMS = sorted(path for path in (ROOT / "python/crosswind").iterdir() if any(path.rglob("*.py")))
+# Relative pronouns and "of", each per 100 words. Limits only fall; a room without its own has `AT_MOST`.
+AT_MOST = (2.0, 3.0)
+LIMITS = {
+    "analysis": (4.8, 6.4),
+    "api": (4.8, 4.4),
+    "catalog": (5.2, 6.1),
+    "cell": (5.1, 4.4),
+    "cli": (4.8, 4.2),
+    "decisions": (5.8, 5.7),
+    "errors": (5.2, 0.6),
+    "execution": (5.3, 3.5),
+    "files": (5.9, 3.4),
+    "findings": (5.2, 5.9),
+    "live": (4.9, 4.0),
+    "models": (3.8, 4.8),
+    "peers": (5.3, 3.2),
+    "report": (5.3, 5.3),
+    "ro_crate": (5.2, 3.9),
+    "stats": (3.4, 6.5),
+    "store": (5.2, 5.1),
+    "study": (5.9, 6.0),
+    "text": (5.1, 3.5),
+    "ui": (6.2, 4.3),
+}
+# As words, whatever their part of speech: no cheap rule tells "that" the conjunction from "that" the pronoun.
+PRONOUN = re.compile(r"\b(?:that|which|what|who|whom|whose)\b", re.IGNORECASE)
+OF = re.compile(r"\bof\b", re.IGNORECASE)
+WORD = re.compile(r"[a-z][\w'-]*", re.IGNORECASE)
+CODE = re.compile(r"^ *(?:>>>|\.\.\.) .*$|``[^`]*``|`[^`]*`", re.MULTILINE)
+
+
+def prose(source: str) -> Iterator[str]:
+    """Docstrings and comments, without code and examples."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield CODE.sub(" ", node.value.value)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield CODE.sub(" ", token.string)
+
+
+def per_100_words(texts: list[str]) -> tuple[float, float]:
+    """Relative pronouns and "of", to one decimal."""
+    words, pronouns, ofs = (sum(len(kind.findall(text)) for text in texts) for kind in (WORD, PRONOUN, OF))
+    return round(100 * pronouns / words, 1), round(100 * ofs / words, 1)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_docstrings_and_comments_use_nouns(room: Path) -> None:
+    pronouns, ofs = per_100_words([text for path in room.rglob("*.py") for text in prose(path.read_text())])
+    most_pronouns, most_ofs = LIMITS.get(room.name, AT_MOST)
+    assert pronouns <= most_pronouns, "relative pronouns per 100 words: name the thing by its noun"
+    assert ofs <= most_ofs, '"of" per 100 words: put the noun before the other one'
+
+
+def test_prose_is_docstrings_and_comments_without_code() -> None:
+    source = '"""Bytes of `what` a link that is slow lost.\n\n>>> whose(of)\n"""\nwho = "of"  # which\n'
+    texts = list(prose(source))
+    assert per_100_words(texts) == (round(200 / 9, 1), round(100 / 9, 1))
