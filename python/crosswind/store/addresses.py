@@ -1,7 +1,7 @@
-"""Where a run is: a directory, or an address on an object store, as `s3://bucket/studies/latency`.
+"""A run's place: a directory, or an address on an object store, as `s3://bucket/studies/latency`.
 
-A run on an object store has a copy on this machine, in the user's cache. Whatever reads or writes a run has the path of
-the copy, from which its address follows: nothing else has to be passed on.
+A run on an object store has a copy in the user's cache. Readers and writers get the copy's path and derive the address
+from it.
 """
 
 import re
@@ -30,7 +30,7 @@ class Address:
 
     @property
     def copy(self) -> Path:
-        """The directory of the copy on this machine, which may not exist."""
+        """The copy's directory on this machine; it may not exist."""
         return copies().joinpath(self.bucket, *filter(None, self.prefix.split("/")), _COPY)
 
 
@@ -40,13 +40,13 @@ def copies() -> Path:
 
 
 def place_of(text: str | Path) -> Path:
-    """The directory that somebody names, or the copy of an address. Raises: UsageError for one of no meaning."""
+    """The directory named by a user, or the copy for an address. Raises: UsageError for a malformed one."""
     words = str(text)
     scheme = _SCHEME.match(words)
     if scheme is None:
         return Path(text)
     bucket, _, prefix = words[scheme.end() :].partition("/")
-    # What may hold a secret, as user:password@host, is not repeated.
+    # A possible secret, as user:password@host, is not repeated.
     if not _BUCKET.fullmatch(bucket):
         raise UsageError("s3:// is not followed by the name of a bucket", hint="as s3://bucket/studies/latency")
     parts = prefix.strip("/").split("/") if prefix.strip("/") else []
@@ -60,7 +60,7 @@ def place_of(text: str | Path) -> Path:
 
 
 def address_of(place: Path) -> Address | None:
-    """The address of which a directory is the copy; None for any other directory."""
+    """The address copied to a directory; None for any other directory."""
     if place.name != _COPY or not place.is_relative_to(copies()):
         return None
     bucket, *parts = place.relative_to(copies()).parts[:-1]

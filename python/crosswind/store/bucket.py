@@ -1,7 +1,7 @@
-"""The objects below one address of an object store, by obstore; and what a server refuses, in words.
+"""The objects below one address on an object store, by obstore; and server errors in words.
 
-Credentials, region and endpoint are those of every program for S3: the environment, else the profile in ~/.aws, else
-what boto3 finds where it is installed. None of them is kept, shown or logged.
+Credentials, region and endpoint come from the environment, else the profile in ~/.aws, else boto3 if installed. None
+is kept, shown or logged.
 """
 
 import configparser
@@ -47,7 +47,7 @@ _DENIED = (
 
 
 class ObjectError(StoreError):
-    """What an object store refused."""
+    """An object store refused a request."""
 
 
 class AbsentError(ObjectError):
@@ -60,7 +60,7 @@ class TakenError(ObjectError):
 
 @dataclass(frozen=True)
 class StoredObject:
-    """What a server says of an object. Attributes: changed: when it was written, by the clock of the server."""
+    """An object's metadata. Attributes: changed: time written, by the server's clock."""
 
     size_bytes: int
     tag: str
@@ -91,7 +91,7 @@ class Bucket:
             return sorted(listing["common_prefixes"]), [entry["path"] for entry in listing["objects"]]
 
     def read(self, name: str) -> tuple[bytes, StoredObject]:
-        """The content of an object. Raises: AbsentError, ObjectError."""
+        """An object's content. Raises: AbsentError, ObjectError."""
         with self._errors("read", name):
             got = self._store.get(name)
             stored = _stored(got.meta)
@@ -147,7 +147,7 @@ class Bucket:
             yield
         except (BaseError, FileNotFoundError, PermissionError, NotImplementedError) as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # A file of this machine.
+                raise  # A local file.
             where = f"{self.address}/{name}".rstrip("/")
             reason, hint = self._reason(str(error))
             kind = ObjectError
@@ -160,7 +160,7 @@ class Bucket:
             raise kind(f"cannot {what} {where}: {reason}", hint=hint) from None
 
     def _reason(self, text: str) -> tuple[str, str | None]:
-        """What a server said, without what was sent to it, and what to do about it."""
+        """The server's message without the request, and a hint."""
         code, message = _found(_CODE, text), _found(r"<Message>([^<]*)</Message>", text)
         status = _found(r"status code: (\d+ [A-Za-z ]+)", text)
         if code == "NoSuchBucket":
@@ -185,7 +185,7 @@ _AT_ONCE_BYTES = 5 << 20
 
 
 def wait_s() -> float:
-    """For how long a server that does not answer is asked again. Raises: UsageError."""
+    """Seconds to retry a silent server. Raises: UsageError."""
     text = os.environ.get(WAIT, "")
     try:
         seconds = float(text) if text else _WAIT_S
@@ -229,13 +229,13 @@ _BACKOFF: Any = {"init_backoff": timedelta(milliseconds=100), "max_backoff": tim
 
 
 def _provider(address: Address) -> Any:
-    """What boto3 finds; None for the machine's role in a cloud. Raises: UsageError where there is nothing to ask."""
+    """Credentials from boto3; None for the machine's role in a cloud. Raises: UsageError without any source."""
     if find_spec("boto3") is not None:
         from obstore.auth.boto3 import Boto3CredentialProvider
 
         try:
             return Boto3CredentialProvider()
-        except Exception as error:  # botocore has many kinds, of profiles, files and servers.
+        except Exception as error:  # botocore raises many kinds: profiles, files, servers.
             if not isinstance(error, ValueError):
                 raise _without_credentials(address) from None
     if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true" or not _is_ec2():
@@ -244,7 +244,7 @@ def _provider(address: Address) -> Any:
 
 
 def _is_ec2() -> bool:
-    """Whether this machine is one of Amazon's, which gives its programs a role. Elsewhere nobody would answer."""
+    """Whether this is an Amazon machine, with a role for its programs. Elsewhere a request would time out."""
     try:
         return "Amazon EC2" in Path("/sys/class/dmi/id/sys_vendor").read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
@@ -256,7 +256,7 @@ def _without_credentials(address: Address) -> UsageError:
 
 
 def _profile() -> Mapping[str, str]:
-    """The profile in ~/.aws that AWS_PROFILE names, without what it takes from elsewhere (a role, single sign-on)."""
+    """The profile in ~/.aws named by AWS_PROFILE, without its indirections (a role, single sign-on)."""
     name = os.environ.get("AWS_PROFILE", "default")
     files = [
         (os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", name if name == "default" else f"profile {name}"),
@@ -270,7 +270,7 @@ def _profile() -> Mapping[str, str]:
         except FileNotFoundError:
             continue
         except (configparser.Error, UnicodeDecodeError, OSError):
-            # The parser quotes the line, which may hold a key.
+            # The parser quotes the line: it may hold a key.
             raise UsageError(
                 f"{file} cannot be read", hint="it has [sections] with lines as `region = eu-west-1`"
             ) from None

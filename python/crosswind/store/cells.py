@@ -1,8 +1,7 @@
-"""The folder `cells` of a run, written to: one directory a repetition, and one for every attempt that does not count.
+"""A run's folder `cells`, for writing: one directory a repetition, and one for every attempt that does not count.
 
-The invariant: a directory `cells/<key>` is whole. It is written under another name, synced, and renamed; whatever dies
-half-way leaves a `.part` that nobody reads and the next session removes. When there are enough of them they are packed
-(`partitions.py`).
+The invariant: a directory `cells/<key>` is whole. It is written under another name, synced, and renamed; a crash leaves
+a `.part`, ignored by readers and removed by the next session. Many cells are packed (`partitions.py`).
 """
 
 import os
@@ -33,9 +32,9 @@ KEYS = "keys.log"
 
 
 class CellsFolder:
-    """The cells of a run whose lock the caller holds.
+    """A locked run's cells.
 
-    Args: run: its directory. run_id: as the manifest has it. uploads: sends what is whole to an object store.
+    Args: run: its directory. run_id: as in the manifest. uploads: sends whole entries to an object store.
     """
 
     def __init__(self, run: Path, run_id: str, uploads: "Uploads | None" = None) -> None:
@@ -49,7 +48,7 @@ class CellsFolder:
 
     def begin(self, key: str) -> Path:
         """An empty directory for the cell process to write into. Nobody reads it until `commit`."""
-        # The number keeps an orphan of a killed session from writing into the directory of its successor.
+        # The number keeps a killed session's orphan out of its successor's directory.
         part = self._folder / f"{key}.{os.getpid()}.part"
         with disk_errors(part):
             remove_path(part)
@@ -57,10 +56,10 @@ class CellsFolder:
         return part
 
     def commit(self, part: Path, result: RepetitionResult) -> None:
-        """Makes what `begin` gave a whole cell: tables to Parquet, result.json, sync, rename.
+        """Makes a directory from `begin` a whole cell: tables to Parquet, result.json, sync, rename.
 
-        An earlier, failed attempt of the same key is kept as `cells/<key>.failed-<n>`.
-        Raises: DiskError when the disk refuses; nothing is left that reads as whole.
+        An earlier, failed attempt at the same key is kept as `cells/<key>.failed-<n>`.
+        Raises: DiskError when the disk refuses; no half-written cell reads as whole.
         """
         stored = self._commit(part, result, name=result.key)
         if is_packable(stored):
@@ -70,25 +69,22 @@ class CellsFolder:
                 self._pack()
 
     def commit_missed(self, part: Path, result: RepetitionResult) -> None:
-        """As `commit`, for an attempt that does not count because another follows: `cells/<key>.missed-<n>`."""
+        """As `commit`, for an attempt with a successor: `cells/<key>.missed-<n>`."""
         missed = self.missed()[result.key] + 1
         self._commit(part, result, name=f"{result.key}.missed-{missed}")
 
     def commit_failed(self, part: Path, result: RepetitionResult) -> None:
-        """As `commit`, without the tables, which cannot be read."""
+        """As `commit`, without the unreadable tables."""
         for table in (*part.glob("*.arrow"), *part.glob("*.parquet")):
             table.unlink()
         self.commit(part, result)
 
     def discard(self, part: Path) -> None:
-        """Forgets a cell that was begun and will not be committed."""
+        """Drops an uncommitted cell."""
         shutil.rmtree(part, ignore_errors=True)
 
     def missed(self) -> Counter[str]:
-        """For each key, how many attempts do not count because they missed their fidelity budget.
-
-        One look at the folder, which holds thousands of names.
-        """
+        """Attempts by key that missed their fidelity budget. One scan: the folder holds thousands of names."""
         with os.scandir(self._folder) as entries:
             matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
             return Counter(match["key"] for match in matches if match and match["why"] == "missed")
@@ -99,7 +95,7 @@ class CellsFolder:
             with disk_errors(self._run):
                 partition = pack(self._run, self._run_id, waiting)
         except DamagedFileError:
-            return  # They stay directories, and whoever reads them says what has changed.
+            return  # They stay directories; readers report the change.
         if self._uploads is not None:
             packed = {f"cells/{result.key}" for result in waiting}
             self._uploads.put(partition.relative_to(self._run).as_posix(), replaces=packed)
@@ -132,7 +128,7 @@ class CellsFolder:
 
 
 def _keep_from_others(part: Path) -> None:
-    """Who has the keys of connections can read what is in their captures. Raises: OSError."""
+    """Makes the connections' keys private: they decrypt captures. Raises: OSError."""
     with suppress(FileNotFoundError):
         descriptor = open_inside(part, KEYS)
         try:

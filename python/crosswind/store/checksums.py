@@ -1,9 +1,9 @@
-"""Checksums of what a run keeps: a file that changed after it was written is never read as if it had not.
+"""Checksums for a run's files: a changed file is never read as if unchanged.
 
-    manifest.json    has its own checksum, and that of the plan
-    result.json      has its own checksum, and that of every file beside it
+    manifest.json    has its own checksum, and the plan's
+    result.json      has its own checksum, and one for every file beside it
 
-A file is checked before it is parsed: no parser of tables is made for what a disk can do to them.
+A file is checked before it is parsed: parsers for tables do not withstand disk errors.
 """
 
 import hashlib
@@ -29,27 +29,27 @@ _SEAL_BYTES = len(b',\n "checksum": "sha256:"\n}\n') + 64
 
 @dataclass(frozen=True)
 class Checksum:
-    """What a file held when it was written. Attributes: size_bytes: how much. sha256: in hexadecimal digits."""
+    """A file's content when written. Attributes: size_bytes. sha256: in hexadecimal digits."""
 
     size_bytes: int
     sha256: str
 
     @classmethod
     def of(cls, file: RunFile) -> Self:
-        """That of a file as it is now. Raises: OSError."""
+        """A file's current checksum. Raises: OSError."""
         with file.open() as opened:
             return cls.of_open(opened)
 
     @classmethod
     def of_open(cls, opened: BufferedReader) -> Self:
-        """That of an open file, which is read from its beginning. Raises: OSError."""
+        """An open file's checksum, read from its beginning. Raises: OSError."""
         opened.seek(0)
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
         return cls(os.fstat(opened.fileno()).st_size, digest)
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Self:
-        """That of a file with these contents."""
+        """The checksum for these contents."""
         return cls(len(content), hashlib.sha256(content).hexdigest())
 
     def as_json(self) -> dict[str, Any]:
@@ -58,12 +58,12 @@ class Checksum:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The checksum that was stored. Raises: KeyError, TypeError, ValueError when it is none."""
+        """Reads the stored form. Raises: KeyError, TypeError, ValueError when malformed."""
         return cls(int(data["bytes"]), str(data["sha256"]))
 
 
 class DamagedFileError(StoreError):
-    """A file of a run is not what was written. Attributes: file: which. reason: why, as it follows its name."""
+    """A run's file has changed. Attributes: file. reason: why, as it follows the file's name."""
 
     def __init__(self, file: RunFile, reason: str, *, hint: str) -> None:
         super().__init__(f"{file} {reason}", hint=hint)
@@ -72,7 +72,7 @@ class DamagedFileError(StoreError):
 
 
 def checked_bytes(file: RunFile, checksum: Checksum) -> bytes:
-    """What a file of a repetition holds. Raises: DamagedFileError."""
+    """A repetition's file. Raises: DamagedFileError."""
     with _errors_of(file), file.open() as opened:
         if os.fstat(opened.fileno()).st_size == checksum.size_bytes:
             content = opened.read()
@@ -83,7 +83,7 @@ def checked_bytes(file: RunFile, checksum: Checksum) -> bytes:
 
 @contextmanager
 def open_checked(file: RunFile, checksum: Checksum) -> Iterator[BufferedReader]:
-    """A file of a repetition, which is checked in pieces, from its beginning. Raises: DamagedFileError."""
+    """A repetition's file, checked in pieces, at its beginning. Raises: DamagedFileError."""
     with _errors_of(file), file.open() as opened:
         if os.fstat(opened.fileno()).st_size != checksum.size_bytes or Checksum.of_open(opened) != checksum:
             raise damaged_file(file, CHANGED)
@@ -92,7 +92,7 @@ def open_checked(file: RunFile, checksum: Checksum) -> Iterator[BufferedReader]:
 
 
 def check_file(file: RunFile, checksum: Checksum) -> None:
-    """Reads a file of a repetition in pieces, of which it keeps none. Raises: DamagedFileError."""
+    """Checks a repetition's file in constant memory. Raises: DamagedFileError."""
     with open_checked(file, checksum):
         pass
 
@@ -115,13 +115,13 @@ def sealed(data: Mapping[str, Any]) -> bytes:
 
 
 def json_bytes(data: Mapping[str, Any], *, indent: int | None = None) -> bytes:
-    """An object as JSON, compact or indented. Bytes of a path that are no UTF-8 are written as escapes."""
+    """An object as JSON, compact or indented. Path bytes outside UTF-8 become escapes."""
     separators = None if indent else (",", ":")
     return json.dumps(data, indent=indent, separators=separators, ensure_ascii=False).encode(errors="backslashreplace")
 
 
 def unsealed(content: bytes) -> Any:
-    """The object that `sealed` wrote, with its checksum. Raises: ValueError where it has changed since."""
+    """Reverses `sealed`. Raises: ValueError where the content has changed."""
     seal = _SEAL.fullmatch(content, max(0, len(content) - _SEAL_BYTES))
     if seal is None or hashlib.sha256(content[: seal.start()]).hexdigest().encode() != seal[1]:
         raise ValueError(CHANGED)
@@ -132,7 +132,7 @@ def unsealed(content: bytes) -> Any:
 
 
 def unsealed_schema(content: bytes) -> object:
-    """The schema of an object without a checksum; None of everything else."""
+    """The schema in an object without a checksum; None for everything else."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
@@ -141,5 +141,5 @@ def unsealed_schema(content: bytes) -> object:
 
 
 def damaged_file(file: RunFile, reason: str) -> DamagedFileError:
-    """The error of a file of a repetition that is not what was written."""
+    """The error for a repetition's changed file."""
     return DamagedFileError(file, reason, hint=f"`crosswind run --resume {shown(file.run)}` runs that repetition again")

@@ -1,4 +1,4 @@
-"""Reads the connections of programs and pages, with what their time was spent on."""
+"""Reads the connections of programs and pages, with their time breakdown."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,24 +16,21 @@ from crosswind.store.result import RepetitionResult
 
 
 class Tables(Protocol):
-    """Has the tables of repetitions."""
+    """Gives repetitions' tables."""
 
     def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """One of them. Raises: DamagedFileError."""
+        """One table. Raises: DamagedFileError."""
 
 
 def has_connections(store: Store) -> bool:
-    """Whether a run tells what the time of connections was spent on."""
+    """Whether a run has time breakdowns for connections."""
     if any(CONNECTIONS in partition.files for partition in store.partitions()):
         return True
     return any(CONNECTIONS in result.files for result in store.results_in_directories()[0].values())
 
 
 def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]:
-    """All connections of a repetition, the longest first, without their pieces.
-
-    Raises: DamagedFileError when a table is not what was written.
-    """
+    """A repetition's connections, the longest first, without their pieces. Raises: DamagedFileError."""
     parts: dict[int, list[PartOfConnection]] = {}
     table = source.table(result, CONNECTION_PARTS, CONNECTION_PARTS_SCHEMA)
     for row in table.sort("time_ns", descending=True).iter_rows(named=True):
@@ -59,9 +56,9 @@ def connections_of(source: Tables, result: RepetitionResult) -> list[Connection]
 def explained_connections(
     store: Store, *, cell: int | None, repetition: int | None, number: int | None, longest: int
 ) -> list[Connection]:
-    """The longest connections of a run, cell or repetition, or the one with a number, with their pieces.
+    """The longest connections in a run, cell or repetition, or the one with a number, with their pieces.
 
-    Raises: UsageError when there is no such cell or connection; StoreError when nothing tells what time was spent on.
+    Raises: UsageError for an unknown cell or connection; StoreError without a time breakdown.
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
     by_key = {result.key: result for result in chosen}

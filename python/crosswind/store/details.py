@@ -1,4 +1,4 @@
-"""What only the results of a run say: which finished cells are valid, which failed, and how exchanges ended."""
+"""Details from a run's results: finished cells valid or failed, and the exchanges' outcomes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from crosswind.store.run_file import RunFile
 
 @dataclass(frozen=True)
 class Details:
-    """The results of a run, counted.
+    """A run's results, counted.
 
     Attributes:
-        valid, invalid, failed: repetitions; one in which no exchange succeeded has failed.
-        clocks: on which they ran, `real`, `virtual` or both.
-        outcomes: of all their exchanges, those that did not end well, by cause.
-        problem: a result that cannot be read, and why; None without one.
+        valid, invalid, failed: repetitions; one without a successful exchange has failed.
+        clocks: `real`, `virtual` or both.
+        outcomes: unsuccessful exchanges, by cause.
+        problem: an unreadable result, and why; None without one.
     """
 
     valid: int
@@ -47,7 +47,7 @@ class Details:
 
 
 def details_of(directory: Path, keys: Iterable[str], run: str) -> Details:
-    """Reads the results of a run. Args: keys: of those that are directories. run: the id of the run."""
+    """Reads a run's results. Args: keys: repetitions in directories. run: the run's id."""
     valid = failed = number = 0
     clocks: set[str] = set()
     outcomes: list[OutcomeCount] = []
@@ -65,7 +65,7 @@ def details_of(directory: Path, keys: Iterable[str], run: str) -> Details:
 
 
 def _results(directory: Path, keys: Iterable[str], run: str, problems: list[str]) -> Iterator[RepetitionResult]:
-    """Those that can be read; what is wrong with the others is added to `problems`."""
+    """The readable results; adds errors in the others to `problems`."""
     for key in keys:
         try:
             yield read_result(RunFile(directory, f"cells/{key}/{RESULT}"), key=key, run=run)

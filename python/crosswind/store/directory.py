@@ -1,13 +1,13 @@
 """A run on disk: one directory, append-only, resumable (docs/store.md).
 
     manifest.json                  study, options, provenance, sessions, status
-    plan.jsonl                     every repetition that is to run, in order
-    cells/<key>/result.json        what one repetition was and how it ended
+    plan.jsonl                     every repetition, in order
+    cells/<key>/result.json        a repetition's settings and end
     cells/<key>/*.parquet, ...     its tables
-    partitions/<number>/           a thousand of them, packed
+    partitions/<number>/           a thousand repetitions, packed
 
-One process at a time has a run open for writing; anyone may read. How cells are written is in `cells.py`, how they
-are packed in `partitions.py`. Tables are imported when they are read.
+One process at a time has a run open for writing; anyone may read. `cells.py` writes cells, `partitions.py` packs them.
+Modules for tables are imported at their first use.
 """
 
 import shutil
@@ -73,9 +73,9 @@ class Store:
 
     @classmethod
     def create(cls, directory: Path, manifest: Manifest, plan: Sequence[PlannedCell]) -> Self:
-        """Starts a run in `directory`, which must be absent, empty, or left by a start that was killed.
+        """Starts a run in `directory`: absent, empty, or left by a killed start.
 
-        Raises: StoreError when something else is there. DiskError when the disk refuses.
+        Raises: StoreError when it holds anything else. DiskError when the disk refuses.
         """
         on_objects = address_of(directory) is not None
         (_refuse_odd if on_objects else _refuse_taken)(directory)
@@ -105,11 +105,11 @@ class Store:
 
     @classmethod
     def resume(cls, directory: Path, *, digest: str | None = None) -> Self:
-        """Opens a run to go on with it, and removes what a dead session left half-written.
+        """Opens a run to continue it, and removes a dead session's half-written files.
 
-        A repetition of which a file is damaged is set aside as `cells/<key>.damaged-<n>`, so that it is run again.
+        A repetition with a damaged file is set aside as `cells/<key>.damaged-<n>`, and runs again.
 
-        Args: digest: of the study that is to go on; None takes the run's own.
+        Args: digest: the study's; None takes the run's own.
         Raises: StoreError when it is not a run, is in use, or holds another study.
         """
         _refuse_odd(directory)
@@ -126,7 +126,7 @@ class Store:
 
     @classmethod
     def _open(cls, directory: Path, digest: str | None) -> Self:
-        """Takes the lock of a run of a study. Raises: StoreError."""
+        """Locks a run of a study. Raises: StoreError."""
         if address_of(directory) is None:
             manifest = read_manifest(directory)
             _refuse_links(directory)
@@ -174,7 +174,7 @@ class Store:
     # Writing
 
     def set_status(self, status: Status) -> None:
-        """Says in the manifest how far the run is: that it is done, when an object store has all. Raises: DiskError."""
+        """Writes the status to the manifest; DONE waits for the object store. Raises: DiskError."""
         if status is Status.DONE and self.uploads is not None:
             self.uploads.wait()
         self._replace_manifest(replace(self.manifest, status=status))
@@ -190,12 +190,12 @@ class Store:
         self._replace_manifest(replace(self.manifest, planned=planned, plan=checksum))
 
     def begin_session(self, session: Session) -> None:
-        """Adds a session to the manifest of a run that goes on. Raises: DiskError."""
+        """Adds a session to the manifest. Raises: DiskError."""
         sessions = (*self.manifest.sessions, session)
         self._replace_manifest(replace(self.manifest, status=Status.RUNNING, sessions=sessions))
 
     def end_session(self, session: Session, *, provenance: Mapping[str, Any]) -> None:
-        """Replaces the last session, and what the run's provenance says, by how they ended. Raises: DiskError."""
+        """Replaces the last session, and the run's provenance. Raises: DiskError."""
         sessions = (*self.manifest.sessions[:-1], session)
         self._replace_manifest(replace(self.manifest, sessions=sessions, provenance=provenance))
 
@@ -207,7 +207,7 @@ class Store:
             self.uploads.put_file(MANIFEST)
 
     def _tidy(self) -> None:
-        """Removes what a dead session left half-written, sets damaged repetitions aside, and packs many others."""
+        """Removes half-written files, sets damaged repetitions aside, and packs the rest if they are many."""
         for folder in ("cells", PARTITIONS):
             for name in names_in(self.directory / folder):
                 if name.endswith(".part"):
@@ -229,7 +229,7 @@ class Store:
         self._partitions.clear()
         cells = self.directory / "cells"
         for key in names_in(cells) & self.packed().keys():
-            # A session died before it had removed what it had packed.
+            # A session died after packing, before removing the original.
             remove_path(cells / key)
         damaged = {damage.key for damage in self.damaged}
         whole = (result for key, result in checked.results.items() if key not in damaged and is_packable(result))
@@ -237,14 +237,14 @@ class Store:
             pack(self.directory, self.manifest.id, batch)
 
     def _place_of(self, damage: Damage) -> Path:
-        """The directory of a damaged file: of a repetition, or of a partition."""
+        """The repetition's or partition's directory with a damaged file."""
         return self.directory.joinpath(*Path(damage.file).parts[:2])
 
     # Reading
 
     @cached_property
     def plan(self) -> StoredPlan:
-        """The repetitions, in the order in which they are to run. Raises: StoreError when it cannot be read."""
+        """The repetitions, in planned order. Raises: StoreError when the plan is unreadable."""
         grows = self.manifest.precision is not None and self.manifest.status is not Status.DONE
         return read_plan(self.directory, self._plan_checksum, may_be_longer=grows)
 
@@ -254,14 +254,14 @@ class Store:
         return self.manifest.plan
 
     def partitions(self) -> "list[Partition]":
-        """The partitions whose index is whole. Of a repetition that several have, the first one's counts.
+        """The partitions with a whole index. The first one counts for a repetition in several.
 
-        Raises: UnreadableFileError for one of another schema.
+        Raises: UnreadableFileError for another schema.
         """
         return [partition for partition in self._read_partitions()[0] if partition.keys]
 
     def _read_partitions(self) -> "tuple[list[Partition], list[DamagedFileError]]":
-        """As `partitions`, with those that have no repetition of their own; and why others cannot be read."""
+        """As `partitions`, including those without a repetition left; and the errors from unreadable ones."""
         errors: list[DamagedFileError] = []
         if names := partition_names(self.directory):
             from crosswind.store.partitions import read_partition
@@ -280,7 +280,7 @@ class Store:
         return partitions, errors
 
     def damaged_partitions(self) -> list[Damage]:
-        """The partitions that cannot be read, and those with repetitions that another before them has too."""
+        """Unreadable partitions, and those with repetitions from an earlier one."""
         partitions, errors = self._read_partitions()
         return [Damage("", -1, -1, error.file.name, error.reason) for error in errors] + [
             Repeated("", -1, -1, partition.file(INDEX).name, self._twice(partition, partitions))
@@ -297,20 +297,20 @@ class Store:
         return f"has {what} of {where} once more, which {'counts' if count == 1 else 'count'} once"
 
     def packed(self) -> "dict[str, Partition]":
-        """The partition of every repetition that is in one, by key."""
+        """Each packed repetition's partition, by key."""
         return {key: partition for partition in self.partitions() for key in partition.keys}
 
     def results(self) -> dict[str, RepetitionResult]:
-        """What is known of every repetition that was run and has an undamaged result, by key, in the order of the plan.
+        """Undamaged results by key, in planned order.
 
-        Raises: StoreError when the plan cannot be read, or a result is of another schema.
+        Raises: StoreError for an unreadable plan or another schema.
         """
         return self.checked_results()[0]
 
     def checked_results(self, cells: Container[int] | None = None) -> tuple[dict[str, RepetitionResult], list[Damage]]:
-        """The same, and which results are damaged. The files beside a result are checked when they are read.
+        """The same, and the damaged results. The files beside a result are checked when read.
 
-        Args: cells: the results of these alone; None: all.
+        Args: cells: only these cells' results; None: all.
         """
         of_repetition, damaged = self.results_in_directories(cells)
         packed: dict[str, RepetitionResult] = {}
@@ -325,7 +325,7 @@ class Store:
         return {key: of_repetition[key] for key in self.plan.keys if key in of_repetition}, damaged
 
     def iter_results(self) -> Iterator[RepetitionResult]:
-        """The undamaged results, in no order, of which a run may have more than fit into memory. Raises: StoreError."""
+        """The undamaged results one by one, unordered: all may not fit into memory. Raises: StoreError."""
         for partition in self.partitions():
             try:
                 yield from partition.results(self.plan)
@@ -334,7 +334,7 @@ class Store:
         yield from self.results_in_directories()[0].values()
 
     def sums(self) -> Sums:
-        """Totals of the undamaged repetitions. Raises: StoreError."""
+        """Totals for the undamaged repetitions. Raises: StoreError."""
         parts = [Sums.of(self.results_in_directories()[0].values())]
         for partition in self.partitions():
             with suppress(DamagedFileError):
@@ -344,7 +344,7 @@ class Store:
     def results_in_directories(
         self, cells: Container[int] | None = None
     ) -> tuple[dict[str, RepetitionResult], list[Damage]]:
-        """As `checked_results`, of the repetitions that are in no partition."""
+        """As `checked_results`, without packed repetitions."""
         results, damaged = {}, []
         done = self.manifest.status is Status.DONE
         folder = self.directory / "cells"
@@ -355,7 +355,7 @@ class Store:
             if key in packed or not (done or key in there) or (cells is not None and self.plan.cells[at] not in cells):
                 continue
             if key not in there and errors:
-                # Of which partition it was a part, nobody knows.
+                # Its partition is unknown.
                 damaged.append(self.damage(self.plan[at], errors[0]))
                 continue
             try:
@@ -364,23 +364,23 @@ class Store:
                 if done or (folder / key).exists():  # It may have been packed meanwhile.
                     damaged.append(self.damage(self.plan[at], error))
         if done:
-            # A session that is at work, or died, may not have removed yet what it has packed.
+            # A session at work, or a dead one, may not have removed the packed originals.
             damaged += [
                 Repeated("", -1, -1, f"cells/{key}", f"is in {PARTITIONS}/{packed[key]} too, and counts once")
                 for key in sorted(there & packed.keys())
             ]
-        # Of a run that is done, the repetitions of those that cannot be read are known, and were named above.
+        # A done run's unreadable repetitions are known, and were named above.
         damaged += [odd for odd in self.damaged_partitions() if isinstance(odd, Repeated) or not done]
         return results, damaged
 
     def _result(self, folder: str, key: str) -> RepetitionResult:
-        """What a folder of `cells` has of the repetition with a key. Raises: as `read_result`."""
+        """A repetition's result in a folder under `cells`. Raises: as `read_result`."""
         return read_result(RunFile(self.directory, f"cells/{folder}/{RESULT}"), key=key, run=self.manifest.id)
 
     def check(self) -> Checked:
-        """Checks every file of every repetition against its checksum.
+        """Checks every repetition's files against their checksums.
 
-        Raises: StoreError when the plan cannot be read, or a result is of another schema.
+        Raises: StoreError for an unreadable plan or another schema.
         """
         results, damaged = self.results_in_directories()
         files = len(results)
@@ -394,11 +394,11 @@ class Store:
         return Checked(results, damaged, files)
 
     def damage_of(self, partition: "Partition", error: DamagedFileError) -> list[Damage]:
-        """What is lost with a partition of which a file is damaged."""
+        """The repetitions lost with a damaged partition."""
         return [self.damage(self.plan.with_key(key), error) for key in partition.keys]
 
     def _damaged_files(self, result: RepetitionResult, folder: str) -> Iterator[Damage]:
-        """Args: folder: of `cells`, in which the repetition is."""
+        """Args: folder: the repetition's, under `cells`."""
         for name, checksum in result.files.items():
             try:
                 check_file(RunFile(self.directory, f"cells/{folder}/{name}"), checksum)
@@ -406,7 +406,7 @@ class Store:
                 yield self.damage(result.planned, error)
 
     def check_attempts(self) -> Checked:
-        """The same of the attempts that do not count: `results` has them by the names of their directories."""
+        """The same for attempts that do not count; `results` has their directories' names as keys."""
         results, damaged, files = {}, [], 0
         planned = {planned.key: planned for planned in self.plan}
         for name in sorted(names_in(self.directory / "cells")):
@@ -424,7 +424,7 @@ class Store:
         return Checked(results, damaged, files)
 
     def file(self, result: RepetitionResult, name: str) -> RunFile:
-        """A file of a repetition, or of the partition in which that is."""
+        """A repetition's file, or its partition's."""
         if result.partition is not None:
             return file_of(self.directory, result.partition, name)
         return RunFile(self.directory, f"cells/{result.key}/{name}")
@@ -446,7 +446,7 @@ class Store:
         where: "pl.Expr",
         columns: "Sequence[str | pl.Expr]",
     ) -> "pl.DataFrame":
-        """Some rows and columns of a table of a repetition. Raises: DamagedFileError."""
+        """Some rows and columns from a repetition's table. Raises: DamagedFileError."""
         if result.partition is not None:
             return self.table(result, name, schema).filter(where).select(columns)
         from crosswind.store.tables import read_rows
@@ -464,7 +464,7 @@ class Store:
                 check_file(self.file(result, name), result.files[name])
 
     def unpacked(self, result: RepetitionResult, scratch: Path) -> Path:
-        """The directory of a repetition; of a packed one, a copy made in `scratch`. Raises: DamagedFileError."""
+        """A repetition's directory; for a packed one, a copy in `scratch`. Raises: DamagedFileError."""
         if result.partition is None:
             return self.directory / "cells" / result.key
         import polars as pl
@@ -473,17 +473,17 @@ class Store:
         for name in result.files:
             of_repetition = pl.col("cell") == result.planned.cell, pl.col("repetition") == result.planned.repetition
             table = self._partitions[result.partition].table(name)
-            assert table is not None  # It is made of those of its repetitions.
+            assert table is not None  # It is made from its repetitions'.
             table.filter(of_repetition).drop("cell", "repetition").write_parquet(place / name)
         write_sealed(place / RESULT, {"run": self.manifest.id, **result.as_json()})
         return place
 
     def damage(self, planned: PlannedCell, error: DamagedFileError) -> Damage:
-        """What a damaged file means for its repetition."""
+        """A damaged file's effect on its repetition."""
         return Damage(planned.key, planned.cell, planned.repetition, error.file.name, error.reason)
 
     def missing(self) -> list[PlannedCell]:
-        """What still has to run, in the order of the plan: repetitions without a result, and those that failed."""
+        """The repetitions left to run, in planned order: without a result, or failed."""
         done = {key for key, result in self.results_in_directories()[0].items() if result.failure is None}
         done.update(self.packed())
         return [self.plan[at] for at, key in enumerate(self.plan.keys) if key not in done]
@@ -511,7 +511,7 @@ def check_place(directory: Path) -> None:
 
 
 def _refuse_odd(directory: Path) -> None:
-    """Raises: StoreError when crosswind-cell, which takes JSON, could not be told of a directory."""
+    """Raises: StoreError for a path outside UTF-8: crosswind-cell takes JSON."""
     if no_utf8_in(str(directory.absolute())):
         raise StoreError(
             f"{directory.absolute()} is not UTF-8", hint="choose a directory whose whole path is, with --output"
@@ -528,7 +528,7 @@ def _refuse_another_study(directory: Path, manifest: Manifest, digest: str | Non
 
 
 def _refuse_links(directory: Path) -> None:
-    """Raises: StoreError when what a session writes into a run would land elsewhere."""
+    """Raises: StoreError when a link would lead a session's files elsewhere."""
     for folder in (directory / "cells", directory / PARTITIONS):
         if folder.is_symlink():
             raise StoreError(
@@ -538,7 +538,7 @@ def _refuse_links(directory: Path) -> None:
 
 
 def _refuse_taken(directory: Path) -> None:
-    """Raises: StoreError when a run cannot be made in a directory because of what is there."""
+    """Raises: StoreError when a directory's content rules out a new run."""
     _refuse_odd(directory)
     with disk_errors(directory):
         if directory.exists() and not directory.is_dir():
@@ -548,7 +548,7 @@ def _refuse_taken(directory: Path) -> None:
 
 
 def _is_killed_start(directory: Path) -> bool:
-    """Whether a directory holds nothing but what a session leaves that is killed before it has written its manifest."""
+    """Whether a directory holds only a killed start: no manifest yet."""
     lock, cells = directory / LOCK, directory / "cells"
     others = {entry.name for entry in directory.iterdir()} - {*_FILES_OF_A_START, "cells"}
     is_ours = not lock.is_symlink() and lock.is_file() and lock.stat().st_size == 0

@@ -1,4 +1,4 @@
-"""Reads the exchanges of a run that `crosswind explain` shows."""
+"""Reads exchanges for `crosswind explain`."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -21,9 +21,9 @@ from crosswind.store.result import RepetitionResult
 def explained(
     store: Store, *, cell: int | None, repetition: int | None, message: int | None, slowest: int
 ) -> list[Explained]:
-    """The slowest exchanges of a run, of one of its cells or repetitions, or the one with a number.
+    """The slowest exchanges in a run, cell or repetition, or the one with a number.
 
-    Raises: UsageError when there is no such cell or exchange; StoreError when nothing tells what time was spent on.
+    Raises: UsageError for an unknown cell or exchange; StoreError without a time breakdown.
     """
     chosen = chosen_results(store, cell=cell, repetition=repetition)
     tables = [(result, store.table(result, SPENT, SPENT_SCHEMA)) for result in chosen]
@@ -40,7 +40,7 @@ def explained(
 
 
 def untold(store: Store, what: str, results: Sequence[RepetitionResult]) -> StoreError:
-    """That nothing tells what the time of something in some repetitions was spent on, and why."""
+    """The error for repetitions without a time breakdown, with the reason as its hint."""
     return StoreError(f"nothing tells what the time of {what} was spent on", hint=_why(store, results))
 
 
@@ -64,9 +64,9 @@ def _why(store: Store, results: Sequence[RepetitionResult]) -> str:
 
 
 def chosen_results(store: Store, *, cell: int | None, repetition: int | None) -> list[RepetitionResult]:
-    """The repetitions that ended well, of one cell or of all.
+    """Successful repetitions, in one cell or all.
 
-    Raises: UsageError when there are none; StoreError when the result of one is damaged, which may be the slowest.
+    Raises: UsageError without any; StoreError for a damaged result, since it may be the slowest.
     """
     known, damaged = store.checked_results(None if cell is None else {cell})
     for damage in damaged:
@@ -148,19 +148,19 @@ def _explained(store: Store, result: RepetitionResult, row: Mapping[str, int], t
 
 
 def check_sockets(store: Store, exchanges: Sequence[Explained]) -> None:
-    """Checks what `socket_histories` reads and what it does not need: of every run that kept packets, it is said that
-    theirs are damaged.
+    """Checks the tables for `socket_histories`, and those it does not need: a run with packets reports damage in them
+    too.
 
-    Raises: DamagedFileError when a table is not what was written.
+    Raises: DamagedFileError when a table has changed.
     """
     for result in _results_of(store, exchanges):
         store.check_files(result, (TCP, PACKETS))
 
 
 def socket_histories(store: Store, exchanges: Sequence[Explained]) -> list[SocketHistory]:
-    """Of each repetition that has one of the exchanges and whose sockets were sampled: the socket that sent the most.
+    """The socket with most bytes sent, for each repetition with sampled sockets and one of the exchanges.
 
-    Raises: DamagedFileError when a table is not what was written.
+    Raises: DamagedFileError when a table has changed.
     """
     histories = (_history(store, result) for result in _results_of(store, exchanges))
     return [history for history in histories if history is not None]
@@ -201,7 +201,7 @@ def _history(store: Store, result: RepetitionResult) -> SocketHistory | None:
 
 
 def _packets_of(store: Store, result: RepetitionResult, host: str, port: int) -> pl.DataFrame:
-    """What a socket sent, in the order of time: `in_ns`, `queueing_ns` and `fate`: dropped, marked or empty."""
+    """A socket's sent packets by time: `in_ns`, `queueing_ns` and `fate`: dropped, marked or empty."""
     side, whose = ("forward", "source_port") if host == "client" else ("reverse", "destination_port")
     fate = (
         pl.when(verdict="dropped").then(pl.lit("dropped")).when(marked=1).then(pl.lit("marked")).otherwise(pl.lit(""))

@@ -1,4 +1,4 @@
-"""Files that are the old one or the new one, whole, whatever happens; and what a disk refuses, in words."""
+"""Atomic file replacement, and disk errors in words."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def write_whole(path: Path, content: Iterable[bytes]) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """Has the disk keep what a file or directory holds now. Raises: OSError."""
+    """Flushes a file or directory to the disk. Raises: OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -57,9 +57,9 @@ def sync_tree(directory: Path) -> None:
 
 
 def set_aside(place: Path, why: str) -> Path | None:
-    """Renames an earlier attempt that does not count, if there is one, so that ATTEMPT fits.
+    """Renames an earlier attempt, if there is one, to match ATTEMPT.
 
-    Returns: where it is now; None where there was none. Raises: OSError.
+    Returns: its new place; None without one. Raises: OSError.
     """
     if not os.path.lexists(place):
         return None
@@ -71,7 +71,7 @@ def set_aside(place: Path, why: str) -> Path | None:
 
 @contextmanager
 def disk_errors(where: Path) -> Iterator[None]:
-    """Turns what the disk refuses into a DiskError that says why and what to do."""
+    """Turns an OSError into a DiskError with a reason and a hint."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Totals of repetitions: how many are valid, and what they keep beside their samples, in bytes and in time.
+"""Totals over repetitions: valid ones, and the bytes and time for data beside samples.
 
-The time is that of a repetition's end, by the machine's clock: working parts out, and writing tables. While a cell
-runs, a thread of its own writes its packets; what that takes is not known.
+The time is the one after measurement, by the machine's clock: attribution, and writing tables. While a cell runs, its
+own thread writes packets, at unknown cost.
 """
 
 from collections import Counter
@@ -28,17 +28,17 @@ KINDS = (PARTS, PACKETS, CAPTURES)
 
 
 def kind_of(file: str) -> str | None:
-    """The kind that a file of a repetition belongs to; None for those that every run has."""
+    """A file's kind; None for files in every run."""
     path = PurePath(file)
     return CAPTURES if path.suffix == ".pcapng" else _FILES.get(path.stem) if len(path.parts) == 1 else None
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Totals of some repetitions. The index of a partition has those of its own.
+    """Totals over some repetitions. A partition's index has its own.
 
-    Attributes: valid: how many. cells: theirs. succeeded: cells of which an exchange succeeded. sizes: bytes of what is
-        kept, by kind. times_ns: what they take after the measurement, by kind; captures take none then.
+    Attributes: valid: repetitions. cells: theirs. succeeded: cells with a successful exchange. sizes: bytes kept, by
+        kind. times_ns: time after the measurement, by kind; captures take none then.
     """
 
     valid: int = 0
@@ -49,12 +49,12 @@ class Sums:
 
     @classmethod
     def of(cls, results: Iterable[RepetitionResult]) -> Self:
-        """Of these repetitions."""
+        """Totals over these repetitions."""
         return cls.total(map(_of_one, results))
 
     @classmethod
     def total(cls, parts: Iterable["Sums"]) -> Self:
-        """Of all repetitions of these."""
+        """Totals over all parts."""
         valid, cells, succeeded = 0, set[int](), set[int]()
         sizes, times = Counter[str](), Counter[str]()
         for part in parts:
@@ -77,7 +77,7 @@ class Sums:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The object that was stored. Raises: KeyError, TypeError where it lacks something."""
+        """Reads the stored form. Raises: KeyError, TypeError when incomplete."""
         return cls(
             data["valid"], frozenset(data["cells"]), frozenset(data["succeeded"]), data["sizes"], data["times_ns"]
         )

@@ -1,7 +1,7 @@
-"""The lock of a run on an object store: an object that its session renews.
+"""A run's lock on an object store: an object, renewed by its session.
 
-An object store does not release a lock when a process dies. So a lock says how long it is valid. A session that finds
-an expired one replaces it by a conditional write, which succeeds for one session only.
+An object store does not release a lock when a process dies. So a lock says how long it is valid. A session replaces an
+expired one by a conditional write; only one session succeeds.
 """
 
 import json
@@ -27,10 +27,10 @@ _RENEWED_EVERY_S = 15.0
 
 @dataclass(frozen=True)
 class Held:
-    """What a lock says.
+    """A lock's content.
 
-    Attributes: session: which one holds it; None if it was given back. copy: identity of the copy that the session
-        writes. lease_s: how long the lock is valid after it was written.
+    Attributes: session: its holder; None after release. copy: identity of the session's copy. lease_s: validity after
+        each write.
     """
 
     session: str | None
@@ -40,7 +40,7 @@ class Held:
 
 
 def held_by(content: bytes) -> Held:
-    """What a lock says. One that cannot be read is held by nobody."""
+    """Parses a lock; an unreadable one has no holder."""
     try:
         data = json.loads(content)
         return Held(data["session"], str(data["copy"]), str(data["host"]), float(data["lease_s"]))
@@ -49,16 +49,16 @@ def held_by(content: bytes) -> Held:
 
 
 def age_s(lock: StoredObject) -> float:
-    """How long ago a lock was renewed, by this machine's clock. For listings, which write nothing."""
+    """Seconds since the renewal by this machine's clock, for listings: they write nothing."""
     return (datetime.now(UTC) - lock.changed).total_seconds()
 
 
 class Lease:
     """The lock, held by this session until `close`, and renewed by a thread.
 
-    Args: copy: identity of this machine's copy of the run. lock: the copy's own, which `close` closes too: another
-        session of this machine that has the run is dead.
-    Raises: StoreError when another session has the lock, or the server keeps no conditions. ObjectError.
+    Args: copy: identity of this machine's copy. lock: the copy's own; `close` closes it too. It proves any other
+        session on this machine dead.
+    Raises: StoreError when another session has the lock, or the server ignores conditions. ObjectError.
     """
 
     def __init__(self, bucket: Bucket, copy: str, lock: IO[bytes]) -> None:
@@ -81,7 +81,7 @@ class Lease:
             )
 
     def close(self, *, give_back: bool = True) -> None:
-        """Ends the thread, and gives the lock back. Args: give_back: False for a server that does not answer."""
+        """Ends the thread, and releases the lock. Args: give_back: False for a silent server."""
         self._over.set()
         self._thread.join(None if give_back else 0.1)
         if give_back and not self._lost:
@@ -122,7 +122,7 @@ class Lease:
             raise _in_use(self._bucket, held) from None
 
     def _age_s(self, lock: StoredObject) -> float:
-        """How long ago a lock was renewed, by the clock of the server: that of this machine may be wrong."""
+        """Seconds since the renewal by the server's clock: this machine's may be wrong."""
         name = f"{_PROBE}.{self._held.session}"
         self._bucket.write(name, b"")
         changed = self._bucket.read(name)[1].changed

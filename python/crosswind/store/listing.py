@@ -1,7 +1,7 @@
-"""What runs there are, and how far each got.
+"""Lists runs and their progress.
 
-A listing opens no more than it must: manifests, but not plans; what is finished is known from the names in `cells/`;
-sizes come from some of the cells. Nothing here waits for a lock, and none is kept.
+A listing opens as little as possible: manifests, but not plans; names in `cells/` tell the finished cells; sizes come
+from a few cells. Nothing here waits for a lock or keeps one.
 """
 
 import json
@@ -49,13 +49,13 @@ _PARTS = (".json.part", ".jsonl.part")
 
 @dataclass(frozen=True)
 class ListedRun:
-    """One run as a listing has it.
+    """One run in a listing.
 
     Attributes:
-        started: of the first session; active: the last sign of life that the manifest has; both UTC.
+        started: first session; active: last sign of life in the manifest; both UTC.
         done: repetitions with a result. planned: repetitions. attempts: earlier ones that do not count.
-        size_bytes: on the disk; exact: whether it was read, or estimated from some cells.
-        details: when they were asked for.
+        size_bytes: on the disk; exact: read, or estimated from some cells.
+        details: on request only.
     """
 
     directory: Path
@@ -79,13 +79,13 @@ class ListedRun:
 
     @property
     def problem(self) -> str | None:
-        """A result that cannot be read, and why; None without one."""
+        """An unreadable result, and why; None without one."""
         return self.details.problem if self.details else None
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A directory among the runs that cannot be read as one, and why. `leftover`: a removal that did not end."""
+    """An unreadable run directory, and why. `leftover`: from an interrupted removal."""
 
     directory: Path
     problem: str
@@ -96,9 +96,9 @@ Listed = ListedRun | Unreadable
 
 
 def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
-    """Every directory under `root`, or `root` itself when it is a run: what can be read latest first, then the others.
+    """Every directory under `root`, or `root` itself if it is a run: readable runs latest first, then the others.
 
-    Raises: StoreError when `root` cannot be read at all.
+    Raises: StoreError when `root` is unreadable.
     """
     if address_of(root) is not None:
         return _list_objects(root, details)
@@ -115,18 +115,18 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # A link that leads to itself.
+    except OSError:  # A link to itself.
         return False
 
 
 def _latest_first(examined: Sequence[Listed]) -> list[Listed]:
-    """Runs, the latest first, and then what is none."""
+    """Runs, the latest first, then the rest."""
     runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
     return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
 
 
 def examine_directory(directory: Path, *, details: bool = False) -> Listed:
-    """What a directory is. Never raises for what is in it."""
+    """Classifies a directory. Never raises for its content."""
     if address_of(directory) is not None:
         return _examine_objects(directory, details)
     try:
@@ -140,7 +140,7 @@ def examine_directory(directory: Path, *, details: bool = False) -> Listed:
 
 
 def _list_objects(root: Path, details: bool) -> list[Listed]:
-    """What is below an address, or the run that it is itself."""
+    """The runs below an address, or the one there."""
     from concurrent.futures import ThreadPoolExecutor
 
     from crosswind.store.objects import RunObjects
@@ -155,14 +155,14 @@ def _list_objects(root: Path, details: bool) -> list[Listed]:
 
 
 def _examine_objects(copy: Path, details: bool) -> Listed:
-    """What is at the address of a copy. Of a run its manifest is read, and which repetitions partitions hold; all else
-    is known from the names and sizes of its objects. Raises: ObjectError.
+    """Classifies the objects at a copy's address. Reads a run's manifest and its partitions' indices; names and sizes
+    tell the rest. Raises: ObjectError.
     """
     from crosswind.store.objects import LAST, RunObjects, entry_of
 
     objects = RunObjects(copy)
     try:
-        # Where a session of this machine is at work, the copy is what there is.
+        # While a session works on this machine, only the copy counts.
         there = objects.pull(index_only=not details) or objects.bucket.listed()
         manifest = read_manifest(copy)
     except UnreadableFileError as error:
@@ -199,11 +199,8 @@ def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path
 
 
 def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
-    """The run under `root` (of the study `name`, when given) that was started last.
-
-    Raises: StoreError when there is none.
-    """
-    # A name with a dot before it is a run that is being removed.
+    """The run under `root` (of the study `name`, if given) with the latest start. Raises: StoreError without one."""
+    # A leading dot marks a run under removal.
     runs = [path.parent for path in root.glob(f"[!.]*/{MANIFEST}")]
     dated = [(started, run) for run in runs if (started := _started(run, name)) is not None]
     if not dated:
@@ -215,19 +212,19 @@ def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
 
 
 def is_leftover(directory: Path) -> bool:
-    """Whether a directory is what is left of a run whose removal was interrupted."""
+    """Whether a directory is left from an interrupted removal."""
     if not _LEFTOVER.fullmatch(directory.name) or directory.is_symlink():
         return False
     return is_run(directory) or _is_manifest(directory, MARKER) or not any(directory.iterdir())
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory, not a link to one, has the manifest of a run, of whatever version."""
+    """Whether a directory, not a link to one, has a run's manifest, whatever its version."""
     return not directory.is_symlink() and _is_manifest(directory, MANIFEST)
 
 
 def half_written(directory: Path) -> list[Path]:
-    """What a session that died left half-written: `cells/*.part`, and those beside the manifest."""
+    """A dead session's half-written files: `cells/*.part`, and those beside the manifest."""
     inside = [directory / folder / name for folder in ("cells", PARTITIONS) for name in _names(directory / folder)]
     return [path for path in inside if path.name.endswith(".part")] + [
         directory / name for name in _names(directory) if name.endswith(_PARTS)
@@ -235,8 +232,8 @@ def half_written(directory: Path) -> list[Path]:
 
 
 def attempts_of(directory: Path) -> list[Path]:
-    """Attempts that do not count: `cells/<key>.missed-<n>` and `.failed-<n>` of keys that have a later one, and what
-    was damaged of a run that is done.
+    """Superseded attempts: `cells/<key>.missed-<n>` and `.failed-<n>`, for keys with a later one, and a done run's
+    damaged entries.
     """
     names = _names(directory / "cells")
     manifest = read_manifest(directory)
@@ -247,7 +244,7 @@ def attempts_of(directory: Path) -> list[Path]:
 
 
 def disk_size(path: Path) -> int:
-    """Bytes of a file or of everything below a directory. Links count as themselves."""
+    """Bytes in a file or below a directory. Links count as themselves."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
@@ -259,7 +256,7 @@ def disk_size(path: Path) -> int:
 
 def _examined(directory: Path, details: bool) -> ListedRun:
     manifest = read_manifest(directory)
-    inside = directory.resolve()  # A link to a run is listed like the run; only what removes stops at links.
+    inside = directory.resolve()  # A link to a run is listed like the run; only removal stops at links.
     cells = _names(inside / "cells")
     return _listed_run(
         directory,
@@ -282,10 +279,8 @@ def _listed_run(
     parts: int,
     details: bool,
 ) -> ListedRun:
-    """A run as a listing has it.
-
-    Args: cells: the names in its folder of that name. size: bytes, and whether they are exact. used: whether a session
-        is at work. parts: what was left half-written. details: read its results, too.
+    """Args: cells: names in the folder `cells`. size: bytes, and whether exact. used: whether a session is at work.
+    parts: half-written files. details: read its results, too.
     """
     status = Status.DIED if manifest.status is Status.RUNNING and not used else manifest.status
     inside = directory.resolve()
@@ -313,7 +308,7 @@ def _listed_run(
 
 
 def packed_keys(directory: Path, run: str) -> set[str]:
-    """The repetitions of a run that are in partitions, without those whose index cannot be read."""
+    """A run's packed repetitions, without those under an unreadable index."""
     keys: set[str] = set()
     for name in partition_names(directory):
         with suppress(StoreError, OSError, *NOT_WHAT_WAS_WRITTEN):

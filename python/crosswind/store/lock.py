@@ -1,4 +1,4 @@
-"""A run's lock: held (flock) by the session that writes, and given back by the kernel however that session dies."""
+"""A run's lock (flock), held by the writing session; the kernel releases it however the session dies."""
 
 import errno
 import fcntl
@@ -19,7 +19,7 @@ _NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ENXIO)
 
 
 def lock_run(directory: Path) -> IO[bytes]:
-    """Takes a run's lock until the file that is returned is closed. Raises: StoreError when another session has it."""
+    """Takes a run's lock until the returned file is closed. Raises: StoreError when another session has it."""
     try:
         lock = os.fdopen(open_inside(directory, LOCK, os.O_WRONLY | os.O_CREAT), "wb")
     except OSError as error:
@@ -44,7 +44,7 @@ def in_use(directory: Path) -> bool:
 
 
 def holder(directory: Path) -> int | None:
-    """The process that holds the run's lock; None where nobody does, or the kernel does not show who."""
+    """The process with the run's lock; None without one, or where the kernel hides it."""
     try:
         number = str((directory / LOCK).lstat().st_ino)
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
@@ -75,14 +75,14 @@ def without_sessions(directory: Path) -> Iterator[None]:
 
 
 def used_by_another(run: str, *, host: str = "", instead: str = "stop it with Ctrl-C") -> StoreError:
-    """Why a run is left alone. Args: host: which machine uses it. instead: of waiting, what there is to do."""
+    """The error for a run in use. Args: host: its user's machine. instead: the alternative to waiting."""
     on = f" on {host}" if host else ""
     return StoreError(f"{run} is in use by another crosswind{on}", hint=f"wait for it to end, or {instead}")
 
 
 @contextmanager
 def _locked(directory: Path, kind: int) -> Iterator[None]:
-    """The run's lock inside, without waiting. A run whose lock is no file has no session. Raises: BlockingIOError."""
+    """Holds the run's lock, without waiting. A lock other than a file means no session. Raises: BlockingIOError."""
     try:
         descriptor = open_inside(directory, LOCK)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What a run is, `manifest.json`: study, options, provenance, sessions, status. Its plan is a file of its own."""
+"""A run's `manifest.json`: study, options, provenance, sessions, status. The plan has its own file."""
 
 import secrets
 from collections.abc import Mapping
@@ -39,10 +39,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of every cell beside the study: files to keep, and a profile of processor time.
+    """Requests for every cell beside the study: files to keep, and a profile of processor time.
 
-    `spent`: what the time of exchanges was spent on, where the cell's packets tell. `keys`: with the secrets of
-    programs' connections, which no file keeps.
+    `spent`: record time breakdowns, where a cell's packets allow it. `keys`: using programs' connection secrets; no
+    file keeps these.
     """
 
     packets: bool = False
@@ -63,9 +63,9 @@ class ClockJump:
 
 @dataclass(frozen=True)
 class Session:
-    """The first session of a run, or one that went on with it. Times are UTC; `ended` is None until it has ended.
+    """One session of a run. Times are UTC; `ended` is None until the end.
 
-    `jobs`: how many cells it was told to run at a time; None where the fidelity budget decides.
+    `jobs`: requested concurrency; None where the fidelity budget decides.
     """
 
     started: str
@@ -76,23 +76,22 @@ class Session:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The session that was stored."""
+        """Reads the stored form."""
         jumps = tuple(ClockJump(jump["at"], jump["by_s"]) for jump in data["clock_jumps"])
         return cls(data["started"], tuple(data["command"]), data["ended"], jumps, data["jobs"])
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run is meant to be, and how far it is.
+    """A run's intent and progress.
 
     Attributes:
-        name: the study's. study: its canonical form. study_digest: of all in it that is measured.
-        presentation: what a report shows beside the measurement.
-        precision: what intervals are to be narrowed to, and after how many repetitions each cell is looked at
-            (docs/store.md); None where every cell is run a fixed number of times.
+        name: the study's. study: its canonical form. study_digest: over all measured settings.
+        presentation: contents of a report beside the measurement.
+        precision: target for intervals, and the repetitions between looks at a cell (docs/store.md); None for a fixed
+            number of repetitions.
         planned: repetitions in the plan. provenance: versions, machine, kernel settings, `started`.
-        id: tells the run from every other one; its results have it too. plan: the checksum of the plan, None until it
-            is written.
+        id: unique; the results have it too. plan: the plan's checksum, None until written.
     """
 
     name: str
@@ -138,10 +137,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The manifest that was stored.
-
-        Raises: KeyError, TypeError, ValueError, AttributeError when it is no manifest.
-        """
+        """Reads the stored form. Raises: KeyError, TypeError, ValueError, AttributeError when malformed."""
         options = {name: bool(data["options"][name]) for name in Options.__dataclass_fields__}
         for name, key in _TABLES.items():
             if not isinstance(data[name], dict) or not isinstance(data[name].get(key, ""), str):
@@ -166,7 +162,7 @@ class Manifest:
 
 
 class UnreadableFileError(StoreError):
-    """A file of a run that cannot be read. `reason` says why without naming it, for a listing."""
+    """An unreadable file in a run. `reason` says why without naming it, for a listing."""
 
     def __init__(self, message: str, reason: str, *, hint: str) -> None:
         super().__init__(message, hint=hint)
@@ -174,12 +170,12 @@ class UnreadableFileError(StoreError):
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Replaces the manifest of a run. Raises: OSError."""
+    """Replaces a run's manifest. Raises: OSError."""
     write_sealed(directory / MANIFEST, manifest.as_json())
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
+    """A run's manifest. Raises: UnreadableFileError when missing or from an unknown version."""
     file = RunFile(directory, MANIFEST)
     try:
         data = read_sealed(file, known=RUN_SCHEMA)
@@ -199,16 +195,16 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def read_sealed(file: RunFile, *, known: str) -> Any:
-    """The object that a JSON file with its own checksum holds.
+    """The object in a JSON file with its own checksum.
 
-    Args: known: the schema that it has to be of.
-    Raises: UnreadableFileError where it is of another schema. OSError. ValueError where it has changed.
+    Args: known: the required schema.
+    Raises: UnreadableFileError for another schema. OSError. ValueError when changed.
     """
     content = file.read()
     try:
         data = unsealed(content)
     except ValueError:
-        # A file of another schema may have no checksum.
+        # A file under another schema may have no checksum.
         if unsealed_schema(content) not in (None, known):
             raise _of_another_schema(file, unsealed_schema(content), known) from None
         raise

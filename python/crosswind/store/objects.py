@@ -1,11 +1,11 @@
 """A run on an object store: the objects below its address, and their copy on this machine.
 
     manifest.json, plan.jsonl          as on a disk
-    cells/<key>/, partitions/<number>/ as on a disk: complete if result.json or index.json is there, which come last
-    lock                               who writes
+    cells/<key>/, partitions/<number>/ as on a disk: complete with result.json or index.json, sent last
+    lock                               the writer
 
-The objects are the run; the copy is what commands read. A reader first fetches what the copy lacks. A session writes
-the copy and then sends it (`uploads.py`). The lock is an object that its session renews (`lease.py`).
+The objects are the run; commands read the copy. A reader first fetches missing files. A session writes the copy and
+then sends it (`uploads.py`). The lock is an object, renewed by its session (`lease.py`).
 """
 
 import fcntl
@@ -44,7 +44,7 @@ _TRIES = 5
 
 
 class RunObjects:
-    """The objects of a run. Raises: UsageError without obstore or credentials."""
+    """A run's objects. Raises: UsageError without obstore or credentials."""
 
     def __init__(self, copy: Path) -> None:
         address = address_of(copy)
@@ -56,10 +56,10 @@ class RunObjects:
     # The copy
 
     def pull(self, *, index_only: bool = False) -> Mapping[str, StoredObject]:
-        """Fetches what the copy lacks, unless a session of this machine is writing it.
+        """Fetches missing files, unless a session on this machine writes the copy.
 
-        Args: index_only: fetch the manifest and the indices of partitions, and no measurements.
-        Returns: all objects. Raises: UnreadableFileError when there is no run. ObjectError, OSError.
+        Args: index_only: fetch the manifest and the partitions' indices, and no measurements.
+        Returns: all objects. Raises: UnreadableFileError without a run. ObjectError, OSError.
         """
         with self._exclusively():
             if in_use(self.copy):
@@ -67,7 +67,7 @@ class RunObjects:
             return self._pull(keep=False, index_only=index_only)
 
     def _pull(self, *, keep: bool, index_only: bool = False) -> Mapping[str, StoredObject]:
-        """As `pull`. Args: keep: leave what the copy of the run has and the objects lack; else remove it."""
+        """As `pull`. Args: keep: leave files missing from the objects; else remove them."""
         for attempt in range(_TRIES):
             everything = self.bucket.listed()
             there = whole(everything)
@@ -93,7 +93,7 @@ class RunObjects:
         raise AssertionError("the last attempt returns or raises")
 
     def _is_of_another_run(self) -> bool:
-        """Whether the copy is of a run that was at this address earlier. Fetches the manifest."""
+        """Whether the copy is from an earlier run at this address. Fetches the manifest."""
         try:
             before = read_manifest(self.copy).id
         except StoreError:
@@ -106,13 +106,13 @@ class RunObjects:
             return True
 
     def _has(self, name: str, found: StoredObject, known: Mapping[str, tuple[str, int]]) -> bool:
-        """Whether the copy has an object as it is. Args: known: tags and times of what was fetched and sent."""
+        """Whether the copy has an object's current version. Args: known: tags and times after fetching and sending."""
         try:
             with reader_inside(self.copy, name) as file:
                 about = os.fstat(file.fileno())
                 if (found.tag, about.st_mtime_ns) == known.get(name) and about.st_size == found.size_bytes:
                     return True
-                # The tag of an object that was sent in one piece is its MD5. A session that was killed kept no tags.
+                # An object sent in one piece has its MD5 as tag. A killed session kept no tags.
                 digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
                 if f'"{digest}"' == found.tag:
                     return True
@@ -147,18 +147,18 @@ class RunObjects:
                 remove_path(path)
 
     def _tags(self) -> dict[str, tuple[str, int]]:
-        """The tag of what the copy has, and when that was changed."""
+        """Each copied file's tag and modification time."""
         kept = read_kept(self.copy / _TAGS)
         return {} if kept is None else {name: (tag, at_ns) for name, (tag, at_ns) in json.loads(kept).items()}
 
     def keep_tags(self, tags: Mapping[str, str]) -> None:
-        """Stores the tags of objects that the copy has. Without that the next reader fetches some again."""
+        """Stores tags for copied objects. Without them the next reader fetches some again."""
         known = {name: (tag, _changed_ns(self.copy / name)) for name, tag in tags.items()}
         keep(self.copy / _TAGS, json.dumps(known).encode())
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Keeps other processes of this machine from changing the copy."""
+        """Locks the copy against other processes on this machine."""
         self.copy.parent.mkdir(parents=True, exist_ok=True)
         place = self.copy.with_suffix(".lock")
         with os.fdopen(open_inside(place.parent, place.name, os.O_WRONLY | os.O_CREAT), "wb") as lock:
@@ -173,16 +173,16 @@ class RunObjects:
             return self._taken(self._refuse_others, empty=True)
 
     def check_free(self) -> None:
-        """Checks that a run can begin here, and leaves nothing behind. Raises: as `begin`."""
+        """Checks for a free address, and leaves nothing behind. Raises: as `begin`."""
         with self._exclusively():
             self._taken(self._refuse_others, empty=True).close()
             self.bucket.remove([LOCK])
 
     def resume(self) -> Lease:
-        """Takes the lock of a run, and fetches what the copy lacks.
+        """Takes a run's lock, and fetches missing files.
 
-        The copy keeps repetitions that the objects lack: their session was killed before it sent them.
-        Raises: StoreError when there is no run, or it is in use. ObjectError, OSError.
+        The copy keeps repetitions missing from the objects: their session was killed before sending them.
+        Raises: StoreError without a run, or for one in use. ObjectError, OSError.
         """
         with self._exclusively():
             if MANIFEST not in self.bucket.listed():
@@ -192,7 +192,7 @@ class RunObjects:
             return lease
 
     def _taken(self, check: Callable[[], object] = lambda: None, *, empty: bool = False) -> Lease:
-        """The lock. Args: check: what has to succeed, or the lock is given back. empty: whether to empty the copy."""
+        """Takes the lock. Args: check: on an error in it, the lock is given back. empty: whether to empty the copy."""
         self.copy.mkdir(parents=True, exist_ok=True)
         with ExitStack() as failed:
             lock = failed.enter_context(lock_run(self.copy))
@@ -209,7 +209,7 @@ class RunObjects:
             return lease
 
     def _refuse_others(self) -> None:
-        """Raises: StoreError where more is there than a session leaves that is killed before it has a manifest."""
+        """Raises: StoreError for more than a killed start's leftovers."""
         others = {entry_of(name) for name in self.bucket.listed()} - {LOCK, PLAN}
         if MANIFEST in others:
             raise StoreError(
@@ -256,7 +256,7 @@ class RunObjects:
         with self._exclusively():
             with self._taken() as lease:
                 if MARKER not in there:
-                    # Who finds it may end the removal.
+                    # Any finder may end the removal.
                     self.bucket.write(MARKER, self.bucket.read(MANIFEST)[0])
                 self.bucket.remove([MANIFEST])
                 lease.check()
@@ -265,14 +265,14 @@ class RunObjects:
             shutil.rmtree(self.copy, ignore_errors=True)
 
     def remove_entries(self, names: Iterable[str]) -> None:
-        """Removes entries of the run, such as `cells/c000-r00.failed-1`. Raises: as `remove`."""
+        """Removes entries, such as `cells/c000-r00.failed-1`. Raises: as `remove`."""
         with self._exclusively(), self._taken():
             entries = set(names)
             self.bucket.remove([name for name in self.bucket.listed() if entry_of(name) in entries])
 
 
 def send_pages(place: Path) -> None:
-    """Sends the pages of a report to the object store of a run, if it is on one. Raises: ObjectError."""
+    """Sends a report's pages to the run's object store, if any. Raises: ObjectError."""
     if (address := address_of(place)) is not None:
         bucket = Bucket(address)
         for page in sorted(place.glob("*.html")):
@@ -280,7 +280,7 @@ def send_pages(place: Path) -> None:
 
 
 def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
-    """The objects that belong to a run: not those of incomplete entries, nor foreign ones."""
+    """A run's objects, without incomplete entries and foreign objects."""
     of_run = {}
     for name, stored in there.items():
         if ".." in name.split("/"):
@@ -296,7 +296,7 @@ def whole(there: Mapping[str, StoredObject]) -> dict[str, StoredObject]:
 
 
 def entry_of(name: str) -> str:
-    """The entry of a run that an object belongs to: `cells/c000-r00`, or a file beside the manifest."""
+    """An object's entry: `cells/c000-r00`, or a file beside the manifest."""
     return "/".join(name.split("/")[:2])
 
 

@@ -1,4 +1,4 @@
-"""Which repetitions the partitions of a run hold, `partitions/<number>/index.json`, without a look at their tables."""
+"""Indices of a run's partitions, `partitions/<number>/index.json`: read without their tables."""
 
 import os
 import re
@@ -21,11 +21,10 @@ _NAME = re.compile(r"\d{5,}")
 
 @dataclass(frozen=True)
 class PartitionIndex:
-    """One of them.
+    """One partition's index.
 
-    Attributes: run: the directory of the run. name: of its own within `partitions`. keys: of its repetitions, in the
-        order of its tables. files: beside its index. stored_sums: of its repetitions (crosswind.store.kept.Sums);
-        None where only some of them count.
+    Attributes: run: its directory. name: within `partitions`. keys: repetitions, in table order. files: beside the
+        index. stored_sums: over the repetitions (crosswind.store.kept.Sums); None if only some count.
     """
 
     run: Path
@@ -35,27 +34,27 @@ class PartitionIndex:
     stored_sums: Mapping[str, Any] | None
 
     def file(self, name: str) -> RunFile:
-        """One of its files."""
+        """One file."""
         return file_of(self.run, self.name, name)
 
 
 def file_of(run: Path, partition: str, name: str = INDEX) -> RunFile:
-    """A file of a partition of a run."""
+    """A partition's file."""
     return RunFile(run, f"{PARTITIONS}/{partition}/{name}")
 
 
 def partition_names(run: Path) -> list[str]:
-    """The names of a run's partitions, in their order."""
+    """A run's partitions, in order."""
     return sorted(filter(_NAME.fullmatch, names_in(run / PARTITIONS)))
 
 
 def damaged_partitions(run: Path) -> list[Path]:
-    """Partitions that a session found damaged and set aside."""
+    """Damaged partitions, set aside by a session."""
     return [run / PARTITIONS / name for name in sorted(names_in(run / PARTITIONS)) if ATTEMPT.fullmatch(name)]
 
 
 def names_in(directory: Path) -> set[str]:
-    """What is in a directory; nothing in one that is not there, or is a link to somewhere else."""
+    """A directory's entries; none for a missing directory or a link."""
     if directory.is_symlink():
         return set()
     try:
@@ -65,10 +64,10 @@ def names_in(directory: Path) -> set[str]:
 
 
 def read_index(run: Path, name: str, run_id: str) -> PartitionIndex:
-    """The index of a partition.
+    """A partition's index.
 
-    Raises: OSError. UnreadableFileError where it is of another schema, DamagedFileError where it is of another run,
-        KeyError, TypeError or ValueError where it has changed.
+    Raises: OSError. UnreadableFileError for another schema, DamagedFileError for another run's, KeyError, TypeError or
+        ValueError when changed.
     """
     index = file_of(run, name)
     data = read_sealed(index, known=PARTITION_SCHEMA)

@@ -1,11 +1,11 @@
-"""Partitions of a run, `partitions/<number>`: finished repetitions, packed, of which each would be a directory.
+"""A run's partitions, `partitions/<number>`: finished repetitions, packed into one directory.
 
-    index.json          which repetitions, and the checksum of every file beside it
+    index.json          the repetitions' keys, and every other file's checksum
     results.parquet     cell, repetition, and their results as JSON
-    samples.parquet     cell, repetition, and the columns of the table; the others likewise
+    samples.parquet     cell, repetition, and the table's columns; the others likewise
 
-The invariant: a partition is whole and never changes. Its repetitions are directories of `cells/` until it has its
-name, and are removed after that; of one that is there twice, the partition's counts.
+The invariant: a partition is whole and never changes. Its repetitions stay directories in `cells/` until it has its
+name, and are removed after that; the partition's copy counts.
 """
 
 import io
@@ -64,16 +64,16 @@ TABLES = frozenset(
 
 @dataclass(frozen=True)
 class Partition(PartitionIndex):
-    """One of them, with its tables.
+    """One partition, with its tables.
 
-    Attributes: counted: of each row of RESULTS, whether its repetition counts; None: all do. The others, which `keys`
-        does not have, are in another partition too.
+    Attributes: counted: whether each row in RESULTS counts; None: all do. The others, missing from `keys`, are in
+        another partition too.
     """
 
     counted: Sequence[bool] | None = None
 
     def without(self, keys: Container[str]) -> "Partition":
-        """The same partition as if it lacked some repetitions. It has all that its index has."""
+        """The same partition as if it lacked some repetitions."""
         counted = [key not in keys for key in self.keys]
         left = tuple(key for key, counts in zip(self.keys, counted, strict=True) if counts)
         return replace(self, keys=left, counted=counted, stored_sums=None)
@@ -86,7 +86,7 @@ class Partition(PartitionIndex):
         return table if name == RESULTS else self._that_count(table)
 
     def every_row(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """A table of all its repetitions in the shape of a schema. Raises: DamagedFileError."""
+        """A table over all its repetitions, in a schema's shape. Raises: DamagedFileError."""
         if name not in self.files:
             return empty_table({**OF_REPETITION, **schema})
         return self._that_count(_shaped(self.file(name), self.files[name], (*OF_REPETITION, *schema)))
@@ -95,7 +95,7 @@ class Partition(PartitionIndex):
         return rows if self.counted is None else rows.join(self.texts(), on=list(OF_REPETITION), how="semi")
 
     def rows_of(self, planned: PlannedCell, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """The table of one repetition. Raises: DamagedFileError."""
+        """One repetition's table. Raises: DamagedFileError."""
         if name not in self.files:
             return empty_table(schema)
         file, checksum = self.file(name), self.files[name]
@@ -103,14 +103,14 @@ class Partition(PartitionIndex):
         return _shaped(file, checksum, tuple(schema)).slice(start, length)
 
     def texts(self) -> pl.DataFrame:
-        """What its repetitions were, as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
+        """The repetitions' results as JSON: `cell`, `repetition`, `result`. Raises: DamagedFileError."""
         table = self.table(RESULTS)
         if table is None or table.height != len(self.keys if self.counted is None else self.counted):
             raise damaged_file(self.file(RESULTS), MISSING if table is None else CHANGED)
         return table if self.counted is None else table.filter(pl.Series(self.counted, dtype=pl.Boolean))
 
     def results(self, plan: StoredPlan, cells: Container[int] | None = None) -> Iterator[RepetitionResult]:
-        """What its repetitions were, each parsed when it is asked for. Args: cells: those of these alone; None: all.
+        """The repetitions' results, each parsed on demand. Args: cells: only these cells'; None: all.
 
         Raises: DamagedFileError.
         """
@@ -135,7 +135,7 @@ class Partition(PartitionIndex):
             return Sums.from_json(self.stored_sums)
 
     def damaged_files(self, names: Iterable[str] | None = None) -> Iterator[DamagedFileError]:
-        """Which of its files, or of some of them, are not what was written."""
+        """Its changed files, among all or some."""
         for name, checksum in self.files.items():
             if names is None or name in names:
                 try:
@@ -162,7 +162,7 @@ def _shaped(file: RunFile, checksum: Checksum, columns: tuple[str, ...]) -> pl.D
 
 @lru_cache(maxsize=16)
 def _places(file: RunFile, checksum: Checksum) -> Mapping[tuple[int, int], tuple[int, int]]:
-    """First row and number of rows of each repetition."""
+    """Each repetition's first row and number of rows."""
     runs = _table(file, checksum).select(pl.struct(*OF_REPETITION).rle().alias("run"))["run"].struct.unnest()
     places: dict[tuple[int, int], tuple[int, int]] = {}
     start = 0
@@ -173,14 +173,14 @@ def _places(file: RunFile, checksum: Checksum) -> Mapping[tuple[int, int], tuple
 
 
 def read_partition(run: Path, name: str, run_id: str) -> Partition:
-    """A partition of a run. Raises: DamagedFileError; UnreadableFileError where it is of another schema."""
+    """Raises: DamagedFileError; UnreadableFileError for another schema."""
     with refusals(file_of(run, name)):
         index = read_index(run, name, run_id)
     return Partition(run, name, index.keys, index.files, index.stored_sums)
 
 
 def is_packable(result: RepetitionResult) -> bool:
-    """Whether a repetition can be part of a partition: it finished, and left nothing but tables of a small size."""
+    """Whether a repetition may be packed: it finished, and left only small tables."""
     return result.failure is None and TABLES.issuperset(result.files) and result.size_bytes <= _MOST_BYTES_OF_ONE
 
 
@@ -190,7 +190,7 @@ def is_partition(repetitions: int, size_bytes: int) -> bool:
 
 
 def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResult]]:
-    """Those that make whole partitions; what is left does not fill one."""
+    """Batches for whole partitions, without a remainder too small for one."""
     batch: list[RepetitionResult] = []
     size_bytes = 0
     for result in results:
@@ -202,9 +202,9 @@ def batches(results: Iterable[RepetitionResult]) -> Iterator[list[RepetitionResu
 
 
 def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
-    """Makes a partition of repetitions that are directories, and removes these.
+    """Packs repetitions into a partition, and removes their directories.
 
-    Returns: its directory. Raises: DamagedFileError where a file has changed; the directories then stay. OSError.
+    Returns: the partition's directory. Raises: DamagedFileError for a changed file; the directories then stay. OSError.
     """
     results = sorted(results, key=lambda result: (result.planned.cell, result.planned.repetition))
     names = sorted({name for result in results for name in result.files})
@@ -217,14 +217,14 @@ def pack(run: Path, run_id: str, results: Sequence[RepetitionResult]) -> Path:
 
 
 def pack_again(partition: Partition, plan: StoredPlan, run_id: str) -> None:
-    """Makes a partition of the repetitions of another that count. Raises: DamagedFileError, OSError."""
+    """Packs a partition's counted repetitions anew. Raises: DamagedFileError, OSError."""
     tables = {name: table for name in partition.files if (table := partition.table(name)) is not None}
     tables[RESULTS] = partition.texts()
     write_partition(partition.run, run_id, partition.keys, tables, Sums.of(partition.results(plan)))
 
 
 def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:
-    """The table RESULTS of some repetitions."""
+    """The table RESULTS."""
     return pl.DataFrame(
         {
             "cell": [result.planned.cell for result in results],
@@ -236,7 +236,7 @@ def texts_of(results: Sequence[RepetitionResult]) -> pl.DataFrame:
 
 
 def packed_text(result: RepetitionResult) -> str:
-    """A result as its row of RESULTS has it."""
+    """A result's row in RESULTS."""
     return json.dumps(result.packed_json(), separators=(",", ":"), ensure_ascii=False)
 
 

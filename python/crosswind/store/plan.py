@@ -1,9 +1,9 @@
-"""The plan of a run, `plan.jsonl`: what every cell is, once, and the order in which its repetitions are to run.
+"""A run's plan, `plan.jsonl`: every cell once, and its repetitions' order.
 
     {"cell": 3, "levels": ..., "parameters": ..., ...}                       a cell, before its first repetition
     {"repetition": 0, "block": 0, "seed": 17, "cells": [3, 1, 2]}            repetition 0 of these cells, in this order
 
-A plan of a million repetitions takes five megabytes.
+A plan with a million repetitions takes five megabytes.
 """
 
 import json
@@ -39,13 +39,13 @@ class PlannedCell:
 
     Attributes:
         key: names cell and repetition, as `c003-r02`. order: its place in the plan, from 0.
-        cell: index of the cell, which its repetitions share. repetition, block: from 0.
-        levels: dotted key of each factor to its level, as written.
-        parameters: the cell as crosswind-cell reads it (docs/cell-protocol.md). effect: what its path does.
-        expected_ns, expected_packets, expected_bytes: what it is forecast to take, of both directions.
-        expected_load: processors that it is forecast to keep busy.
-        undelayed: whether processors and not the path decide how long its exchanges take: it runs alone.
-        exact: whether nothing in it is left to chance, so that this repetition stands for all.
+        cell: index, shared by its repetitions. repetition, block: from 0.
+        levels: each factor's dotted key to its level, as written.
+        parameters: the cell for crosswind-cell (docs/cell-protocol.md). effect: its path's.
+        expected_ns, expected_packets, expected_bytes: forecasts, both directions together.
+        expected_load: processors kept busy, by forecast.
+        undelayed: whether processors and not the path decide its exchanges' times: it runs alone.
+        exact: whether nothing in it is random, so one repetition stands for all.
     """
 
     key: str
@@ -66,23 +66,23 @@ class PlannedCell:
 
     @property
     def backend(self) -> str:
-        """What carries its packets: `tun`, the emulator, unless the cell says otherwise."""
+        """Its packets' carrier: `tun`, the emulator, by default."""
         return str(self.parameters.get("path", {}).get("backend", EMULATOR))
 
     @property
     def is_over_network(self) -> bool:
-        """Whether it runs over the network that is really there."""
+        """Whether it runs over a real network."""
         return self.backend == NETWORK
 
     @property
     def workload(self) -> str:
-        """Its kind of workload and its transport: "echo tcp"."""
+        """Its workload's kind and transport: "echo tcp"."""
         workload = self.parameters.get("workload", {})
         return f"{workload.get('kind')} {workload.get('transport')}"
 
     @property
     def runs_programs(self) -> bool:
-        """Whether it runs programs that somebody else wrote."""
+        """Whether it runs third-party programs."""
         return runs_programs(self.parameters)
 
     @property
@@ -92,7 +92,7 @@ class PlannedCell:
 
     @property
     def peers(self) -> list[str]:
-        """The names of the peers at its ends, and at those of its flows; of Crosswind's own, none."""
+        """Third-party peers at its ends and its flows'."""
         return list(all_peers_of(self.parameters).values())
 
     @property
@@ -102,13 +102,13 @@ class PlannedCell:
 
     @property
     def kernel(self) -> str | None:
-        """The series of the kernel of virtual time that it asks for."""
+        """The virtual-time kernel's series, if the cell sets one."""
         series: str | None = self.parameters.get("host", {}).get("kernel")
         return series
 
     @property
     def budget(self) -> Mapping[str, float]:
-        """What it sets of the fidelity budget."""
+        """Its own settings for the fidelity budget."""
         return self.parameters.get("budget") or {}
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class PlannedCell:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The repetition that was stored. Raises: KeyError for a key that it lacks."""
+        """Reads the stored form. Raises: KeyError for a missing key."""
         return cls(**{name: data[name] for name in _FIELDS} | {"effect": PathEffect.from_stored(data["effect"])})
 
 
@@ -125,14 +125,13 @@ _FIELDS = tuple(field.name for field in fields(PlannedCell))
 
 
 class StoredPlan(Sequence[PlannedCell]):
-    """The repetitions of a plan, each made when it is asked for: a million of them would not fit into memory.
+    """A plan's repetitions, each made on demand: a million would not fit into memory.
 
-    Attributes: keys, cells, repetitions: of every repetition, in the order of the plan. kinds: what each cell is, which
-        is a repetition of it without a key.
+    Attributes: keys, cells, repetitions: per repetition, in planned order. kinds: per cell, a repetition without a key.
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
-        """Raises: KeyError, TypeError, ValueError for a line that is none of a plan."""
+        """Raises: KeyError, TypeError, ValueError for a malformed line."""
         self.keys: list[str] = []
         self.cells: list[int] = []
         self.repetitions: list[int] = []
@@ -169,7 +168,7 @@ class StoredPlan(Sequence[PlannedCell]):
 
     @property
     def seeds(self) -> list[int]:
-        """Of every repetition, in the order of the plan."""
+        """Per repetition, in planned order."""
         return [seed for _, _, seed in self._own]
 
     def with_key(self, key: str) -> PlannedCell:
@@ -220,9 +219,9 @@ def _repetition_of(kind: PlannedCell, key: str, order: int, block: tuple[int, in
 
 
 def _lines(plan: Iterable[PlannedCell], known: Iterable[PlannedCell] = ()) -> Iterator[bytes]:
-    """A plan as it is stored. What two repetitions of a cell do not have in common makes another line for the cell.
+    """A plan's stored lines.
 
-    Args: known: cells that the file has already.
+    A cell whose repetitions differ gets another line. Args: known: cells already in the file.
     """
     kinds = {kind.cell: kind for kind in known}
     group: list[PlannedCell] = []
@@ -255,7 +254,7 @@ def _line_of(group: Sequence[PlannedCell]) -> bytes:
 
 
 def write_plan(directory: Path, plan: Iterable[PlannedCell]) -> Checksum:
-    """Writes the plan of a run. Returns: its checksum. Raises: OSError."""
+    """Writes a run's plan. Returns: its checksum. Raises: OSError."""
     return _write(directory, _lines(plan))
 
 
@@ -270,18 +269,18 @@ def _write(directory: Path, content: Iterable[bytes]) -> Checksum:
 
 
 def drop_unlisted(directory: Path, checksum: Checksum) -> None:
-    """Removes what a session added to the plan that died before the manifest said so. Raises: OSError."""
+    """Removes a dead session's additions, missing from the manifest. Raises: OSError."""
     with os.fdopen(open_inside(directory, PLAN, os.O_RDWR), "rb+") as file:
         if os.fstat(file.fileno()).st_size > checksum.size_bytes:
             file.truncate(checksum.size_bytes)
 
 
 def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> StoredPlan:
-    """The plan of a run.
+    """A run's plan.
 
-    Args: checksum: what the manifest says of it. may_be_longer: whether a session may have died between adding to the
-        plan and saying so in the manifest; what it added is left out.
-    Raises: StoreError when it cannot be read, or has changed.
+    Args: checksum: from the manifest. may_be_longer: whether a session may have died between extending the plan and
+        updating the manifest; the excess is left out.
+    Raises: StoreError when unreadable or changed.
     """
     file = RunFile(directory, PLAN)
     try:

@@ -1,6 +1,6 @@
-"""Where a run came from: versions, machine, kernel settings.
+"""A run's origin: versions, machine, kernel settings.
 
-What can change a result is recorded; who ran it is not.
+Possible influences on a result are recorded, the user's name is not.
 """
 
 import os
@@ -43,12 +43,12 @@ _SYSCTLS = (
 def provenance(
     binary: Path, *, command: Sequence[str], seed: int, started: str, programs: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """What a run records of its surroundings.
+    """A run's surroundings.
 
-    Args: binary: of crosswind-cell. command: the command line. started: UTC, as stored. programs: what placeholders
-        in argument lists stood for.
-    Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}, and "programs" where a placeholder was
-        used; what cannot be read is null.
+    Args: binary: crosswind-cell. command: the command line. started: UTC, as stored. programs: values for placeholders
+        in argument lists.
+    Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}, and "programs" if a placeholder was used;
+        null where unreadable.
     """
     meanings = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
     known = surroundings(command=command, started=started, binary=binary)
@@ -61,9 +61,9 @@ def provenance(
 
 
 def surroundings(*, command: Sequence[str], started: str, binary: Path | None = None) -> dict[str, Any]:
-    """What is recorded of what measures without a plan: as `provenance`, without a seed.
+    """As `provenance`, without a seed, for measurements without a plan.
 
-    Args: binary: of crosswind-cell; None where it is not used.
+    Args: binary: crosswind-cell; None if unused.
     """
     return {
         "command": [_without_home(word) for word in command],
@@ -100,7 +100,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _virtualisation() -> str | None:
-    """What the machine shows of a hypervisor, or None: an absence proves nothing."""
+    """The hypervisor's name, or None: an absence proves nothing."""
     name = _first_line(Path("/sys/class/dmi/id/product_name"))
     if name and re.search(
         r"kvm|qemu|vmware|virtualbox|hvm|virtual machine|compute engine|droplet", name, re.IGNORECASE
@@ -111,7 +111,7 @@ def _virtualisation() -> str | None:
 
 
 def cell_version(binary: Path) -> str | None:
-    """What crosswind-cell says that it is; None when it does not."""
+    """The version printed by crosswind-cell; None without an answer."""
     try:
         answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -143,7 +143,7 @@ def _field(path: str, name: str) -> str | None:
 
 
 def _without_home(word: str) -> str:
-    """The word without the path of the user's home directory: a run may be published, and that names its user."""
+    """The word without the user's home directory: a published run should not name its user."""
     home = str(Path.home())
     return word.replace(home, "~") if len(home) > 1 else word
 

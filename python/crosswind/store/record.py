@@ -1,4 +1,4 @@
-"""A run as analysis sees it: every repetition that has a result, with its tables."""
+"""A run for analysis: every repetition with a result, and its tables."""
 
 from collections.abc import Container, Iterator, Sequence
 
@@ -44,10 +44,10 @@ _KEPT_OUTPUT_BYTES = 16 << 20
 
 
 def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord:
-    """The run, failed repetitions too, without those of which a file is damaged.
+    """The run, failed repetitions too, without damaged ones.
 
-    Args: cells_of: the repetitions of these cells alone; None: of all.
-    Raises: StoreError when its plan cannot be read, or a result is of another schema.
+    Args: cells_of: only these cells' repetitions; None: all.
+    Raises: StoreError for an unreadable plan or another schema.
     """
     manifest = store.manifest
     results, damaged = store.checked_results(cells_of)
@@ -78,10 +78,10 @@ def record_of(store: Store, cells_of: Container[int] | None = None) -> RunRecord
 
 
 def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> LargeRun:
-    """A run whose repetitions are read part by part.
+    """A run for reading part by part.
 
-    Args: cells_of: those whose repetitions are in its record. results: whether what each repetition was is read too,
-        else only of the first part, and of those with repetitions that are not valid.
+    Args: cells_of: cells in its record. results: whether to read all repetitions' results, else only the first part's,
+        and those in parts with invalid repetitions.
     Raises: as `record_of`.
     """
     record = record_of(store, cells_of)
@@ -97,7 +97,7 @@ def large_run_of(store: Store, cells_of: Container[int], *, results: bool) -> La
 
 
 def kinds_of(store: Store) -> list[CellRun]:
-    """What each cell of the plan is, in the order of their indices. Raises: StoreError."""
+    """Each planned cell without a repetition, by index. Raises: StoreError."""
     return [
         CellRun(
             "", kind.cell, 0, 0, dict(kind.levels), dict(kind.parameters), kind.effect, None, None, exact=kind.exact
@@ -132,10 +132,7 @@ def _parts_of(store: Store, damaged: list[Damage], *, results: bool) -> Iterator
 
 
 def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Damage]) -> RunPart:
-    """Repetitions that are directories, in the form of a partition.
-
-    Args: damaged: gets those of which a file has changed.
-    """
+    """Repetitions from directories, in a partition's form. Args: damaged: receives those with a changed file."""
     whole, tables = [], [empty_table({**OF_REPETITION, **SAMPLE_SCHEMA})]
     for result in results:
         try:
@@ -151,8 +148,8 @@ def part_of(store: Store, results: Sequence[RepetitionResult], damaged: list[Dam
 
 
 def cell_run(store: Store, result: RepetitionResult) -> CellRun:
-    """One repetition of a run with its tables. Raises: DamagedFileError when one of them is not what was written."""
-    # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
+    """One repetition with its tables. Raises: DamagedFileError when one has changed."""
+    # A failed cell's tables stay for inspection, but are no measurement.
     whole = result.failure is None
     planned = result.planned
     samples = _samples(store, result) if whole else empty_table(SAMPLE_SCHEMA)
@@ -186,11 +183,11 @@ def cell_run(store: Store, result: RepetitionResult) -> CellRun:
 
 
 def _spent(store: Store, result: RepetitionResult, samples: pl.DataFrame) -> pl.DataFrame:
-    """What the time of its exchanges was spent on. Raises: DamagedFileError."""
+    """The exchanges' time breakdown. Raises: DamagedFileError."""
     spent = store.table(result, SPENT, SPENT_SCHEMA)
     if CONNECTIONS not in result.files:
         return spent
-    # It computes with numpy, which is not to be imported before the first cell has run.
+    # It uses numpy: not to be imported before the first cell has run.
     from crosswind.store.spent import with_connections
 
     connections, pieces = (
@@ -207,7 +204,7 @@ def packets_of(store: Store, result: RepetitionResult) -> pl.DataFrame | None:
 
 
 def _samples(store: Store, result: RepetitionResult) -> pl.DataFrame:
-    """The samples of a repetition. Raises: DamagedFileError, also where those that it counted are gone."""
+    """A repetition's samples. Raises: DamagedFileError, also for missing ones."""
     samples = store.table(result, SAMPLES, SAMPLE_SCHEMA)
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():

@@ -1,7 +1,7 @@
-"""The removal of a run, or of some of its entries.
+"""Removes a run, or some entries.
 
-The invariant: at every moment there is a whole run, or a directory that nobody takes for one. It is renamed to
-`.<name>.removed` and loses its manifest before anything else; who finds such a directory may end the work.
+The invariant: at every moment there is a whole run, or a directory recognisable as none. It is renamed to
+`.<name>.removed` and loses its manifest before anything else; any finder may end the work.
 """
 
 import os
@@ -19,9 +19,9 @@ from crosswind.store.manifest import MANIFEST, MARKER, NOT_A_RUN_HINT
 
 
 def remove_run(directory: Path) -> None:
-    """Removes a run, or goes on with a removal that did not end.
+    """Removes a run, or ends an interrupted removal.
 
-    Raises: StoreError when it is no run or is in use. DiskError when the disk refuses; what is left reads as no run.
+    Raises: StoreError when it is no run or is in use. DiskError when the disk refuses; the rest reads as no run.
     """
     if address_of(directory) is not None:
         from crosswind.store.objects import RunObjects
@@ -39,7 +39,7 @@ def remove_run(directory: Path) -> None:
             sync_path(place.parent)
         if (place / MANIFEST).exists():
             (place / MANIFEST).rename(place / MARKER)
-        # The marker goes last: as long as anything is there, it says what that was.
+        # The marker goes last: it says what the rest was.
         for entry in sorted(place.iterdir(), key=lambda path: path.name == MARKER):
             remove_path(entry)
         place.rmdir()

@@ -1,4 +1,4 @@
-"""One repetition that was run, `cells/<key>/result.json`: what it was and how it ended."""
+"""One repetition's `cells/<key>/result.json`: its settings and end."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,14 +28,14 @@ class RepetitionResult:
     """One attempt at one repetition. Exactly one of `finished` and `failure` is set.
 
     Attributes:
-        planned: the repetition as the plan has it. placement: where its threads ran.
-        beside: most other cells that ran at the same time, None where that is not known. attempt: from 1.
-        started, ended: UTC. elapsed_ns: by a clock that nobody sets.
-        files: the checksum of every file beside the result, by name, once they are stored; of a packed one only the
-            size, since its partition has checksums of its own.
-        machine: the name of the one that ran it; None for the one that the run was started on.
-        keeping_ns: what packets and parts took beside the measurement, by kind (crosswind.store.kept).
-        partition: the name of the one in which it is packed; None where it has a directory of its own.
+        planned: the repetition in the plan. placement: its threads' processors.
+        beside: maximum number of concurrent other cells, None if unknown. attempt: from 1.
+        started, ended: UTC. elapsed_ns: by a monotonic clock.
+        files: checksums of the stored files beside the result, by name; for a packed one only sizes, since its
+            partition has its own checksums.
+        machine: the worker's name; None for this session's machine.
+        keeping_ns: time for packets and breakdowns beside the measurement, by kind (crosswind.store.kept).
+        partition: its name, if packed; else None.
     """
 
     planned: PlannedCell
@@ -54,12 +54,12 @@ class RepetitionResult:
 
     @property
     def key(self) -> str:
-        """The name of the repetition."""
+        """The repetition's name."""
         return self.planned.key
 
     @property
     def size_bytes(self) -> int:
-        """Of the files beside the result."""
+        """Total size, without the result itself."""
         return sum(checksum.size_bytes for checksum in self.files.values())
 
     @property
@@ -69,17 +69,17 @@ class RepetitionResult:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it finished, and one of its exchanges, if it has any, did what it should."""
+        """Whether it finished, with a successful exchange if it has any."""
         return self.finished is not None and self.finished.samples.succeeded
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether it had more packets than are kept of programs, so that nothing tells of connections after these."""
+        """Whether it exceeded the packet limit for programs, so later connections have no breakdown."""
         return self.finished is not None and any(warning.name == _CUT_OFF for warning in self.finished.warnings)
 
     @property
     def outcomes(self) -> Sequence[OutcomeCount]:
-        """How its exchanges ended that did not end well."""
+        """Unsuccessful outcomes."""
         return self.finished.samples.outcomes if self.finished is not None else ()
 
     def as_json(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class RepetitionResult:
         }
 
     def packed_json(self) -> dict[str, Any]:
-        """The object as a partition has it: without what the plan says, and of its files the sizes."""
+        """The object in a partition: without the plan's fields, and files by size."""
         return {**self._own_json(), "files": {name: checksum.size_bytes for name, checksum in self.files.items()}}
 
     def _own_json(self) -> dict[str, Any]:
@@ -111,16 +111,13 @@ class RepetitionResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The result that was stored.
-
-        Raises: KeyError, TypeError, ValueError, AttributeError when it is none.
-        """
+        """Reads the stored form. Raises: KeyError, TypeError, ValueError, AttributeError when malformed."""
         files = {plain(name): Checksum.from_json(checksum) for name, checksum in data["files"].items()}
         return cls._of(PlannedCell.from_json(data), data, files)
 
     @classmethod
     def packed(cls, planned: PlannedCell, data: Mapping[str, Any], partition: str) -> Self:
-        """The result that a partition has. Raises: as `from_json`."""
+        """Reads a partition's form. Raises: as `from_json`."""
         files = {plain(name): Checksum(int(size_bytes), "") for name, size_bytes in data["files"].items()}
         return cls._of(planned, data, files, partition)
 
@@ -151,11 +148,10 @@ class RepetitionResult:
 
 
 def read_result(file: RunFile, *, key: str, run: str) -> RepetitionResult:
-    """What a result.json says.
+    """Reads a result.json.
 
-    Args: key: of the repetition that it is to be of. run: the id of its run.
-    Raises: DamagedFileError where it is missing, has changed, or belongs elsewhere. UnreadableFileError where it is of
-        another schema.
+    Args: key: the expected repetition. run: the run's id.
+    Raises: DamagedFileError when missing, changed, or misplaced. UnreadableFileError for another schema.
     """
     with refusals(file):
         data = read_sealed(file, known=CELL_SCHEMA)
@@ -166,7 +162,7 @@ def read_result(file: RunFile, *, key: str, run: str) -> RepetitionResult:
 
 @contextmanager
 def refusals(file: RunFile) -> Iterator[None]:
-    """Raises what reading a file of a run inside raises as a DamagedFileError that names the file."""
+    """Turns read errors into a DamagedFileError naming the file."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""A run on the disk as a program sees it: what it is, how far it got, and what it measured."""
+"""A run on the disk for programs: settings, progress, measurements."""
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from pathlib import Path
@@ -45,7 +45,7 @@ class StoredRun:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before its end, so that `crosswind.resume` can go on with it."""
+        """Whether it was stopped early; `crosswind.resume` continues it."""
         return self.status is Status.INTERRUPTED
 
     @property
@@ -60,11 +60,11 @@ class StoredRun:
         return sums.valid == self.planned and sums.cells == sums.succeeded
 
     def sums(self) -> Sums:
-        """Totals of its undamaged repetitions. Raises: StoreError."""
+        """Totals over its undamaged repetitions. Raises: StoreError."""
         return self._store.sums()
 
     def results(self) -> dict[str, RepetitionResult]:
-        """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
+        """Every repetition's result by key, in planned order. Raises: StoreError."""
         return self._store.results()
 
     def iter_results(self) -> Iterator[RepetitionResult]:
@@ -73,7 +73,7 @@ class StoredRun:
 
     @property
     def cells(self) -> Collection[int]:
-        """The indices of the cells of its plan. Raises: StoreError."""
+        """Indices of its planned cells. Raises: StoreError."""
         return {kind.cell for kind in self._store.plan.kinds}
 
     @property
@@ -89,14 +89,14 @@ class StoredRun:
         return record_of(self._store, cells)
 
     def large(self, cells: Container[int], *, results: bool = True) -> LargeRun:
-        """The run to be read part by part, with the tables of some cells. Args: as of `large_run_of`.
+        """The run for reading part by part, with some cells' tables.
 
-        Raises: StoreError.
+        Args: as for `large_run_of`. Raises: StoreError.
         """
         return large_run_of(self._store, cells, results=results)
 
     def measured(self, cells: Container[int] | None = None) -> RunRecord:
-        """As `record`, of a run that has results. Raises: StoreError, also where no repetition has an undamaged one."""
+        """As `record`. Raises: StoreError, also without an undamaged result."""
         record = self.record(cells)
         if record.cells:
             return record
@@ -106,11 +106,11 @@ class StoredRun:
         raise StoreError(f"{shown(self.directory)} has no results yet", hint=hint)
 
     def cell_run(self, result: RepetitionResult) -> CellRun:
-        """One repetition with its tables. Raises: DamagedFileError when one of them is not what was written."""
+        """One repetition with its tables. Raises: DamagedFileError when one has changed."""
         return cell_run(self._store, result)
 
     def table(self, result: RepetitionResult, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-        """A table of a repetition, by the name of its file; without rows where none was written. Raises: StoreError."""
+        """A repetition's table, by file name; empty where none was written. Raises: StoreError."""
         return self._store.table(result, name, schema)
 
     def packets(self, result: RepetitionResult) -> pl.DataFrame | None:

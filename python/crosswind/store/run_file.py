@@ -10,7 +10,7 @@ from crosswind.store.addresses import shown
 
 @dataclass(frozen=True)
 class RunFile:
-    """Attributes: run: the directory of the run, to which links may lead. name: the file's path within it."""
+    """Attributes: run: the run's directory; links may lead there. name: the file's path within it."""
 
     run: Path
     name: str
@@ -23,5 +23,5 @@ class RunFile:
         return reader_inside(self.run, self.name)
 
     def read(self) -> bytes:
-        """What it holds. Raises: OSError as `open` does."""
+        """The content. Raises: OSError as `open` does."""
         return read_inside(self.run, self.name)

@@ -1,8 +1,7 @@
-"""What exchanges spent their time on that are more than one connection tells: those of programs, browsers and pages.
+"""Time breakdowns for exchanges over several connections: those of programs, browsers and pages.
 
-An exchange takes from `sent_ns` to `received_ns` of its sample. What a moment of it counts for is the first of TIERS
-that a connection of the repetition is at then; where several are, they have equal shares. Where no connection is open,
-it is the client's.
+An exchange takes from `sent_ns` to `received_ns` of its sample. Each moment counts for the first of TIERS on any of
+the repetition's connections; several connections in it share equally. Without an open connection, it is the client's.
 """
 
 import numpy as np
@@ -38,12 +37,12 @@ def with_connections(
     *,
     is_cut_off: bool = False,
 ) -> pl.DataFrame:
-    """What the time of exchanges was spent on; of those of which it tells nothing, what their connections tell.
+    """The exchanges' time breakdown, from connections where it is unknown otherwise.
 
     Args:
-        spent: shape of SPENT_SCHEMA. samples: of the same repetition. connections, pieces: its connections, and the
-            pieces of those of which they were kept, as far as they were; other time of theirs is unknown.
-        is_cut_off: whether nothing is known of what came after all of these.
+        spent: shape of SPENT_SCHEMA. samples: same repetition. connections, pieces: its connections, and their kept
+            pieces; other connection time is unknown.
+        is_cut_off: whether everything after these is unknown.
     """
     told = spent.filter(pl.col("unknown_ns") < pl.col("whole_ns"))
     asked = samples.filter(
@@ -67,7 +66,7 @@ def with_connections(
     at_begin, at_end = np.searchsorted(at, began), np.searchsorted(at, ended)
     until = _until(at, every)
     times = np.rint([sums[at_end] - sums[at_begin] for sums in until.values()]).astype(np.int64)
-    # Shares are rounded: the largest part takes what is left, so that all sum to the whole exactly.
+    # Shares are rounded: the largest part takes the remainder, so all sum to the whole exactly.
     whole = ended - began
     times[times.argmax(axis=0), np.arange(whole.size)] += whole - times.sum(axis=0)
     named = {f"{part}_ns": row for part, row in zip(until, times, strict=True)}
@@ -77,9 +76,9 @@ def with_connections(
 
 
 def _until(at: _Times, pieces: pl.DataFrame) -> dict[str, _Numbers]:
-    """Of each part how long it has taken from the first of some moments until each of them, ns, shape (moments,).
+    """Each part's cumulative time, ns, shape (moments,).
 
-    Args: at: all moments at which something may change, in order. pieces: of all connections, in any order.
+    Args: at: all possible moments of change, in order. pieces: all connections', in any order.
     """
     counts = {
         str(part): _how_many(at, own["from_ns"].to_numpy(), own["to_ns"].to_numpy())

@@ -33,9 +33,9 @@ def to_parquet(arrow: Path) -> None:
 
 
 def read_table(file: RunFile, schema: Mapping[str, type[pl.DataType]], checksum: Checksum | None) -> pl.DataFrame:
-    """A table in a schema's shape; one without rows where none was written.
+    """A table in a schema's shape; empty where none was written.
 
-    Args: checksum: what the result of its repetition says of it; None where it was not written.
+    Args: checksum: from the repetition's result; None for an unwritten table.
     Raises: DamagedFileError when the file has changed, or is no table.
     """
     if checksum is None:
@@ -57,9 +57,9 @@ def read_rows(
     where: pl.Expr,
     columns: Sequence[str | pl.Expr],
 ) -> pl.DataFrame:
-    """Some rows and columns of a table in a schema's shape: the others take no memory.
+    """Some rows and columns from a table in a schema's shape: the others take no memory.
 
-    Args: checksum: as `read_table` takes it. where: which rows. columns: which columns, of those of the schema.
+    Args: checksum: as for `read_table`. columns: within the schema.
     Raises: DamagedFileError when the file has changed, or is no table.
     """
     if checksum is None:
@@ -73,16 +73,15 @@ def read_rows(
 
 
 def unreadable(file: RunFile, error: Exception) -> DamagedFileError:
-    """The error of a table of a repetition that has its checksum, and is none."""
+    """The error for an unreadable table with a correct checksum."""
     return damaged_file(file, f"cannot be read: {str(error).splitlines()[0]}")
 
 
 def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:
-    """The same table, in which a column that says the same in every row takes the memory of one.
+    """The same table, with each constant column in one value's memory.
 
-    That is half of the columns of most samples: what did not happen is null, and each outcome is "ok". Times that did
-    happen stay as they are: Polars multiplies by the reciprocal of a constant instead of dividing by it, which may
-    round to another last digit.
+    Half the columns in most samples are constant: missing events are null, and each outcome is "ok". Times stay as they
+    are: Polars multiplies by a constant's reciprocal instead of dividing by it, and may round differently.
     """
     every = pl.all()
     nulls, least, most = (

@@ -1,7 +1,7 @@
-"""Sends what a session has finished to the object store, on threads of its own while cells run.
+"""Sends a session's finished entries to the object store, on its own threads while cells run.
 
 An entry, such as `cells/c000-r00`, is sent file by file. Its last file makes it count as present, so readers see an
-entry whole or not at all, as on a disk. A partition is sent before the repetitions that it replaces are removed.
+entry whole or not at all, as on a disk. A partition is sent before the repetitions it replaces are removed.
 """
 
 import threading
@@ -47,7 +47,7 @@ class Uploads:
 
     @classmethod
     def resume(cls, copy: Path) -> Self:
-        """Takes the lock of a run, and fetches what the copy lacks. Raises: StoreError, ObjectError, OSError."""
+        """Takes a run's lock, and fetches missing files. Raises: StoreError, ObjectError, OSError."""
         objects = RunObjects(copy)
         return cls(objects, objects.resume())
 
@@ -73,7 +73,7 @@ class Uploads:
         """Has directories of `cells` or `partitions` sent, one after the other, and then others removed."""
 
         def work() -> None:
-            # These were submitted before, so that a thread has each of them.
+            # All were submitted before, so each has a thread.
             wait(before)
             if self._error is None:
                 try:
@@ -91,7 +91,7 @@ class Uploads:
         sent.add_done_callback(self._ended)
 
     def put_all(self) -> None:
-        """Sends what the objects lack, and removes what the copy does not have. Raises: DiskError."""
+        """Sends missing objects, and removes those outside the copy. Raises: DiskError."""
         self.put_file(PLAN)
         there: dict[str, set[str]] = {}
         for name in self._tags:
@@ -106,7 +106,7 @@ class Uploads:
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits that no further cell should start."""
+        """Whether the queue is too long for another cell to start."""
         return len(self._waiting) > _MOST_WAITING
 
     @property
@@ -130,7 +130,7 @@ class Uploads:
             raise self._failure()
 
     def close(self) -> None:
-        """Sends what waits and gives the lock back. After an error it does neither."""
+        """Sends waiting entries and gives the lock back; neither after an error."""
         failed = self._error is not None
         self._pool.shutdown(wait=not failed, cancel_futures=failed)
         failed = self._error is not None

@@ -1,4 +1,4 @@
-"""Times of day that stay in order when the machine's clock is set: one reading of it, and monotonic time from there."""
+"""Ordered times of day, even when the machine's clock is set: one reading, then monotonic time."""
 
 import time
 from collections.abc import Callable
@@ -14,9 +14,9 @@ def utc_now() -> str:
 
 
 class WallClock:
-    """Stamps for what happens in one session.
+    """Stamps for one session's events.
 
-    Args: wall: seconds since 1970. monotonic: seconds since some moment. Both are read one right after the other.
+    Args: wall: seconds since 1970. monotonic: seconds since some moment. Both are read in direct succession.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
