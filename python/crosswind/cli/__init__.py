@@ -82,7 +82,7 @@ Exit status:
 
 
 class _Commands(click.Group):
-    """A group that loads crosswind.cli.<name> when <name> is called."""
+    """Loads crosswind.cli.<name> when <name> is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
@@ -92,7 +92,7 @@ class _Commands(click.Group):
         return _COMMANDS.items()
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What a shell offers here: the commands, of which none has to be loaded for that, and options."""
+        """Completions: the commands, without loading any, and options."""
         commands = [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
@@ -165,14 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             status = _complain(*_foreign_contents(error), 2)
         else:
             status = _complain(*_unexpected(error), 1)
-    # What has no room may still be in the buffer: Python would end with 120 for it.
+    # Unwritable output may still be buffered: Python would end with 120 for it.
     with suppress(OSError):
         sys.stdout.flush()
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _usage_problem(error: click.UsageError) -> tuple[str, str]:
-    """What is wrong with a command line, and what to do about it."""
+    """A usage error's message and hint."""
     where = error.ctx.command_path if error.ctx else "crosswind"
     return error.format_message(), f"`{where} --help` lists what there is"
 
@@ -185,12 +185,12 @@ def _complain(message: str, hint: str | None, status: int) -> int:
 
 
 def _cut(text: str) -> str:
-    """A text without the rest of very long words: a value may have thousands of digits."""
+    """Shortens very long words: a value may have thousands of digits."""
     return re.sub(rf"(\S{{{_LONGEST_WORD}}})\S+", r"\1...", text)
 
 
 def _check_surroundings() -> None:
-    """Raises: UsageError for variables of Python or of a library, and limits, with which nothing works."""
+    """Raises: UsageError for fatal settings: variables for Python or a library, and limits."""
     if sys.flags.optimize > 1:
         raise UsageError("Python leaves out docstrings, which charts need", hint="unset PYTHONOPTIMIZE, or set it to 1")
     for name, least, most in (("POLARS_MAX_THREADS", 1, _MOST_THREADS), ("SOURCE_DATE_EPOCH", 0, _LAST_SECOND)):
@@ -208,7 +208,7 @@ def _check_surroundings() -> None:
 
 
 def _is_nowhere() -> bool:
-    """Whether the directory in which this process works is gone."""
+    """Whether the working directory is gone."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -221,7 +221,7 @@ def _reads_a_run(words: Sequence[str]) -> bool:
 
 
 def _foreign_contents(error: Exception) -> tuple[str, str]:
-    """Of a run whose files have the right checksums and say what no session writes."""
+    """Message and hint for a run with right checksums and foreign content."""
     what = "its values are nested too deeply" if isinstance(error, RecursionError) else _first_line(error)
     return (
         f"the run cannot be read: {what}",
@@ -238,7 +238,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _details() -> str:
-    """Where the traceback of the error is that is handled."""
+    """Saves the current traceback; returns its place in words."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="crosswind-", suffix=".txt", delete=False, encoding="utf-8"
@@ -250,12 +250,12 @@ def _details() -> str:
 
 
 def check_values(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
-    """Refuses a value that is empty, but of the words of programs, and an option of one value that has two.
+    """Refuses empty values, except in programs' argument lists, and repeated single-value options.
 
-    Args: context: of the command's group. Raises: UsageError.
+    Args: context: for the command's group. Raises: UsageError.
     """
     inner = command.context_class(command, parent=context, **command.context_settings)
-    # What is wrong besides is said when the command itself reads its line.
+    # The command itself reports all other mistakes.
     with suppress(click.UsageError):
         given, _, order = command.make_parser(inner).parse_args(list(arguments))
         for parameter in command.params:

@@ -1,4 +1,4 @@
-"""`crosswind browser install`: what peers need beside Crosswind."""
+"""`crosswind browser install`: installs the peers' dependencies."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`crosswind clean`: what could be removed; and its removal, asked for by name or by kind."""
+"""`crosswind clean`: lists removable runs; removes them by name or kind."""
 
 import re
 import sys
@@ -40,7 +40,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class _Removal:
-    """A run, or entries of it. `status` is what the table says of it."""
+    """A run, or some of its entries. `status`: as shown in the table."""
 
     directory: Path
     status: str
@@ -109,7 +109,7 @@ def _all() -> list[Listed]:
 
 
 def _named(named: Sequence[Path]) -> list[Listed]:
-    """What was named, by path or by its name in crosswind-runs/. Raises: StoreError for what may not be removed."""
+    """Runs by path or by name in crosswind-runs/. Raises: StoreError for a directory not to be removed."""
     listed = []
     for path in dict.fromkeys(named):
         is_name = path.name == str(path) and not path.exists() and (DEFAULT_ROOT / path).exists()
@@ -136,7 +136,7 @@ def _on_objects(place: Path) -> Listed:
 
 
 def _is_free(listed: Listed) -> bool:
-    """Whether nobody uses it, and it is no link; it says so of what is in use."""
+    """Whether it is not in use and no link; reports one in use."""
     if isinstance(listed, ListedRun) and in_use(listed.directory):
         click.echo(f"{shown(listed.directory)} is in use: left alone", err=True)
         return False
@@ -144,7 +144,7 @@ def _is_free(listed: Listed) -> bool:
 
 
 def _removals(all_runs: Sequence[Listed], *, leftovers: bool = False) -> list[_Removal]:
-    """What is removed: directories whole, or of runs what is left over in them."""
+    """Whole directories, or only the leftovers in runs."""
     removals = []
     for listed in all_runs:
         place = listed.directory
@@ -159,7 +159,7 @@ def _removals(all_runs: Sequence[Listed], *, leftovers: bool = False) -> list[_R
 
 
 def _offer(console: Console, all_runs: Sequence[Listed]) -> None:
-    """Shows what could be removed, and by which options."""
+    """Shows removable runs, and the options for removing them."""
     runs = [listed for listed in all_runs if isinstance(listed, ListedRun)]
     free = [run for run in runs if not in_use(run.directory) and not run.directory.is_symlink()]
     broken = [other for other in all_runs if isinstance(other, Unreadable) and other.leftover]

@@ -1,4 +1,4 @@
-"""`crosswind compare`: what changed from one run to another, and whether it is worse than may be."""
+"""`crosswind compare`: changes between two runs, and whether they exceed a limit."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +72,7 @@ def command(
     """
     if require_answer and not fail_if:
         raise UsageError("--require-answer without a condition", hint='add one: --fail-if "p95(rtt) worse by 10%"')
-    # Statistics take more than a second to import, for which neither --help nor a mistake should wait.
+    # Statistics take over a second to import: neither --help nor a mistake should wait.
     from crosswind.report.text.terminal import print_summary
     from crosswind.report.two_runs import page_of
 
@@ -142,7 +142,7 @@ def _compared(
 
 
 def _packets(run: "StoredRun") -> "Packets":
-    """What reads the packets of one repetition of a run."""
+    """A reader for one repetition's packets."""
     results = run.results()
     return lambda repetition: run.packets(results[repetition.key])
 

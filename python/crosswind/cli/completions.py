@@ -1,4 +1,4 @@
-"""`crosswind completions`: what makes a shell complete a command line, as click has it."""
+"""`crosswind completions`: click's completion script for a shell."""
 
 import click
 from click.shell_completion import get_completion_class

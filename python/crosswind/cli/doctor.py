@@ -1,4 +1,4 @@
-"""`crosswind doctor`: what this machine allows."""
+"""`crosswind doctor`: this machine's capabilities."""
 
 import json
 

@@ -69,7 +69,7 @@ def command(
     ):
         if excluded:
             raise UsageError(f"--{one} and --{other} exclude each other", hint="give only one of them")
-    # Reading tables takes a while to import, for which --help should not wait.
+    # Readers for tables take a while to import: --help should not wait.
     from crosswind.catalog.explained import SCHEMA, Connection, Explained
     from crosswind.store.connections import explained_connections, has_connections
     from crosswind.store.directory import Store
@@ -122,7 +122,7 @@ def _sentence(each: "Timed") -> str:
 
 
 def _print(each: "Timed") -> None:
-    """The sentence, of a connection its parts, and the timeline."""
+    """The sentence, a connection's time breakdown, and the timeline."""
     from crosswind.catalog.explained import Connection
     from crosswind.report.explain_page import part_rows
     from crosswind.report.text.explained import timeline

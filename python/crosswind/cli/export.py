@@ -1,4 +1,4 @@
-"""`crosswind export`: a run as one archive that others can read, cite and run again."""
+"""`crosswind export`: a run as one archive for others to read, cite and repeat."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def command(
         raise UsageError("nothing to export", hint="--ro-crate FILE.zip")
     if zenodo and not authors:
         raise UsageError("--zenodo needs an author", hint="--author 'Name (0000-0000-0000-0000)'")
-    # Drawing and statistics take more than a second to import, for which --help should not wait.
+    # Charts and statistics take over a second to import: --help should not wait.
     from crosswind.api import results
     from crosswind.ro_crate import check_people, write_crate
     from crosswind.store.listing import latest_run

@@ -1,4 +1,4 @@
-"""`crosswind fit`: models fitted to the transfers of a run, and how far they are from cells that were left out."""
+"""`crosswind fit`: models fitted to a run's transfers, with errors on held-out cells."""
 
 import textwrap
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
 
     Exit status: 0, or 1 when a file of the run is damaged.
     """
-    # Fitting takes more than a second to import, for which --help should not wait.
+    # Fitting takes over a second to import: --help should not wait.
     from crosswind.analysis.model_fit import FitError, fit_models
     from crosswind.models.fitting import FORMS
     from crosswind.store.addresses import shown
@@ -71,7 +71,7 @@ def fit_lines(result: "FitResult", width: int) -> Iterator[str]:
 
 
 def _group(fits: "list[ModelFit]", result: "FitResult", width: int) -> Iterator[str]:
-    """The fits to the cells of one congestion control."""
+    """Fits to cells under one congestion control."""
     first = fits[0]
     yield ""
     yield from textwrap.wrap(
@@ -109,7 +109,7 @@ def _model(made: "ModelFit", width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: int, width: int) -> Iterator[str]:
-    """Lines, of which those after the first are indented."""
+    """Lines, indented after the first."""
     for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=indent * " "):
         yield line.replace(_TOGETHER, " ")
 

@@ -88,7 +88,7 @@ def command(
 
 
 def _asked(name: str, answers: Mapping[str, str]) -> str:
-    """What is answered on the terminal; asked again until a study can be made of it."""
+    """An answer from the terminal; asks again until it makes a valid study."""
 
     def checked(text: str) -> str:
         try:

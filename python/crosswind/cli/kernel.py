@@ -1,4 +1,4 @@
-"""`crosswind kernel install`: a kernel of virtual time, from the wheel that has it."""
+"""`crosswind kernel install`: installs a virtual-time kernel from its wheel."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`crosswind live`: loss, round-trip time and what TCP can get, of a host that is really there."""
+"""`crosswind live`: a real host's loss, round-trip time and possible TCP throughput."""
 
 import sys
 import time
@@ -135,7 +135,7 @@ def command(
         check_transport(transport)
     if html is not None:
         check_writable(html)
-    # What watches takes a while to import, for which neither --help nor a mistake should wait.
+    # The watcher takes a while to import: neither --help nor a mistake should wait.
     from crosswind.live.session import LiveSession
     from crosswind.live.thresholds import judge_thresholds, read_thresholds
     from crosswind.live.views import JsonLines, Subject, View
@@ -200,7 +200,7 @@ class _Ends:
 
 
 def _measured(ends: _Ends, amount: "TransferAmount | None") -> "tuple[Goodput, ...]":
-    """What TCP gets, where that is asked for. Raises: CrosswindError."""
+    """TCP throughput, on request. Raises: CrosswindError."""
     if amount is None:
         return ()
     from crosswind.cell.binary import find_binary
@@ -253,7 +253,7 @@ def _view(watch: "Watch", subject: "Subject") -> "View":
 
 
 def _served(session: "LiveSession", subject: "Subject", address: str) -> AbstractContextManager[None]:
-    """Serves metrics of a session. Raises: CrosswindError."""
+    """Serves a session's metrics. Raises: CrosswindError."""
     from crosswind.live.metrics import Metrics, parse_address
 
     served_at = parse_address(address)
@@ -263,7 +263,7 @@ def _served(session: "LiveSession", subject: "Subject", address: str) -> Abstrac
 
 
 class _Report:
-    """The page at the end of a session."""
+    """A session's page, written at the end."""
 
     def __init__(self, path: Path, watch: "Watch", subject: "Subject", session: "LiveSession") -> None:
         from crosswind.live.report.history import History

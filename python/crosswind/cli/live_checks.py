@@ -1,4 +1,4 @@
-"""What `crosswind live` refuses before anything is sent."""
+"""Checks for `crosswind live`, before anything is sent."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ _LARGEST_TRANSFER_BYTES = 10**10
 
 
 def check_times(interval_ns: int, duration_ns: int | None, window_ns: int) -> None:
-    """Raises: UsageError for times that are too short or too long."""
+    """Raises: UsageError for too short or too long times."""
     least_ns = _SHORTEST_INTERVAL_OF_ROOT_NS if os.geteuid() == 0 else _SHORTEST_INTERVAL_NS
     if not least_ns <= interval_ns <= _LONGEST_NS:
         hint = f"at least {format_duration(least_ns)}, so that probes load no network"
@@ -53,7 +53,7 @@ def checked_timeout(given_ns: int | None, *, is_tcp: bool) -> int:
 
 
 def check_transport(name: str) -> None:
-    """Raises: UsageError for a transport that does not exist, or that has no connection of messages."""
+    """Raises: UsageError for an unknown transport, or one without message connections."""
     from crosswind.catalog import catalog
     from crosswind.errors import did_you_mean
 
@@ -66,7 +66,7 @@ def check_transport(name: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raises: UsageError before anything is sent: hours of probes should not end with a file that cannot be written."""
+    """Raises: UsageError now: hours of probes should not end with an unwritable file."""
     if path == Path("-"):
         raise UsageError("--html -: standard output has the lines", hint="give the name of a file")
     place = next(folder for folder in (path, *path.resolve().parents) if folder.exists())

@@ -1,8 +1,8 @@
-"""The man pages, made from the commands themselves as docs/cli.md is.
+"""The man pages, made from the commands themselves like docs/cli.md.
 
     python -m crosswind.cli.manual SHARE
 
-writes crosswind.1 and a page for each command into SHARE/man/man1, and what shells complete with to where they look.
+writes crosswind.1 and a page for each command into SHARE/man/man1, and shell completions beside them.
 """
 
 import sys
@@ -27,7 +27,7 @@ _COMPLETIONS = {
 
 
 def write_share(share: Path) -> None:
-    """Writes all of it. Args: share: the directory of that name in an installation."""
+    """Writes all files. Args: share: an installation's `share` directory."""
     files = {f"man/man1/{name}": page for name, page in pages().items()}
     files |= {path: completions_for(shell, cli) for shell, path in _COMPLETIONS.items()}
     for path, text in files.items():
@@ -36,7 +36,7 @@ def write_share(share: Path) -> None:
 
 
 def pages() -> dict[str, str]:
-    """Every page by the name of its file."""
+    """Every page by file name."""
     names = command_names()
     whole = _page("crosswind", cli, [f"crosswind\\-{name}" for name in names], dict(cli.summaries()))
     return {"crosswind.1": whole} | {
@@ -74,7 +74,7 @@ def _apart(paragraphs: list[str]) -> Iterator[str]:
 
 
 def _epilog(text: str) -> Iterator[str]:
-    """A paragraph that click is told to leave as it is (`\\b`) keeps its lines."""
+    """A paragraph marked for click as preformatted (`\b`) keeps its lines."""
     for part in filter(None, (part.strip("\n") for part in text.split("\n\n"))):
         kept = part.lstrip().startswith("\b")
         lines = [_plain(line) for line in part.replace("\b\n", "").replace("\b", "").splitlines()]
@@ -82,7 +82,7 @@ def _epilog(text: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """A text that troff leaves as it is."""
+    """A text escaped for troff."""
     escaped = text.translate(_ESCAPED)
     return f"\\&{escaped}" if escaped.startswith((".", "\\(aq")) else escaped
 

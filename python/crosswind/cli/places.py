@@ -1,4 +1,4 @@
-"""The options and arguments that name a run, or where one is to be: a directory, or an address on an object store."""
+"""Options and arguments for a run's place: a directory, or an address on an object store."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ from crosswind.store.addresses import place_of
 
 
 class RunPath(click.Path):
-    """A directory as a Path; of an address, as s3://bucket/studies/latency, the path of its copy."""
+    """A directory as a Path; for an address, as s3://bucket/studies/latency, its copy's path."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Raises: UsageError for an address of no meaning."""
+        """Raises: UsageError for a malformed address."""
         if isinstance(value, str) and value[:5].lower() == "s3://":
             return place_of(value)
         return super().convert(value, param, ctx)

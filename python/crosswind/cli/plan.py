@@ -1,4 +1,4 @@
-"""`crosswind plan`: what a run would be and take, without running it."""
+"""`crosswind plan`: a run's cells and costs, without running it."""
 
 import json
 from pathlib import Path
@@ -90,9 +90,9 @@ def command(
 
 
 def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], str]:
-    """Every cell as crosswind-cell sees it, and what came of asking it; no cells where it cannot be asked.
+    """Every cell after its check, and the check's result in words; no cells without crosswind-cell.
 
-    Raises: StudyError when a cell is impossible, or cannot measure what is asked.
+    Raises: StudyError for an impossible cell, or one unable to measure a requested metric.
     """
     try:
         binary = find_binary()
@@ -101,7 +101,7 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
     checked = check_study(study, binary=binary)
     refuse_unmeasured(study, checked, profile=profile)
     if (asked := precision(study)) is not None:
-        # Imported here, since it takes a while, for which no other plan should wait.
+        # Slow to import: no other plan should wait.
         from crosswind.api.running import PrecisionRules
 
         PrecisionRules().check(asked, {cell.cell.index: (cell.parameters, cell.effect) for cell in checked})

@@ -1,4 +1,4 @@
-"""What a precision will take: repetitions of each cell, and time, from an earlier run."""
+"""A precision's forecast from an earlier run: repetitions per cell, and time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -31,17 +31,17 @@ _FOOTNOTE = (
 
 
 def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list[NeededRepetitions]":
-    """The repetitions that the precisions of a study will take, from an earlier run.
+    """The repetitions needed for a study's precisions, from an earlier run.
 
-    Raises: UsageError where the study asks for no precision or its cells are not checked; StoreError where the run
-        cannot be read or has no results.
+    Raises: UsageError for a study without precision or with unchecked cells; StoreError for an unreadable run or one
+        without results.
     """
     asked = precision(study)
     if asked is None:
         raise UsageError("--from RUN needs a precision to forecast", hint=_HINT)
     if not checked:
         raise UsageError("--from RUN needs crosswind-cell to match cells", hint="`crosswind doctor`")
-    # Statistics take more than a second to import, for which no other plan should wait.
+    # Statistics take over a second to import: no other plan should wait.
     from crosswind.analysis.needed import needed_repetitions
     from crosswind.store.run import load
 
@@ -55,7 +55,7 @@ def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list
 
 
 def seconds_of_a_repetition(run: Path) -> dict[int, float]:
-    """How long a repetition of each cell of a run took, on average."""
+    """Mean seconds per repetition, by cell."""
     from crosswind.store.run import load
 
     taken: dict[int, list[float]] = {}
@@ -65,7 +65,7 @@ def seconds_of_a_repetition(run: Path) -> dict[int, float]:
 
 
 def precision_facts(study: Study) -> Iterator[str]:
-    """The precisions that a study asks for, and how often a cell is run at most for them."""
+    """The study's precisions, and the maximum number of repetitions per cell."""
     for asked in study.precisions:
         metric = asked.metric or "the main metric"
         where = ", ".join(f"{key} = {text}" for key, text in asked.where.texts.items())
@@ -105,7 +105,7 @@ def needed_text(row: "NeededRepetitions") -> str:
 
 
 def seconds_by_cell(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]) -> dict[int, float]:
-    """How long the repetitions of each cell will take, those of its most demanding precision."""
+    """Seconds for each cell's repetitions, under its most demanding precision."""
     by_cell: dict[int, float] = {}
     for row in needed:
         if row.reason is None and row.pilot_cell is not None:

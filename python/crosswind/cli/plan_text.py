@@ -1,4 +1,4 @@
-"""What `crosswind plan` prints: the facts of a plan, its longest cells, its costs and its order."""
+"""Output for `crosswind plan`: facts, the longest cells, costs and order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -49,7 +49,7 @@ _FOOTNOTE = (
 
 
 def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, checked: str) -> None:
-    """The plan, and where its cells could be checked its forecasts. Args: checked: what came of asking."""
+    """Prints the plan, and forecasts for checked cells. Args: checked: the check's result in words."""
     study, cells = planned.study, planned.cells
     console.print(study.title, style="bold")
     console.print()
@@ -85,7 +85,7 @@ def _repetitions(planned: PlannedRuns) -> str:
 
 
 def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
-    """Which clock the cells have, and which of them run once."""
+    """The cells' clocks, and the number of exact ones."""
     checked = planned.checked.values()
     if not checked:
         return
@@ -125,7 +125,7 @@ def _totals(costs: PlanCosts, *, network: bool) -> list[tuple[str, str]]:
 
 
 def _where_from(costs: PlanCosts) -> str:
-    """How much of it was measured."""
+    """The costs' sources."""
     if not costs.measured_runs:
         return "computed: none of these cells ran on this machine"
     sessions = f"{costs.learned_from} run{'' if costs.learned_from == 1 else 's'} on this machine"

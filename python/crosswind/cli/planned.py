@@ -27,17 +27,17 @@ class PlannedRuns:
 
     @classmethod
     def of(cls, plan: Plan, checked: Sequence[CheckedCell]) -> Self:
-        """The plan, and what crosswind-cell says of its cells."""
+        """The plan, and crosswind-cell's answers for its cells."""
         return cls(plan.study, runs_of(plan, checked), {cell.cell.index: cell for cell in checked})
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells, in the order of their first runs."""
+        """The cells, ordered by first run."""
         return [item.cell for item in self.runs if item.repetition == 0]
 
 
 def as_dict(planned: PlannedRuns, costs: PlanCosts | None, *, checked: str, order: bool) -> dict[str, Any]:
-    """The plan as plain data, schema crosswind.plan/1. Args: checked: by whom. order: whether to list every run."""
+    """The plan as plain data, schema crosswind.plan/1. Args: checked: the check in words. order: list runs."""
     study = planned.study
     times = Counter(item.cell.index for item in planned.runs)
     document: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""A run as it goes by, on standard error: a live display on a terminal, plain lines elsewhere. Results are not its job.
+"""A run's progress on standard error: a live display on a terminal, plain lines elsewhere. Results are not its job.
 
-Colours follow rich, which obeys NO_COLOR; a terminal that cannot move its cursor gets plain lines.
+Colours follow rich and NO_COLOR; a terminal without cursor movement gets plain lines.
 """
 
 import math
@@ -88,7 +88,7 @@ class LiveProgress(Observer):
         self._tally.cell_repeated(planned, end)
 
     def concurrency(self, now: Concurrency) -> None:
-        """Updates the line about all of them."""
+        """Updates the line for the whole run."""
         self._tally.concurrency(now)
 
     def reached(self, server: str, tried: Sequence[Reached]) -> None:
@@ -100,7 +100,7 @@ class LiveProgress(Observer):
         self._console.print(Text(f"note: {text}", style="yellow"))
 
     def run_ended(self) -> None:
-        """Takes the display down; what was repeated stays."""
+        """Removes the display, and prints the retries."""
         self._live.stop()
         for line in repetitions_text(self._tally):
             self._console.print(Text(line, style="dim"))
@@ -128,7 +128,7 @@ class LiveProgress(Observer):
         yield from self._intervals(options.max_width)
 
     def _intervals(self, width: int) -> Iterator[Text]:
-        """A line for each interval that is not narrow enough yet, the widest first, and how many are."""
+        """A line for each interval still too wide, the widest first, and the count of finished ones."""
         states = self._tally.last_precision
         if not states:
             return
@@ -155,7 +155,7 @@ class PlainProgress(Observer):
         self._printed_at = self._line_at = -math.inf
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
-        """Prints what will run."""
+        """Prints the number of repetitions to run."""
         self._tally.run_started(name, plan, missing)
         self._levels = levels_of(plan)
         kept = f", {self._tally.done} are done already" if self._tally.done else ""
@@ -168,7 +168,7 @@ class PlainProgress(Observer):
         self._print(f"{count_of(len(added), 'more repetition')} of {count_of(cells, 'cell')} for their precision")
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
-        """Prints the intervals that have become another one since the last time."""
+        """Prints the changed intervals."""
         before = self._tally.last_precision
         self._tally.precision(state)
         for precision in state:
@@ -180,7 +180,7 @@ class PlainProgress(Observer):
         self._tally.cell_started(planned)
 
     def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
-        """Prints nothing: the end of the cell says more."""
+        """Prints nothing: the cell's end says more."""
         self._tally.cell_event(planned, event)
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
@@ -199,7 +199,7 @@ class PlainProgress(Observer):
             self._print(line)
 
     def _has_a_line(self) -> bool:
-        """Whether a repetition that has ended is printed: of many, the last, and one now and then."""
+        """Whether to print an ended repetition: among many, only the last, and one now and then."""
         tally, now_s = self._tally, self._clock()
         if _FEW < tally.total != tally.done and now_s - self._line_at < _BETWEEN_LINES_S:
             return False
@@ -211,12 +211,12 @@ class PlainProgress(Observer):
         self._tally.cell_repeated(planned, end)
 
     def run_ended(self) -> None:
-        """Prints what was repeated."""
+        """Prints the retries."""
         for line in repetitions_text(self._tally):
             self._print(line)
 
     def concurrency(self, now: Concurrency) -> None:
-        """Prints how many cells run when that has changed a lot, and not often."""
+        """Prints the concurrency after a large change, at intervals."""
         self._tally.concurrency(now)
         time_s = self._clock()
         changed = abs(now.running - self._printed_running) > self._printed_running // 4
@@ -229,7 +229,7 @@ class PlainProgress(Observer):
         print_reached(self._console, server, tried)
 
     def remark(self, text: str) -> None:
-        """A line of its own."""
+        """Prints a note."""
         self._print(f"note: {text}")
 
     def _print(self, line: str) -> None:
@@ -237,7 +237,7 @@ class PlainProgress(Observer):
 
 
 def progress_for(console: Console) -> Observer:
-    """The display that suits where standard error goes."""
+    """The display suited to standard error."""
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console)
     return PlainProgress(console)

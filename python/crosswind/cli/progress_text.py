@@ -1,4 +1,4 @@
-"""The lines of a run's progress: what a display shows of a cell, and what stays of one that went wrong."""
+"""Lines for a run's progress: a cell's state, and its failures."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from crosswind.store.plan import PlannedCell, kinds_of
 
 
 def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
-    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %".
+    """Concurrency and fidelity: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %".
 
-    Args: only_virtual: whether all of them are in virtual time, where the rest has no meaning.
+    Args: only_virtual: all cells are in virtual time, without a meaning for the rest.
     """
     if only_virtual:
         return f"{now.running} at a time"
@@ -34,7 +34,7 @@ def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
 
 
 def levels_of(plan: Sequence[PlannedCell]) -> dict[int, str]:
-    """The levels of each cell in words."""
+    """Each cell's levels in words."""
     return {planned.cell: levels_text(planned.levels) for planned in kinds_of(plan)}
 
 
@@ -71,7 +71,7 @@ def _progress(progress: Progress | None) -> str:
 
 
 def outcome_text(finished: Finished, progress: Progress | None) -> str:
-    """How the exchanges of a cell ended: "998 of 1000 ok, 2 x timeout, median 20.1 ms"."""
+    """A cell's outcomes: "998 of 1000 ok, 2 x timeout, median 20.1 ms"."""
     if finished.program is not None:
         # It is one exchange, and why it failed has a line of its own.
         outcomes = finished.samples.outcomes
@@ -86,7 +86,7 @@ def outcome_text(finished: Finished, progress: Progress | None) -> str:
 
 
 def bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
-    """A line for everything that went wrong in a repetition: that it failed, is invalid, or that nothing succeeded."""
+    """A line for each problem in a repetition: failed, invalid, or without success."""
     name = repetition_text(planned)
     if end.failure is not None:
         kept = f" ({output_of_program(planned.key, '*')})" if planned.runs_programs or planned.peers else ""

@@ -1,4 +1,4 @@
-"""Options whose value has a unit."""
+"""Options with a unit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from crosswind.text.units import UnitError
 
 
 def read_by(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """What reads an option's value with its unit by a function of crosswind.text.units; it raises UsageError."""
+    """A reader for an option's value, by a function from crosswind.text.units; it raises UsageError."""
 
     def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""`crosswind reach`: which transports get through to the server on another machine."""
+"""`crosswind reach`: checks the transports' way to a server on another machine."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
     Each transport makes a few small exchanges. A firewall may let TCP pass and drop UDP, which carries QUIC, HTTP/3 and
     WebTransport. A transport without an answer within 3 seconds is blocked.
     """
-    # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    # The runner takes a while to import: neither --help nor a mistake should wait.
     from crosswind.cell.binary import find_binary
     from crosswind.cell.token import use_token
     from crosswind.execution.reach import reach
@@ -67,7 +67,7 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
 
 
 def _transports(named: str | None) -> list[str]:
-    """Those to try. Raises: UsageError for one that there is not."""
+    """Transports to try. Raises: UsageError for an unknown one."""
     known = list(catalog().transports)
     if named is None:
         return known
@@ -87,11 +87,11 @@ def print_reached(console: Console, server: str, tried: "Sequence[Reached]") -> 
 
 
 def print_one(console: Console, reached: "Reached", width: int) -> None:
-    """The line of a transport. Args: width: of the longest name."""
+    """Prints one transport's line. Args: width: the longest name's."""
     style = "red" if reached.is_blocked else "green"
     console.print(Text(f"  {reached.transport:<{width}}  ").append(reached.text, style=style), soft_wrap=True)
 
 
 def longest(names: Iterable[str]) -> int:
-    """Characters of the longest name."""
+    """Characters in the longest name."""
     return max(map(len, names), default=0)

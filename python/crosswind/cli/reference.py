@@ -1,8 +1,8 @@
-"""The section "Every command and option" of docs/cli.md, made from the commands themselves.
+"""The section "Every command and option" in docs/cli.md, made from the commands themselves.
 
     python -m crosswind.cli.reference docs/cli.md
 
-writes it anew between its markers. The rest of the page is written by hand.
+rewrites it between its markers. The rest is handwritten.
 """
 
 import sys
@@ -22,7 +22,7 @@ def with_commands(page: str) -> str:
 
 
 def section() -> str:
-    """Every command with its arguments and options, and the options that set a study's keys."""
+    """Every command with its arguments and options, and the options for a study's keys."""
     parts = [_part("crosswind", cli, f"`crosswind COMMAND`: {_first_sentence(cli)}")]
     for name in command_names():
         command = command_of(name)
@@ -39,14 +39,14 @@ def command_names() -> list[str]:
 
 
 def command_of(name: str) -> click.Command:
-    """The command of a name."""
+    """The command by name."""
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     return command
 
 
 def option_names() -> set[str]:
-    """Every option of every command, as it is typed."""
+    """Every command's options, as typed."""
     commands = [cli, *map(command_of, command_names())]
     return {name for command in commands for option in every_option(command) for name in option.opts}
 
@@ -65,13 +65,13 @@ def _part(title: str, command: click.Command, text: str) -> str:
 
 
 def every_option(command: click.Command) -> Iterator[click.Option]:
-    """The options of a command, with those that click adds."""
+    """A command's options, including click's own."""
     context = click.Context(command, help_option_names=["-h", "--help"])
     return (parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option))
 
 
 def _is_common(option: click.Option, command: click.Command) -> bool:
-    """Whether it is an option that every command has, which is said once."""
+    """Whether every command has the option: it is listed once."""
     return "--help" in option.opts and command is not cli
 
 

@@ -1,4 +1,4 @@
-"""`crosswind report`: the results of a run again, for people or for programs."""
+"""`crosswind report`: a run's results again, for people or programs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -97,7 +97,7 @@ def command(
         )
     if token_file is not None:
         use_token(token_file)
-    # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    # The runner takes a while to import: neither --help nor a mistake should wait.
     from crosswind.api import running
     from crosswind.cli.progress import progress_for
     from crosswind.execution.options import RunOptions
@@ -142,7 +142,7 @@ def command(
 
 @dataclass(frozen=True)
 class _Files:
-    """What is kept of every cell, by option."""
+    """Files to keep for every cell, by option."""
 
     packets: bool
     no_parts: bool
@@ -154,7 +154,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Reporting:
-    """What is reported and judged, by option."""
+    """Output and judgement, by option."""
 
     as_json: bool
     everything: bool
@@ -177,7 +177,7 @@ class _Reporting:
 
 
 def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path | None:
-    """The directory of the run that is to go on; None for the latest. Raises: UsageError."""
+    """The directory for --resume; None for the latest run. Raises: UsageError."""
     if place and output and place_of(place) != output:
         raise UsageError(
             "--resume and --output name two directories",
@@ -192,7 +192,7 @@ def _directory_to_resume(place: str, output: Path | None, files: _Files) -> Path
 
 
 def _kept(run: "StoredRun") -> str:
-    """What parts, packets and captures take: "parts 1.2 MB, 0.3 s; packets 12 MB, 2.1 s"."""
+    """Cost of time breakdowns, packets and captures: "parts 1.2 MB, 0.3 s; packets 12 MB, 2.1 s"."""
     from crosswind.report.text.format import bytes_text, quantity
     from crosswind.store.kept import KINDS
 

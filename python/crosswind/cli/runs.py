@@ -1,4 +1,4 @@
-"""`crosswind runs`: what runs there are, and how far each got."""
+"""`crosswind runs`: lists runs and their progress."""
 
 import json
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def command(root: Path | None, details: bool, as_json: bool) -> None:
 
 
 def print_runs(console: Console, root: Path, all_runs: list[Listed]) -> None:
-    """The table; how exchanges were lost, and what cannot be read, stand below it."""
+    """The table, followed by lost exchanges and unreadable runs."""
     runs = [listed for listed in all_runs if isinstance(listed, ListedRun)]
     others = [listed for listed in all_runs if isinstance(listed, Unreadable)]
     if not all_runs:

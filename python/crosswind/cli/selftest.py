@@ -56,7 +56,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
 
 
 def _run(clock: str, *, quick: bool, directory: Path) -> "StoredRun":
-    # What runs cells takes a while to import, for which --help should not wait.
+    # The runner takes a while to import: --help should not wait.
     from crosswind.api import running
     from crosswind.cli.progress import progress_for
     from crosswind.study.files import load_study

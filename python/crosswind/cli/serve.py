@@ -1,4 +1,4 @@
-"""`crosswind serve`: the server for cells of another machine."""
+"""`crosswind serve`: the server for other machines' cells."""
 
 import ipaddress
 import json
@@ -92,7 +92,7 @@ def command(
     """Serve cells of other machines (`crosswind run --to`)."""
     host = _every_address() if address is None else _checked_address(address)
     data_port = _data_port(port, data_port)
-    # What serves takes a while to import, for which neither --help nor a mistake should wait.
+    # The server takes a while to import: neither --help nor a mistake should wait.
     from crosswind.cell.binary import find_binary
     from crosswind.cell.serving import Limits, Serving
     from crosswind.cell.token import make_or_read_token, new_token
@@ -139,7 +139,7 @@ def _say(line: str) -> None:
 
 
 def _checked_address(address: str) -> str:
-    """An address of this machine, without brackets. Raises: UsageError."""
+    """A local address, without brackets. Raises: UsageError."""
     text = address.strip("[]")
     try:
         return str(ipaddress.ip_address(text))
@@ -149,7 +149,7 @@ def _checked_address(address: str) -> str:
 
 
 def _every_address() -> str:
-    """All of this machine's: those of IPv6 take clients of IPv4 too, where there is IPv6 and the kernel is not told."""
+    """All local addresses: `::` accepts IPv4 too, unless the kernel lacks IPv6 or forbids it."""
     with suppress(OSError, ValueError), socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as tried:
         tried.bind(("::", 0))
         if not tried.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
@@ -158,7 +158,7 @@ def _every_address() -> str:
 
 
 def _data_port(port: int, data_port: int | None) -> int:
-    """The port of what is measured. Raises: UsageError."""
+    """The port for measured traffic. Raises: UsageError."""
     if data_port is None and port == 65535:
         raise UsageError("no data port follows port 65535", hint="name one: --data-port PORT")
     if data_port == port:
@@ -167,7 +167,7 @@ def _data_port(port: int, data_port: int | None) -> int:
 
 
 def _own_address(host: str) -> str:
-    """By which address others may reach this machine: the one it listens on, or the one that it sends from."""
+    """This machine's address for others: the listening one, or its source address."""
     if not ipaddress.ip_address(host).is_unspecified:
         return host
     for family, other in _OF_DOCUMENTATION.items():
@@ -182,7 +182,7 @@ def _own_address(host: str) -> str:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Has SIGTERM do what Ctrl-C does."""
+    """Has SIGTERM act like Ctrl-C."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -193,10 +193,10 @@ def _stopped_by_signals() -> Iterator[None]:
 def opening_lines(
     event: Mapping[str, Any], *, host: str, token: str, token_file: Path | None, is_new: bool
 ) -> Iterator[str]:
-    """What to say once it listens.
+    """The lines printed when it listens.
 
-    Args: event: `listening`. host: the address by which others may reach this machine. token_file: where the token is;
-        None for one that is shown here and nowhere else. is_new: whether the file was made.
+    Args: event: `listening`. host: this machine's address for others. token_file: the token's place; None for a token
+        shown only here. is_new: whether the file was made now.
     """
     address, data_port = str(event["address"]), int(event["data_port"])
     port = int(address.rpartition(":")[2])
@@ -216,7 +216,7 @@ def opening_lines(
 
 
 def event_line(event: Mapping[str, Any], time: str) -> str | None:
-    """The line of one event; None for one of a kind that this version does not know. Args: time: of day."""
+    """One event's line; None for an unknown kind. Args: time: of day."""
     peer = _FROM_IPV4.sub(r"\1", str(event.get("peer")))
     match event.get("event"):
         case "refused":

@@ -1,4 +1,4 @@
-"""The options that set a study's keys: one for every key there is, so that a new key of the format is a new option.
+"""Options for a study's keys: one for every key, so a new key in the format is a new option.
 
 Names come from the key's last word (`path.loss` is `--loss`), with the exceptions below; texts from the format.
 """
@@ -69,23 +69,23 @@ _OF_VARIANTS = (
 
 
 def option_name(key: str) -> str:
-    """The option of a dotted key: `--loss` of `path.loss`, `--forward-loss` of `path.forward.loss`."""
+    """A dotted key's option: `--loss` for `path.loss`, `--forward-loss` for `path.forward.loss`."""
     default = "-".join(key.split(".")[1:]).replace("_", "-")
     return "--" + _NAMES.get(key, default)
 
 
 def options() -> dict[str, str]:
-    """Dotted key of every setting to its option."""
+    """Each setting's dotted key to its option."""
     return {key: option_name(key) for key in SETTINGS if key not in _NOT_OPTIONS}
 
 
 def setting_options(function: F) -> F:
-    """Gives a command all the options of `options`; it receives them by `chosen`."""
+    """Adds all `options` to a command; `chosen` reads them."""
     return options_of(options())(function)
 
 
 def variant_options(function: F) -> F:
-    """Gives a command the options by which it takes a study as another than it is written."""
+    """Adds options for a study's variants to a command."""
     for option in reversed(_OF_VARIANTS):
         option(function)
     return function
@@ -105,20 +105,20 @@ def options_of(keys: Iterable[str]) -> Callable[[F], F]:
 
 
 def chosen(values: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that were given, by dotted key, as written."""
+    """The given settings by dotted key, as written."""
     values_by_key = {key: values.get(key.replace(".", "__")) for key in options()}
     return {key: value for key, value in values_by_key.items() if value is not None}
 
 
 def picked(group: type[T], given: Mapping[str, Any]) -> T:
-    """A dataclass whose fields are some of a command's arguments, by name."""
+    """Fills a dataclass from a command's arguments, by name."""
     return group(**{field.name: given[field.name] for field in fields(group)})
 
 
 def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
     """`--set key=value` options, by key.
 
-    Raises: UsageError for one without a key or value, or a key that was set twice.
+    Raises: UsageError without a key or value, or for a repeated key.
     """
     settings: dict[str, str] = {}
     for text in assignments:

@@ -1,6 +1,6 @@
-"""Standard output and standard error that somebody closed, that nobody reads any more, or that have no room.
+"""Standard streams without a reader: closed, abandoned or full.
 
-A command goes on to its end without them: what it does and its exit status are those it would have with a reader.
+A command goes on to its end without them, with the same effects and exit status.
 """
 
 import codecs
@@ -17,16 +17,16 @@ _NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.E
 
 
 class _Stream(io.FileIO):
-    """A standard stream. What nobody reads any more, or no longer has room, goes nowhere.
+    """A standard stream. It drops output without a reader or room.
 
-    Raises: OSError once, when standard output has no room: half of a result is no result.
+    Raises: OSError once, for a full standard output: half a result is no result.
     """
 
     is_lost = False
 
     def write(self, data: "ReadableBuffer", /) -> int:
         size_bytes = memoryview(data).nbytes
-        # click writes nothing to see what a stream takes, and a full one refuses even that.
+        # click probes a stream with an empty write, and a full one refuses even that.
         if size_bytes and not self.is_lost:
             try:
                 return super().write(data)
@@ -38,9 +38,9 @@ class _Stream(io.FileIO):
 
 
 def open_standard_files() -> None:
-    """Makes sure that there are standard files, and that they take every character, whoever reads them.
+    """Opens missing standard files, and makes them accept every character.
 
-    For each that is closed the null device is opened: the next file opened would take its number.
+    A closed one becomes the null device: otherwise the next opened file would take its number.
     """
     for number in range(3):
         try:
@@ -51,10 +51,10 @@ def open_standard_files() -> None:
 
 
 def _opened(number: int, stream: TextIO | None) -> TextIO:
-    """A standard stream in the place of Python's, which is None where Python found it closed."""
+    """A standard stream instead of Python's, or of None for a closed one."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # ASCII is what Python takes for a locale that says nothing. What an encoding does not have, as bytes of a path
-    # that are no UTF-8, is written as an escape.
+    # Python uses ASCII for an empty locale. Characters outside the encoding, as path bytes outside UTF-8, become
+    # escapes.
     raw = _Stream(number, "wb", closefd=False)
     is_unbuffered = getattr(stream, "write_through", False)
     return io.TextIOWrapper(
@@ -67,13 +67,13 @@ def _opened(number: int, stream: TextIO | None) -> TextIO:
 
 
 def is_read(stream: TextIO) -> bool:
-    """Whether all that was written to a standard stream so far has found a reader, or room."""
+    """Whether all output so far found a reader, or room."""
     buffer = getattr(stream, "buffer", None)
     return not getattr(getattr(buffer, "raw", buffer), "is_lost", False)
 
 
 def why_output_fails(error: Exception) -> str | None:
-    """Why standard output cannot be written, where that is what an error says; None for every other error."""
+    """The reason for unwritable standard output; None for every other error."""
     if isinstance(error, OSError) and error.filename is None and error.errno in _NOWHERE_TO_WRITE:
         return error.strerror
     return None

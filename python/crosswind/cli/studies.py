@@ -1,4 +1,4 @@
-"""`crosswind studies`: what can be run by name."""
+"""`crosswind studies`: lists the built-in studies."""
 
 import json
 

@@ -26,7 +26,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def virtual_text(virtual_ns: float, wall_s: float) -> str:
-    """A virtual time, and the wall time that it took: "virtual 3 min 12 s in 4.1 s"."""
+    """A virtual time and its wall time: "virtual 3 min 12 s in 4.1 s"."""
     virtual = quantity(virtual_ns, "ns") if virtual_ns < 60e9 else seconds_text(virtual_ns / 1e9)
     wall = f"{wall_s:.1f} s" if wall_s < 60 else seconds_text(wall_s)
     return f"virtual {virtual} in {wall}"
@@ -35,7 +35,7 @@ def virtual_text(virtual_ns: float, wall_s: float) -> str:
 def size_text(size_bytes: float) -> str:
     """Bytes for people, three digits: "1.23 MB"."""
     for unit in ("TB", "GB", "MB", "kB"):
-        # From here on three digits round up to 1 of the unit.
+        # From here on three digits round up to the next unit.
         if size_bytes >= 0.9995 * BYTES[unit]:
             return f"{size_bytes / BYTES[unit]:#.3g}".rstrip(".") + f" {unit}"
     return f"{size_bytes:.0f} B"
@@ -47,7 +47,7 @@ def time_text(time: datetime) -> str:
 
 
 def levels_text(levels: Mapping[str, str]) -> str:
-    """Levels with short names of their keys: "loss=5% size=1000"."""
+    """Levels under short keys: "loss=5% size=1000"."""
     names = short_names(levels)
     return " ".join(f"{names[key]}={level}" for key, level in levels.items())
 
@@ -60,11 +60,11 @@ def short_names(keys: Iterable[str]) -> dict[str, str]:
 
 
 def repetition_text(planned: PlannedCell) -> str:
-    """What sets a repetition apart: its levels, and its number from 1."""
+    """A repetition's levels and number, from 1."""
     return f"{levels_text(planned.levels)} #{planned.repetition + 1}".strip()
 
 
 def warn_of_damage(record: "RunRecord") -> None:
-    """Says on standard error which files of a run are damaged."""
+    """Reports a run's damaged files on standard error."""
     for text in damage_sentences(record.damaged):
         click.echo(f"warning: {text}", err=True)

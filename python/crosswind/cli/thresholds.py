@@ -1,4 +1,4 @@
-"""The options of commands that judge a run: `--fail-if`, `--require-answer`, `--junit`."""
+"""Options for judging a run: `--fail-if`, `--require-answer`, `--junit`."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -35,9 +35,9 @@ def threshold_options(function: F) -> F:
 
 
 def status_of(verdicts: Iterable[str], *, require_answer: bool, valid: bool) -> int:
-    """The exit status: what is shown comes before a measurement that is not valid, and that before an open question.
+    """The exit status: a failure comes before an invalid measurement, an invalid measurement before an open question.
 
-    Args: verdicts: of thresholds or conditions: "fail" is shown. valid: whether all else is as it should.
+    Args: verdicts: from thresholds or conditions. valid: whether the rest is in order.
     """
     distinct = set(verdicts)
     if "fail" in distinct:

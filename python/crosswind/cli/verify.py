@@ -30,7 +30,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
     """
     if (cells is not None) + all_cells + files_only > 1:
         raise UsageError("--cells, --all and --files exclude each other", hint="give only one of them")
-    # Imported here, since what runs cells takes a while to import, for which --help should not wait.
+    # The runner takes a while to import: --help should not wait.
     from crosswind.cell.process import CellEnd
     from crosswind.execution.observer import Observer
     from crosswind.execution.verify import check_files, verify
