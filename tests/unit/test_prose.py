@@ -22,7 +22,6 @@ LIMITS = {
     "cli": (2.2, 3.0),
     "decisions": (5.8, 5.7),
     "errors": (5.2, 0.6),
-    "execution": (5.3, 3.5),
     "files": (5.9, 3.4),
     "findings": (5.2, 5.9),
     "live": (4.9, 4.0),

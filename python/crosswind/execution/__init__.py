@@ -1,1 +1,1 @@
-"""Running cells: which may start now, how many at a time, on which processors, and the display meanwhile."""
+"""Running cells: order, concurrency, processors, and the display meanwhile."""

@@ -1,11 +1,10 @@
-"""Which repetition starts next, and whether others may run beside it.
+"""The next repetition to start, and whether others may run beside it.
 
-Decided by what cells report of their fidelity, never by what they measure. Cells that mostly wait run side by side, in
-the order of the plan. Cells that keep a processor busy run alone, after those that wait; so do cells whose exchanges
-take no longer than processors need for them, because whatever runs beside them makes them longer. A repetition that
-missed its fidelity budget goes to the end of its queue, and its last attempt is made alone. When no cell has kept the
-budget and several have missed it, some are tried alone before anything else: if these miss it too, no cell of the run
-can keep it.
+Only the cells' fidelity decides, never their measurements. Cells with much waiting run side by side, in planned order.
+Cells with a busy processor run alone, after the others; so do cells with exchanges as short as their processor time,
+because any neighbour makes them longer. A repetition over its fidelity budget goes to the end of its queue, and its
+last attempt is made alone. While no cell has kept the budget and several have missed it, some are tried alone before
+anything else: if these miss it too, no cell in the run can keep it.
 """
 
 from collections import deque
@@ -35,17 +34,17 @@ _SMALLEST_CORRECTION, _LARGEST_CORRECTION = 0.2, 5.0
 
 @dataclass(frozen=True)
 class Admitted:
-    """A repetition that is to start now. `beside`: up to how many others may run at the same time."""
+    """A repetition to start now. `beside`: maximum number of concurrent others."""
 
     planned: PlannedCell
     beside: int
 
 
 class Admission:
-    """The queues of one session.
+    """One session's queues.
 
-    Args: missing: what is to run, in order. processors: how many there are. jobs: cells at a time, fixed by hand; None
-        leaves it to loads and to the limit given to `next`.
+    Args: missing: repetitions to run, in order. processors: their number. jobs: fixed concurrency; None leaves it to
+        loads and to the limit given to `next`.
     """
 
     def __init__(self, missing: Sequence[PlannedCell], *, processors: int, jobs: int | None = None) -> None:
@@ -69,7 +68,7 @@ class Admission:
 
     @property
     def unattainable(self) -> list[PlannedCell]:
-        """One repetition of each cell that missed the budget even alone, once these show that no cell can keep it.
+        """One repetition of each cell over budget even alone, once these prove the budget unattainable.
 
         Empty before, and once any cell has kept the budget.
         """
@@ -85,9 +84,9 @@ class Admission:
         self._attempts[planned.key] = attempts
 
     def next(self, running: Sequence[PlannedCell], *, limit: int, alone: bool = False) -> Admitted | None:
-        """What may start now, if anything.
+        """The next repetition, if any may start now.
 
-        Args: running: what runs. limit: cells at a time. alone: whether nothing may run beside what runs.
+        Args: limit: cells at a time. alone: whether a running cell must stay alone.
         """
         if alone:
             return None
@@ -108,9 +107,7 @@ class Admission:
         self._missed_alone.clear()
 
     def handle_budget_missed(self, planned: PlannedCell, *, alone: bool) -> bool:
-        """A repetition missed its budget. Returns whether it will run again; if not, this attempt is the one that
-        counts.
-        """
+        """Handles a missed budget. Returns whether the repetition will run again; if not, this attempt counts."""
         attempts = self._attempts[planned.key] = self.attempts(planned) + 1
         conclusive = alone and attempts > 1 and self._budget_in_doubt and self._cells >= CELLS_TO_CONCLUDE
         if attempts >= ATTEMPTS or conclusive:
@@ -126,19 +123,19 @@ class Admission:
         return not self._budget_was_kept and len(self._attempts) >= min(CELLS_TO_CONCLUDE, self._cells)
 
     def _sort_out_heavy(self) -> None:
-        """Moves what must run alone from the head of the queue; what was measured to be light comes back."""
+        """Moves heavy repetitions from the queue's head; cells measured as light come back."""
         while self._ready and self._runs_alone(self._ready[0]):
             self._alone.append(self._ready.popleft())
         if not self._ready:
-            # All of them together, so that they can run beside each other.
+            # All together, for running beside each other.
             while self._alone and not self._runs_alone(self._alone[0]):
                 self._ready.append(self._alone.popleft())
 
     def _runs_alone(self, planned: PlannedCell) -> bool:
         if self._jobs == 1:
-            return False  # Every cell does; the order of the plan is kept.
+            return False  # All run alone then, in planned order.
         if planned.is_over_network:
-            return True  # A server takes one client at a time, and cells would share what lies between.
+            return True  # A server takes one client at a time, and cells would share the network.
         if self.attempts(planned) >= ATTEMPTS - 1:
             return True
         return self._jobs is None and (planned.undelayed or self.loads.of(planned) > HEAVY)
@@ -156,7 +153,7 @@ class Admission:
 
 
 class Loads:
-    """What is known of the cells of one session."""
+    """Known loads of one session's cells."""
 
     def __init__(self) -> None:
         self._measured: dict[int, list[float]] = {}
@@ -176,7 +173,7 @@ class Loads:
             self._corrections.setdefault(planned.workload, []).append(load / planned.expected_load)
 
     def of(self, planned: PlannedCell) -> float:
-        """Processors that the repetition will keep busy."""
+        """Processors kept busy by the repetition."""
         if measured := self._measured.get(planned.cell):
             return fmean(measured)
         corrections = self._corrections.get(planned.workload)

@@ -1,8 +1,7 @@
-"""How many packets a second this machine has carried on its own clock, so that a plan can say what it will not carry.
+"""This machine's measured forwarding limit, packets a second on the real clock, for warnings in a plan.
 
-Nothing is measured for it: whenever a cell sent faster than its emulator forwards (`held_ns` of its fidelity),
-what came through was all that the machine carries. The most is kept beside the durations, for this version of
-Crosswind.
+It needs no measurement: a cell sending faster than its emulator forwards (`held_ns` in its fidelity) shows the limit.
+The largest is kept beside the durations, for this version of Crosswind.
 """
 
 import json
@@ -31,12 +30,12 @@ PACKETS_PER_FULL_ONE = 1.5
 
 @dataclass
 class MostCarried(Observer):
-    """What the cells of a session carried at most: packets a second."""
+    """The largest packet rate over a session's cells."""
 
     packets_per_s: int = 0
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Another one, which counts if it sent faster than its emulator forwards."""
+        """Counts a cell if it sent faster than its emulator forwards."""
         fidelity = None if end.finished is None or planned.is_virtual else end.finished.fidelity
         if end.finished is not None and fidelity is not None:
             elapsed_ns = end.finished.elapsed_ns
@@ -46,14 +45,14 @@ class MostCarried(Observer):
 
 @dataclass(frozen=True)
 class Carried:
-    """What was carried: packets a second of both directions together, and on which day that was seen."""
+    """The largest rate, packets a second in both directions together, and its day."""
 
     packets_per_s: int
     day: str
 
 
 def read_carried() -> Carried | None:
-    """What this machine has carried; None where no cell of this version has shown it."""
+    """This machine's limit; None until a cell under this version has shown it."""
     file = _file()
     return None if file is None else read_learned(file, _carried)
 
@@ -65,7 +64,7 @@ def _carried(data: Any) -> Carried | None:
 
 
 def learn_carried(most: MostCarried) -> None:
-    """Keeps what a session's cells carried, if it is more than what is known and can be written."""
+    """Keeps a session's limit, if larger than the known one and writable."""
     known, file = read_carried(), _file()
     if file is None or most.packets_per_s <= (known.packets_per_s if known else 0):
         return
@@ -78,11 +77,11 @@ def learn_carried(most: MostCarried) -> None:
 
 
 def too_fast(cells: Iterable[CheckedCell], carried: Carried | None) -> Iterator[str]:
-    """A sentence for each rate at which a cell on the machine's clock would send more than the machine carries."""
+    """A sentence for each real-clock cell rate above the machine's limit."""
     if carried is None:
         return
     here = [cell for cell in cells if not cell.is_virtual and not cell.is_over_network]
-    # A cell that sends little does not need all of its path's rate.
+    # A cell with little traffic does not need its path's full rate.
     busy = [cell for cell in here if cell.forecast.packets_per_s * 2 > carried.packets_per_s]
     rates = {effect.rate_bps or 0 for cell in busy for effect in (cell.effect.forward, cell.effect.reverse)}
     for rate in sorted(rates):

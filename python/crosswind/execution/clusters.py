@@ -1,4 +1,4 @@
-"""What names a cluster of Dask: `--on local:4`, `tcp://HOST:PORT`, a scheduler's file, `slurm:8`."""
+"""Names for a Dask cluster: `--on local:4`, `tcp://HOST:PORT`, a scheduler's file, `slurm:8`."""
 
 import json
 import re
@@ -27,9 +27,9 @@ _MOST_PORT = 65_535
 
 
 def scheduler_of(on: str) -> str | None:
-    """The address of a scheduler that is there already; None for a cluster that is to be started.
+    """A running scheduler's address; None for a cluster to be started.
 
-    Raises: UsageError for what names no cluster, or a scheduler's file that cannot be read: nothing waits for it.
+    Raises: UsageError for an unknown cluster, or an unreadable scheduler's file: nothing waits for it.
     """
     kind, colon, count = on.partition(":")
     if on.endswith(".json"):

@@ -1,8 +1,8 @@
-"""How many cells may run at a time: as many as the fidelity budget allows, found by trying (docs/decisions/0006).
+"""The number of concurrent cells: as many as the fidelity budget allows, found by trying (docs/decisions/0006).
 
 The limit follows TCP's congestion control: fidelity is the path, late packets are its losses. It doubles until a first
 sign of trouble, then grows by steps, and shrinks by a share whenever the budget is missed (Chiu and Jain 1989). Time is
-an argument. Nothing here knows what a cell measures: fidelity alone decides.
+an argument. Measurements are unknown here: fidelity alone decides.
 """
 
 import math
@@ -41,14 +41,14 @@ _FEWEST_PACKETS = 100
 
 @dataclass(frozen=True)
 class WaitingBudget:
-    """What a cell's fidelity budget allows: shares of time that a thread may wait for a processor."""
+    """A cell's fidelity budget for threads: shares of time waiting for a processor."""
 
     starvation: float = 0.2
     probe_starvation: float = 0.4
 
     @classmethod
     def strictest(cls, budgets: Iterable[Mapping[str, float]]) -> Self:
-        """The strictest of cells' budgets, each with what the cell sets of it; the standard one without any cell."""
+        """The strictest among cells' budgets, with defaults for unset values."""
         set_by_cells = list(budgets)
         standard = cls()
 
@@ -63,9 +63,9 @@ class WaitingBudget:
 
 @dataclass(frozen=True)
 class Counters:
-    """What a running cell has reported so far: packets released, those of them late, and waits in nanoseconds.
+    """A running cell's counters so far: packets released, late packets, and waits in nanoseconds.
 
-    `exchange_delay` is the share that it has used of what its exchanges may be longer than alone.
+    `exchange_delay`: used share of the budget for longer exchanges than alone.
     """
 
     elapsed_ns: int = 0
@@ -77,7 +77,7 @@ class Counters:
 
     @classmethod
     def of(cls, elapsed_ns: int, fidelity: ProgressFidelity) -> Self:
-        """What a progress event reports."""
+        """The counters in a progress event."""
         return cls(
             elapsed_ns,
             fidelity.released,
@@ -90,12 +90,11 @@ class Counters:
 
 @dataclass(frozen=True)
 class FidelityWindow:
-    """Fidelity of all running cells together over one window.
+    """Fidelity over one window, for all running cells together.
 
-    Attributes: released, late: packets; fractions of them where windows are remembered. starvation, probe_starvation:
-        mean share of time that the emulators, and the hosts' slowest threads, waited for a processor. exchange_delay:
-        mean share of each cell's budget for how much longer its exchanges may be than alone. reports: cells that said
-        how they are going.
+    Attributes: released, late: packets; fractional in remembered windows. starvation, probe_starvation: mean share of
+        time spent waiting for a processor, by the emulators, and by the hosts' slowest threads. exchange_delay: mean
+        used share of the cells' budgets for longer exchanges than alone. reports: number of reporting cells.
     """
 
     released: float = 0
@@ -107,11 +106,11 @@ class FidelityWindow:
 
     @property
     def late_share(self) -> float:
-        """Late packets of all."""
+        """Late packets / released packets."""
         return self.late / self.released if self.released else 0.0
 
     def pressure(self, budget: WaitingBudget) -> float:
-        """How much of the budget is used: 1 is all of it. Few packets say little and count as if they were more."""
+        """The used share of the budget: 1 is all of it. Few packets say little and count as if they were more."""
         late = self.late / max(self.released, _FEWEST_PACKETS) / _LATE_SHARE
         waits = (
             (self.starvation, budget.starvation),
@@ -125,7 +124,7 @@ class FidelityWindow:
 
 
 class Meter:
-    """Adds up what cells report, window by window."""
+    """Adds up the cells' reports, window by window."""
 
     def __init__(self) -> None:
         self._now: dict[str, Counters] = {}
@@ -136,12 +135,12 @@ class Meter:
         self._now[key] = counters
 
     def forget(self, key: str) -> None:
-        """A cell has ended. What it did since the last window is not counted: its own result says how it went."""
+        """Drops an ended cell, with its last partial window: its own result has its fidelity."""
         self._before.pop(key, None)
         self._now.pop(key, None)
 
     def take(self) -> FidelityWindow:
-        """The window since the last call, of the cells that reported in it."""
+        """The window since the last call, over cells with a report in it."""
         steps = []
         for key, now in self._now.items():
             before = self._before.get(key, Counters())
@@ -160,13 +159,12 @@ class Meter:
 
 
 class Limit:
-    """The number of cells that may run at a time.
+    """The maximum number of concurrent cells.
 
-    Windows are remembered with a half-life of HALF_LIFE_WINDOWS: the budget is that of whole cells, and a processor
-    that the hypervisor takes away for a moment says nothing about how many cells it can carry.
+    Windows are remembered with a half-life of HALF_LIFE_WINDOWS: the budget is for whole cells, and a moment's steal
+    time does not show how many cells a processor can carry.
 
-    Args: budget: of the cells. first: to begin with. step: by how many it grows after the first trouble. largest: never
-        more.
+    Args: budget: the cells'. first: initial value. step: growth after the first trouble. largest: upper bound.
     """
 
     def __init__(self, budget: WaitingBudget | None = None, *, first: int, step: int, largest: int = MAX_LIMIT) -> None:
@@ -182,9 +180,9 @@ class Limit:
         self._missed = 0
 
     def handle_window(self, window: FidelityWindow, *, running: int, missed: int = 0) -> None:
-        """One window is over.
+        """Ends one window.
 
-        Args: window: the fidelity in it. running: cells at its end. missed: cells that ended in it, over their budget.
+        Args: window: the fidelity in it. running: cells at its end. missed: cells ended over their budget.
         """
         self._remember(window)
         self._missed += missed
@@ -193,13 +191,13 @@ class Limit:
             self._rest -= 1
             return
         if self.pressure >= STRAINED or self._missed > max(1, running // 20):
-            if running > 1:  # A cell that runs alone is not disturbed by others.
+            if running > 1:  # A cell alone is not disturbed by others.
                 self._doubling = False
                 self.value = max(1, math.floor(min(self.value, running) * SHRINK_FACTOR))
             self._forget()
             return
         self._missed = 0
-        # A limit that was not reached was not tested (RFC 7661), nor is one while most cells have yet to report.
+        # An unreached limit was not tested (RFC 7661), nor was one with most reports still to come.
         if self.pressure < CALM and running >= self.value and 2 * window.reports >= running:
             self.value = min(self.largest, 2 * self.value if self._doubling else self.value + self._step)
             self._rest = 1
@@ -238,10 +236,9 @@ class Concurrency:
 
 
 class ConcurrencyControl:
-    """Turns what cells report of their fidelity into the number that may run at a time, window by window.
+    """Turns the cells' fidelity reports into their maximum concurrency, window by window.
 
-    Args: budget: of the cells. processors: of the machine. cells: how many there are. jobs: cells at a time, fixed by
-        hand; None for as many as the budget allows.
+    Args: budget: the cells'. processors, cells: their numbers. jobs: fixed concurrency; None for the budget's.
     """
 
     def __init__(self, budget: WaitingBudget, *, processors: int, cells: int, jobs: int | None) -> None:
@@ -253,7 +250,7 @@ class ConcurrencyControl:
 
     @property
     def limit(self) -> int:
-        """Cells that may run at a time, where the number is not fixed by hand."""
+        """The maximum concurrency, unless fixed."""
         return self._limit.value
 
     def handle_report(self, key: str, counters: Counters) -> None:
@@ -265,11 +262,11 @@ class ConcurrencyControl:
         self._meter.forget(key)
 
     def handle_budget_missed(self) -> None:
-        """A cell has ended that missed its budget."""
+        """Counts an ended cell over its budget."""
         self._missed += 1
 
     def end_window(self, *, running: int) -> Concurrency:
-        """A window is over, at whose end so many cells run. Returns how it went."""
+        """Ends a window with so many running cells. Returns its summary."""
         window = self._meter.take()
         self._limit.handle_window(window, running=running, missed=self._missed)
         self._missed = 0

@@ -1,7 +1,7 @@
-"""What cells took on this machine, so that `crosswind plan` forecasts better: a file in the user's cache.
+"""Durations of cells on this machine, for better forecasts in `crosswind plan`: a file in the user's cache.
 
-It is a help and nothing else: a run never fails for it. Where it is missing or damaged forecasts are computed, and the
-next run begins it anew.
+It is optional: a run never fails for it. Where it is missing or damaged, forecasts are computed, and the next run
+starts it anew.
 """
 
 import fcntl
@@ -30,19 +30,19 @@ T = TypeVar("T")
 
 @dataclass
 class Durations:
-    """What was learned.
+    """Learned durations.
 
-    Attributes: runs: sessions in all. cells: of each cell, by its key, and of the last sessions with it: what a
-        repetition took in seconds, and its share of the session's time.
+    Attributes: runs: sessions in all. cells: by key, one pair for each recent session: a repetition's seconds, and its
+        share of the session's time.
     """
 
     runs: int = 0
     cells: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def of(self, parameters: Mapping[str, Any]) -> tuple[float, float] | None:
-        """The seconds of a repetition and its share; None of a cell that was never run here.
+        """A repetition's seconds and its share; None for a cell new to this machine.
 
-        Other work on the machine makes everything longer: the shortest of the last sessions count.
+        Other work on the machine makes everything longer: the shortest recent session counts.
         """
         taken = self.cells.get(cell_key(parameters))
         return min(taken, key=lambda pair: pair[1]) if taken else None
@@ -56,7 +56,7 @@ def cell_key(parameters: Mapping[str, Any]) -> str:
 
 
 def expected_s(planned: PlannedCell, durations: Durations) -> float:
-    """What a planned repetition takes of the machine's time: as before, or computed."""
+    """A planned repetition's duration: learned, or computed."""
     taken = durations.of(planned.parameters)
     if taken is not None:
         return taken[0]
@@ -66,9 +66,9 @@ def expected_s(planned: PlannedCell, durations: Durations) -> float:
 
 
 def durations_file() -> Path | None:
-    """Where durations are kept; None where nothing is to be learned.
+    """The file for durations; None if learning is off.
 
-    A file that the user named is replaced only where it holds durations: it may be a device, or hold something else.
+    A file named by the user is replaced only if it holds durations: it may be a device, or hold something else.
     """
     named = os.environ.get(VARIABLE)
     if named == OFF:
@@ -93,15 +93,15 @@ def _may_hold_durations(file: Path) -> bool:
 
 
 def read_durations() -> Durations:
-    """What was learned on this machine; nothing where the file is missing or damaged."""
+    """This machine's durations; empty for a missing or damaged file."""
     file = durations_file()
     return (None if file is None else read_learned(file, _durations)) or Durations()
 
 
 def read_learned(file: Path, made: Callable[[Any], T | None]) -> T | None:
-    """What a file of JSON in the cache holds; None where there is none, or it is damaged, which is said.
+    """Reads a JSON file in the cache; None where missing, or damaged, with a warning.
 
-    Args: made: of the object; None where it is of another version. Raises: whatever odd contents raise.
+    Args: made: parses the object; None for another version. Raises: whatever odd contents raise.
     """
     try:
         return made(json.loads(read_cached(file)))
@@ -141,10 +141,9 @@ def _seconds(value: Any) -> float:
 
 @dataclass
 class Taken(Observer):
-    """Sums up what the repetitions of a session took, without attempts that did not count.
+    """Sums up a session's durations, without superseded attempts.
 
-    Attributes: all_s: seconds of all of them. cells: of each cell, by its key, the seconds and the number of those that
-        have a result.
+    Attributes: all_s: all seconds. cells: by key, seconds and number of repetitions with a result.
     """
 
     all_s: float = 0.0
@@ -161,10 +160,10 @@ class Taken(Observer):
 
 
 def learn(taken: Taken, wall_s: float) -> None:
-    """Keeps what the cells of a session took, for later forecasts. Where the file cannot be written, nothing is kept.
+    """Keeps a session's durations for later forecasts; an unwritable file keeps none.
 
-    The repetitions share the session's time in proportion to theirs, so that a share has its part of parallel runs,
-    repeated attempts and waits. Args: wall_s: of the session.
+    The repetitions share the session's time in proportion to their own: a share includes concurrency, retries, waits.
+    Args: wall_s: the session's.
     """
     file = durations_file()
     if file is None or not taken.cells or not taken.all_s:

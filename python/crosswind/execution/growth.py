@@ -1,7 +1,7 @@
-"""A plan that grows: cells whose precision is not reached get further repetitions, block by block.
+"""Adaptive repetitions: imprecise cells get further repetitions, block by block.
 
-A new repetition is the cell of the plan with another number and seed. The seed is that of every cell of its block, so
-that cells go on to meet the same losses, whichever of them still run.
+A new repetition is the planned cell with another number and seed. All cells in a block share the seed, so they keep
+meeting the same losses, whichever still run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from crosswind.study.plan import block_order, path_seed
 
 
 class StoppingRules(Protocol):
-    """Makes the stopping rule of a run, and refuses what no rule could ever end."""
+    """Makes a run's stopping rule, and refuses endless ones."""
 
     def check(self, asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> None:
         """Raises: StudyError."""
@@ -29,7 +29,7 @@ class StoppingRules(Protocol):
 
 
 class Growth:
-    """Asks a rule after each round which cells go on, and adds their repetitions to the plan of a run."""
+    """Asks a rule after each round for cells to continue, and adds their repetitions to a run's plan."""
 
     def __init__(self, store: Store, rule: StoppingRule, *, seed: int) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class Growth:
         self._seen: set[str] = set()
 
     def next_cells(self) -> list[PlannedCell]:
-        """What is to run next, added to the plan; nothing when no cell goes on. Raises: StoreError, DiskError."""
+        """The next repetitions, added to the plan; none at the end. Raises: StoreError, DiskError."""
         for key, result in self._store.results().items():
             if key not in self._seen:
                 self._seen.add(key)
@@ -54,7 +54,7 @@ class Growth:
 
 
 def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, seed: int) -> list[PlannedCell]:
-    """The repetitions that cells lack of the counts given, in blocks. seed: the study's."""
+    """The repetitions missing from the given counts, in blocks. seed: the study's."""
     first = {planned.cell: planned for planned in reversed(plan)}
     there = {planned.key for planned in plan}
     added: list[PlannedCell] = []

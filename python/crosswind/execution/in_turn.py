@@ -1,7 +1,7 @@
-"""Runs the repetitions of a study one after another, each once, for somebody who watches the client as it runs.
+"""Runs a study's repetitions one after another, each once, for a user watching the client.
 
-`session` decides by fidelity how many cells run at a time and which are run again. Whoever started a program of his own
-wants it started once: what missed its fidelity budget says so, and stays.
+`session` decides concurrency and retries by fidelity. A user's own program is to start once: a repetition over its
+fidelity budget says so, and stays.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ Look = Callable[[Path], None]
 
 
 def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None, look: Look) -> StoredRun:
-    """Runs a study in a new directory, to its end, to the first repetition that fails, or until SIGINT or SIGTERM.
+    """Runs a study in a new directory, to its end, to the first failed repetition, or until SIGINT or SIGTERM.
 
-    Args: streams: of clients on the machine's clock; those in virtual time write to files. look: sees each repetition,
-        before it is stored.
+    Args: streams: for clients on the real clock; virtual-time clients write to files. look: sees each repetition before
+        it is stored.
     Raises: StudyError, StoreError, EngineError, DiskError as `crosswind.run` does.
     """
     with start(study, options) as store:
@@ -52,7 +52,7 @@ def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None
 
 
 class _Turns:
-    """The repetitions that a store misses."""
+    """A store's missing repetitions."""
 
     def __init__(self, store: Store, stops: StopRequests, streams: ClientStreams | None) -> None:
         self._cells = CellsFolder(store.directory, store.manifest.id, store.uploads)
@@ -80,7 +80,7 @@ class _Turns:
         return Status.DONE
 
     def close(self) -> None:
-        """Ends the kernels of virtual time."""
+        """Ends the virtual-time kernels."""
         for worker in self._workers:
             worker.close()
 

@@ -1,4 +1,4 @@
-"""Who sees a run go by: a live display, a log, a program of the user's; or nobody."""
+"""Observers of a run: a live display, a log, a user's program."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from crosswind.store.plan import PlannedCell
 
 
 class Observer:
-    """Is called as a run goes on. Its methods do nothing; one that wants to see something overrides some of them."""
+    """Callbacks during a run. They do nothing; subclasses override some."""
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
-        """Before the first cell. Args: name: of the study. missing: what of the plan will be run."""
+        """Before the first cell. Args: name: the study's. missing: planned repetitions still to run."""
 
     def cell_started(self, planned: PlannedCell) -> None:
         """A process was started for this repetition."""
@@ -29,7 +29,7 @@ class Observer:
         """It ended, missed its fidelity budget, is stored aside, and will be run again."""
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
-        """Cells that are not precise enough yet will be run again."""
+        """Imprecise cells will be run again."""
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
         """How narrow the intervals are, after each round. Called where a study asks for a precision."""
@@ -38,10 +38,10 @@ class Observer:
         """A window is over."""
 
     def reached(self, server: str, tried: Sequence[Reached]) -> None:
-        """Before a run over a real network: what came of trying each transport."""
+        """Before a run over a real network: each transport's trial."""
 
     def remark(self, text: str) -> None:
-        """Something that whoever watches should know."""
+        """A note for the user."""
 
     def run_ended(self) -> None:
         """Nothing more will come."""

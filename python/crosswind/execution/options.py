@@ -1,4 +1,4 @@
-"""How a study is run: everything that a command line or a program says beside the study itself."""
+"""Options for running a study, from a command line or a program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from crosswind.store.manifest import Options
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a study is run.
+    """Options for running a study.
 
     Attributes:
-        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
-        files: what is kept of every cell.
+        output: the run's directory, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
+        files: to keep for every cell.
         jobs: cells at a time; None for as many as the fidelity budget allows, or as the resumed run had.
-        on: the cluster that runs the cells (docs/clusters.md); None for this machine.
-        observers: see the run go by.
-        command: what the run's provenance says it was started by; None for this process's command line.
+        on: the cluster (docs/clusters.md); None for this machine.
+        observers: see the run's events.
+        command: for the run's provenance; None for this process's command line.
     """
 
     output: Path | None = None
@@ -30,7 +30,7 @@ class RunOptions:
     command: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raises: UsageError for what names no cluster."""
+        """Raises: UsageError for an unknown cluster."""
         if self.on is not None:
             check_cluster(self.on)
 

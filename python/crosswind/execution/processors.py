@@ -1,7 +1,7 @@
-"""Which processors a cell gets, and how long its emulator may watch the clock there.
+"""A cell's processors, and its emulator's share of time for watching the clock.
 
-Alone, the last processor is its emulator's and all others are its hosts'. Together, the last quarter of the processors
-is the emulators' and the rest the hosts', two to each cell; with two or three processors that comes to the same.
+Alone, the last processor is its emulator's and all others are its hosts'. Together, the last quarter is the emulators'
+and the rest the hosts', two to each cell; with two or three processors this comes to the same.
 """
 
 import os
@@ -25,9 +25,9 @@ _LARGEST_WATCH = 0.7
 
 
 class Processors:
-    """The processors of this process, shared out to cells.
+    """This process's processors, shared among cells.
 
-    Args: usable: their numbers, all that this process may use by default.
+    Args: usable: their numbers, by default all allowed for this process.
     """
 
     def __init__(self, usable: Sequence[int] | None = None) -> None:
@@ -40,7 +40,7 @@ class Processors:
         self._next = 0
 
     def place(self, backend: str, *, beside: int = 0) -> Placement:
-        """Where a cell runs beside which up to so many others run; with none, one that runs alone."""
+        """A cell's place beside at most so many others; none means alone."""
         if backend == NETWORK:
             return Placement()
         if len(self.usable) < 2:
@@ -64,9 +64,9 @@ class Processors:
             self._taken.subtract(placement.emulator_cpus)
 
     def leave_to_emulators(self) -> set[int]:
-        """Moves every thread of this process off the emulators' processors. Returns what the caller had, for `restore`.
+        """Moves every thread in this process off the emulators' processors. Returns the caller's set, for `restore`.
 
-        A kernel that is not preemptible finishes our system calls before an emulator runs, whatever its priority.
+        A non-preemptible kernel finishes our system calls before an emulator runs, whatever its priority.
         """
         before = os.sched_getaffinity(0)
         _move(set(self.hosts))
@@ -74,7 +74,7 @@ class Processors:
 
 
 def restore(processors: set[int]) -> None:
-    """Lets every thread of this process run on `processors` again."""
+    """Lets every thread in this process run on `processors` again."""
     _move(processors)
 
 
@@ -84,5 +84,5 @@ def _move(processors: set[int]) -> None:
     except OSError:
         threads = [threading.get_native_id()]
     for thread in threads:
-        with suppress(OSError):  # A thread may have ended, or may not be moved; that costs fidelity, which is measured.
+        with suppress(OSError):  # The thread may have ended, or be unmovable; the fidelity measures this cost.
             os.sched_setaffinity(thread, processors)

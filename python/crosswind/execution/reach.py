@@ -1,4 +1,4 @@
-"""Which transports get through to a server on another machine: each is tried by one cell of a few small exchanges."""
+"""Tries each transport to a server on another machine, by one cell with a few small exchanges."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ _HEARTBEAT_NS = 10_000_000
 
 @dataclass(frozen=True)
 class Reached:
-    """What came of trying one transport.
+    """One transport's trial.
 
-    Attributes: round_trip_ns: the median of its exchanges; None where none succeeded. obstacle: why, as a clause.
+    Attributes: round_trip_ns: its exchanges' median; None without a successful one. obstacle: why, as a clause.
     """
 
     transport: str
@@ -57,13 +57,13 @@ def reach(server: str, transports: Iterable[str], *, binary: Path) -> Iterator[R
 
 
 def server_of(study: Study) -> str | None:
-    """The server of a study that is run over a real network; None of one that is not."""
+    """The server of a study over a real network, else None."""
     servers = (cell.settings.get("path.server") for cell in study.cells())
     return next((str(server.value) for server in servers if server is not None), None)
 
 
 def transports_of(study: Study) -> list[str]:
-    """The transports of a study's cells, in their order."""
+    """The study's transports, in order."""
     return list(dict.fromkeys(str(cell.workload["transport"]) for cell in study.cells()))
 
 
@@ -90,7 +90,7 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
             "transport": transport,
             "size_bytes": 1,
             "messages": _MESSAGES,
-            # At a rate, so that the timeouts of what is blocked run together.
+            # At a rate, to let a blocked transport's timeouts overlap.
             "mode": "open",
             "rate_per_s": _RATE_PER_S,
             "timeout_ns": TIMEOUT_NS,
@@ -101,7 +101,7 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
 
 
 def _obstacle(transport: str, finished: Finished) -> str:
-    """Why no exchange succeeded, by the first of its outcomes."""
+    """The failure's reason, from the first outcome."""
     carrier = "TCP" if catalog().transports[transport].carrier is Carrier.TCP else "UDP"
     where = carrier if finished.network is None else f"{carrier} {finished.network.data_port}"
     outcome = finished.samples.outcomes[0]

@@ -1,8 +1,8 @@
-"""Runs what a store still misses: starts cells, follows them, commits each as it ends.
+"""Runs a store's missing repetitions: starts cells, follows them, commits each at its end.
 
-One loop owns everything. It starts what workers admit, waits for input or time, hands both to the cell they belong to,
-and tells observers. A cell that fails is committed as failed and the run goes on; only what would fail every cell alike
-(no privilege, a full disk, a budget that no cell can keep) ends it.
+One loop owns everything. It starts admitted cells, waits for input or time, hands both to their cell, and tells
+observers. A failed cell is committed as failed and the run goes on; only an error common to all cells (no privilege, a
+full disk, an unattainable budget) ends it.
 """
 
 import selectors
@@ -44,10 +44,10 @@ _RUN_ENDING: dict[ErrorKind, type[CrosswindError]] = {
 class Scheduler:
     """One session of a run.
 
-    Args: store: open for writing. binary: of crosswind-cell. observers: see everything.
-        jobs: cells at a time, fixed by hand; None for as many as the fidelity budget allows.
-        on: the cluster that runs them; None for this machine.
-        growth: adds repetitions to the plan whenever all of it was run; None for a plan that stays as it is.
+    Args: store: open for writing. binary: crosswind-cell. observers: see everything.
+        jobs: fixed concurrency; None for as many as the fidelity budget allows.
+        on: the cluster; None for this machine.
+        growth: extends the plan after each round; None for a fixed plan.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Scheduler:
         self._next_window = 0.0
 
     def run(self) -> Status:
-        """Runs until nothing is missing or `stop` was called. Returns how far it got: to the end, or interrupted.
+        """Runs until nothing is missing or `stop` was called. Returns DONE or INTERRUPTED.
 
-        Raises: EngineError, DiskError when no cell could run after this one. What was finished stays.
+        Raises: EngineError, DiskError when no further cell could run. Finished cells stay.
         """
         for observer in self._observers:
             observer.run_started(self.store.manifest.name, self.store.plan, self.store.missing())
-        # A cell without an emulator has all processors, which it inherits from this process.
+        # A cell without an emulator has all processors, inherited from this process.
         emulated = any(not planned.is_over_network for planned in self.store.plan)
         before = Processors().leave_to_emulators() if emulated else None
         try:
@@ -138,7 +138,7 @@ class Scheduler:
             self._fatal = self._uploads.problem()
 
     def _grow(self) -> bool:
-        """Adds what the precision of the study takes. Returns whether there is more to run."""
+        """Adds repetitions for the study's precision. Returns whether any remain to run."""
         if self._growth is None or self._ending:
             return False
         added = self._growth.next_cells()
@@ -234,7 +234,7 @@ class Scheduler:
     def _handle_stops(self, count: int) -> None:
         for _ in range(count):
             self._interrupt_all()
-        # Those that do not end in time are killed when a window is over.
+        # Overdue cells are killed at a window's end.
         self._next_window = time.monotonic()
 
     def _interrupt_all(self) -> None:
@@ -242,14 +242,14 @@ class Scheduler:
             cell.execution.interrupt()
             cell.watch(self._selector)
 
-    # The end of a cell
+    # A cell's end
 
     def _end(self, cell: RunningCell, end: CellEnd) -> None:
         cell.watch(self._selector)
         cell.worker.handle_end(cell)
         failure = end.failure
         if failure is not None and self._ending:
-            # The run's end made it fail, which says nothing about the cell.
+            # The run's end caused the failure; the cell is not to blame.
             self._cells.discard(cell.part)
             return
         if failure is not None and failure.kind in _RUN_ENDING:

@@ -1,7 +1,7 @@
-"""A study is run, or a run goes on, in a session: planned, checked, run, and closed.
+"""One session of a run, new or resumed: planned, checked, run, and closed.
 
-`crosswind.api.running` offers this to programs and to the command line. Nothing here prints: who wants to see a run go
-by passes an observer. Nothing here judges what was measured: how often cells are run, a stopping rule may decide.
+`crosswind.api.running` offers this to programs and to the command line. Nothing here prints; observers show progress.
+Nothing here judges measurements; a stopping rule may decide the number of repetitions.
 """
 
 import time
@@ -37,9 +37,9 @@ from crosswind.study.design import Study
 def run(study: Study, options: RunOptions, rules: StoppingRules) -> StoredRun:
     """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
 
-    Args: rules: make the stopping rule of a study that needs one.
-    Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError or DiskError when
-        no cell can run. What was finished is kept.
+    Args: rules: make a study's stopping rule, if it needs one.
+    Raises: StudyError for an impossible cell; StoreError for a used directory; EngineError or DiskError when no cell
+        can run. Finished cells are kept.
     """
     began = time.monotonic()
     store = start(study, options, rules)
@@ -52,11 +52,11 @@ def run(study: Study, options: RunOptions, rules: StoppingRules) -> StoredRun:
 
 
 def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = None) -> StoredRun:
-    """Goes on with the run in `options.output`, else with the latest (of `study`, when one is given).
+    """Resumes the run in `options.output`, else the latest (of `study`, if given).
 
-    Args: study: refuse a run of another one. rules: as of `run`.
+    Args: study: refuse another study's run. rules: as for `run`.
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
-        run. What was finished is kept.
+        run. Finished cells are kept.
     """
     place = options.output or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
@@ -112,11 +112,11 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
 def execute(
     store: Store, options: RunOptions, rules: StoppingRules | None = None, *, began: float | None = None
 ) -> StoredRun:
-    """Runs what the store misses, and what its stopping rule asks for besides, and closes it.
+    """Runs the store's missing repetitions, and its stopping rule's further ones, and closes it.
 
-    Args: began: when the session did, by `time.monotonic`; None for now.
+    Args: began: the session's start by `time.monotonic`; None for now.
 
-    Raises: EngineError, DiskError when no cell could run after this one; what was finished is kept.
+    Raises: EngineError, DiskError when no further cell could run; finished cells are kept.
     """
     with store:
         rule = rules.rule_of(store.manifest) if rules is not None else None
@@ -152,9 +152,9 @@ def execute(
 
 
 def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:
-    """The provenance with the kernels on which some cells will run: {"kernels": ["6.12-0123456789ab"]}.
+    """The provenance with some cells' kernels: {"kernels": ["6.12-0123456789ab"]}.
 
-    Raises: EngineError when there is none for a cell in virtual time.
+    Raises: EngineError for a virtual-time cell without a kernel.
     """
     series = {planned.kernel for planned in cells if planned.is_virtual}
     names = {find_kernel(wanted).name for wanted in series} | set(provenance.get("kernels", ()))
@@ -162,7 +162,7 @@ def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) ->
 
 
 def resume_command(directory: Path) -> str:
-    """What to type to go on with a run."""
+    """The command for resuming a run."""
     return f"crosswind run --resume {shown(directory)}"
 
 
@@ -183,7 +183,7 @@ def _command(options: RunOptions) -> tuple[str, ...]:
 
 
 def note_end(store: Store, jumps: Sequence[ClockJump]) -> None:
-    """Notes a session's end in the manifest; a disk that refuses it has already made the run fail."""
+    """Notes a session's end in the manifest; an error writing it has already made the run fail."""
     *earlier, last = store.manifest.sessions
     ended = replace(last, ended=utc_now(), clock_jumps=tuple(jumps))
     provenance = {**store.manifest.provenance, "ended": ended.ended}

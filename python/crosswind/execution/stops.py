@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 
 
 class StopRequests:
-    """Counts how often a stop was asked for, by a pipe that a loop can wait on."""
+    """Counts stop requests; its pipe can be waited on in a loop."""
 
     def __init__(self) -> None:
         self.count = 0
         self._reading, self._writing = os.pipe()
 
     def fileno(self) -> int:
-        """What to watch for input."""
+        """The pipe's end to watch for input."""
         return self._reading
 
     def request(self) -> None:
@@ -48,5 +48,5 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            with suppress(TypeError):  # A handler that was not set from Python cannot be put back.
+            with suppress(TypeError):  # A handler set outside Python cannot be put back.
                 signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""What has become of a run's cells so far, and how long it still takes."""
+"""Counts a run's cells so far, and forecasts the time left."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from crosswind.store.plan import PlannedCell
 
 @dataclass
 class CellUnderWay:
-    """A running repetition: when it started, and what it reported last."""
+    """A running repetition: its start, and last report."""
 
     planned: PlannedCell
     started: float
@@ -23,7 +23,7 @@ class CellUnderWay:
 
     @property
     def fraction(self) -> float | None:
-        """The share that is done; None where that is not known."""
+        """The finished share; None if unknown."""
         return self.progress.fraction if self.progress else None
 
 
@@ -49,22 +49,22 @@ class Tally(Observer):
 
     @property
     def done_with_fractions(self) -> float:
-        """Cells that are done, and what the running ones have done of theirs."""
+        """Finished cells, plus the running ones' finished shares."""
         return self.done + sum(cell.fraction or 0.0 for cell in list(self.running.values()))
 
     @property
     def only_virtual(self) -> bool:
-        """Whether all that runs is in virtual time, where no packet is late and nobody waits for a processor."""
+        """Whether all running cells are in virtual time, without late packets or waits for a processor."""
         running = list(self.running.values())
         return bool(running) and all(cell.planned.is_virtual for cell in running)
 
     def virtual_so_far_ns(self) -> int:
-        """Virtual time of the cells that ran, and of those that are running."""
+        """Virtual time, including running cells."""
         running = [cell for cell in list(self.running.values()) if cell.planned.is_virtual]
         return self.virtual_ns + sum(cell.progress.elapsed_ns for cell in running if cell.progress)
 
     def wall_s(self, cell: CellUnderWay | None = None) -> float:
-        """Wall time of a running cell so far; without one, of the session."""
+        """A running cell's wall time so far; without one, the session's."""
         return self._clock() - (self._started if cell is None else cell.started)
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:  # noqa: ARG002
@@ -95,7 +95,7 @@ class Tally(Observer):
         self.running[planned.key] = CellUnderWay(planned, self._clock())
 
     def cell_event(self, planned: PlannedCell, event: CellEvent) -> None:
-        """Keeps what a cell reports of its progress."""
+        """Keeps a cell's last progress."""
         if isinstance(event, Progress):
             self.running[planned.key].progress = event
 
@@ -127,7 +127,7 @@ class Tally(Observer):
         self.last_concurrency = now
 
     def seconds_left(self) -> float:
-        """Wall time left: the forecast, stretched as what is done took longer than forecast."""
+        """Wall time left: the forecast, scaled by the error so far."""
         running = [(self._forecast_s(cell.planned), self._fraction(cell)) for cell in list(self.running.values())]
         left_s = max(0.0, self._waiting_s) + sum(each_s * (1 - fraction) for each_s, fraction in running)
         done_s = self._done_s + sum(each_s * fraction for each_s, fraction in running)
@@ -137,7 +137,7 @@ class Tally(Observer):
         return self._expected_s.get(planned.cell, planned.expected_ns / 1e9)
 
     def _fraction(self, cell: CellUnderWay) -> float:
-        """The share of a running cell that is done; from the forecast where the cell reports no progress."""
+        """A running cell's finished share, by forecast if it reports no progress."""
         if cell.fraction is not None:
             return cell.fraction
         forecast_s = self._forecast_s(cell.planned)

@@ -1,11 +1,10 @@
-"""Whether a run can be repeated: cells in virtual time are run again, and what they leave is compared bit for bit.
+"""Checks a run's reproducibility: reruns cells in virtual time, and compares their files bit for bit.
 
     verification = verify(Path("crosswind-runs/latency-20260101T000000Z"))
     verification.differing
 
-A cell in virtual time follows from its parameters, its seed, its kernel and crosswind-cell. Those that are run again
-are a run of their own in a temporary directory, so that whatever a run does is repeated too. Cells on the machine's
-clock are measurements, which nobody can repeat exactly.
+A cell in virtual time follows from its parameters, its seed, its kernel and crosswind-cell. The reruns are a run in a
+temporary directory, and so repeat all its steps. Cells on the real clock are measurements, never exactly repeatable.
 """
 
 import hashlib
@@ -57,11 +56,10 @@ _TABLE = ".parquet"
 
 @dataclass(frozen=True)
 class RerunComparison:
-    """One repetition that was run again.
+    """One rerun repetition.
 
-    Attributes: differing: files that came out otherwise, and what differs of the result, as `result.ledger.forward.in`.
-        added: keys of the result and columns of tables that only the repetition has, because a newer crosswind-cell
-        writes them; nothing can be said of them.
+    Attributes: differing: changed files, and changed keys in the result, as `result.ledger.forward.in`. added: new keys
+        in the result and columns in tables, written by a newer crosswind-cell; they have no counterpart.
     """
 
     key: str
@@ -76,10 +74,10 @@ class RerunComparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of it.
+    """The verification's outcome.
 
-    Attributes: comparisons: one for each repetition that was run again, in the order of the plan. repeatable: how many
-        there are in the run. real: repetitions on the machine's clock, which were left out. remarks: what bears on it.
+    Attributes: comparisons: one per rerun repetition, in planned order. repeatable: their number in the run. real:
+        repetitions on the real clock, left out. remarks: caveats.
     """
 
     comparisons: tuple[RerunComparison, ...]
@@ -89,21 +87,21 @@ class Verification:
 
     @property
     def differing(self) -> tuple[RerunComparison, ...]:
-        """Those that did not come out the same."""
+        """Comparisons with a difference."""
         return tuple(comparison for comparison in self.comparisons if not comparison.same)
 
     @property
     def added(self) -> tuple[str, ...]:
-        """What only the repetitions have, each key and column once."""
+        """Additions in the reruns, each key and column once."""
         return tuple(sorted({name for comparison in self.comparisons for name in comparison.added}))
 
 
 @dataclass(frozen=True)
 class FileCheck:
-    """What came of the check of a run's files.
+    """The outcome of checking a run's files.
 
-    Attributes: files: how many were checked. damaged: those of repetitions that count. aside: what is wrong with files
-        of attempts that do not count, in words.
+    Attributes: files: number checked. damaged: in repetitions that count. aside: damage in the other attempts, in
+        words.
     """
 
     files: int
@@ -112,19 +110,19 @@ class FileCheck:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, a sentence for each file."""
+        """A sentence for each damaged file."""
         return (*damage_texts(self.damaged), *(f"{text}: it does not count" for text in self.aside))
 
 
 def verify(
     directory: Path, *, cells: int | None = CELLS, observer: Observer | None = None, on: str | None = None
 ) -> Verification:
-    """Runs repetitions of a run again and compares digests. Nothing in the run is changed.
+    """Reruns repetitions and compares digests. Nothing in the run is changed.
 
-    Args: cells: how many, spread over the plan; None for all. observer: sees them go by. on: the cluster
-        that runs them; None for this machine.
-    Raises: StoreError when it is no run, or nothing in it can be repeated exactly. EngineError when the kernel that it
-        ran on is not here, or does not run.
+    Args: cells: how many, spread over the plan; None for all. observer: sees the reruns. on: the cluster; None for this
+        machine.
+    Raises: StoreError when it is no run, or has nothing repeatable. EngineError when its kernel is missing here, or
+        does not run.
     """
     store = Store.read(directory)
     checked = store.check()
@@ -162,23 +160,23 @@ def check_files(directory: Path) -> FileCheck:
     """
     store = Store.read(directory)
     counted, aside = store.check(), store.check_attempts()
-    # Beside those of repetitions there are the manifest and the plan, which were read.
+    # The repetitions' files, and the manifest and plan read above.
     files = 2 + counted.files + aside.files
     return FileCheck(files, tuple(counted.damaged), tuple(f"{damage.file} {damage.reason}" for damage in aside.damaged))
 
 
 def spread(results: Sequence[RepetitionResult], count: int) -> list[RepetitionResult]:
-    """So many of them, evenly, so that every part of the design has its share."""
+    """So many results, evenly spread over the design."""
     count = min(count, len(results))
     return [results[number * len(results) // count] for number in range(count)]
 
 
 def digests(directory: Path, *, columns: Mapping[str, list[str]] | None = None) -> dict[str, str]:
-    """SHA-256 of what a repetition left, by name of file but for its result.
+    """SHA-256 of a repetition's files, by name, without the result.
 
-    That of a table is of its contents: how Parquet packs them is not the cell's doing.
+    A table's digest is over its contents: Parquet's packing is not the cell's doing.
 
-    Args: columns: those of a table that count, by name of file; all of a table that is not among them.
+    Args: columns: by file name, the columns to compare; None for all.
     """
     names = (name for name in _names(directory) if name != RESULT)
     chosen = columns or {}
@@ -186,7 +184,7 @@ def digests(directory: Path, *, columns: Mapping[str, list[str]] | None = None) 
 
 
 def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
-    """What a cell's result says, by dotted key, without what names the machine, its user or the software.
+    """Values in a cell's result by dotted key, without the machine's, user's or software's names.
 
     Args: finished: the result as it is stored.
     """
@@ -195,7 +193,7 @@ def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
 
 
 def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
-    """Compares what two repetitions left that both finished. Args: before, after: their directories."""
+    """Compares two finished repetitions' files. Args: before, after: their directories."""
     schemas = [_schemas(place) for place in (before, after)]
     both = [name for name in schemas[0] if name in schemas[1]]
     columns = {name: [column for column in schemas[0][name] if column in schemas[1][name]] for name in both}
@@ -213,7 +211,7 @@ def compare_cells(key: str, before: Path, after: Path) -> RerunComparison:
 
 
 def _schemas(directory: Path) -> dict[str, pl.Schema]:
-    """Columns and their types of every table in a directory."""
+    """Column types by table in a directory."""
     tables = (name for name in _names(directory) if name.endswith(_TABLE))
     return {name: pl.Schema(pl.read_parquet_schema(io.BytesIO(read_inside(directory, name)))) for name in tables}
 
@@ -224,7 +222,7 @@ def _names(directory: Path) -> list[str]:
 
 
 def _inside_any(key: str, known: Mapping[str, str]) -> bool:
-    """Whether a dotted key is inside one that has a value, as where the value was null before."""
+    """Whether a dotted key lies inside another with a value, as where the value was null before."""
     parts = key.split(".")
     return any(".".join(parts[:length]) in known for length in range(1, len(parts)))
 
@@ -278,7 +276,7 @@ def _nothing_to_repeat(store: Store, results: Mapping[str, RepetitionResult]) ->
 
 
 def _kernel_remarks(store: Store, cells: Sequence[PlannedCell]) -> list[str]:
-    """What to say of the kernel. Raises: EngineError when it is another one than the run's."""
+    """Remarks on the kernel. Raises: EngineError when it is not the run's."""
     recorded = store.manifest.provenance.get("kernels")
     here = sorted({find_kernel(series).name for series in {planned.kernel for planned in cells}})
     if recorded is None:

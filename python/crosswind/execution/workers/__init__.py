@@ -1,1 +1,1 @@
-"""What runs a planned repetition: processes on this machine, copies of a kernel of virtual time."""
+"""Workers run planned repetitions: processes on this machine, or virtual-time kernel copies."""

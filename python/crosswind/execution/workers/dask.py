@@ -1,7 +1,7 @@
-"""Repetitions on a cluster of Dask, a task each, on machines that are like this one in what decides a cell's outcome.
+"""Repetitions on a Dask cluster, a task each, on machines equivalent for a cell's outcome.
 
-Dask keeps the queue, moves tasks from a machine that died to another, and shows them on its dashboard. Dask's own
-configuration says what a cluster is: addresses, TLS, how many processes a job has.
+Dask keeps the queue, moves tasks from a dead machine to another, and shows them on its dashboard. Dask's own
+configuration describes a cluster: addresses, TLS, processes per job.
 """
 
 import logging
@@ -52,8 +52,8 @@ _PRELOAD = "crosswind.execution.workers.own_group"
 class DaskWorker(Worker):
     """A cluster for one session.
 
-    Args: on: which cluster, as `clusters.HINT`. jobs: cells at a time; None for as many as keep it busy.
-    Raises: EngineError where the cluster is not reached.
+    Args: on: as in `clusters.HINT`. jobs: cells at a time; None for as many as keep it busy.
+    Raises: EngineError for an unreachable cluster.
     """
 
     def __init__(self, missing: Sequence[PlannedCell], *, on: str, jobs: int | None) -> None:
@@ -75,20 +75,20 @@ class DaskWorker(Worker):
         self._idle_since = time.monotonic()
 
     def takes(self, planned: PlannedCell) -> bool:
-        """Every repetition but those over the network that is there."""
+        """Every repetition except over a real network."""
         return not planned.is_over_network
 
     def add(self, added: Sequence[PlannedCell]) -> None:
-        """To the end of the queue."""
+        """Appends to the queue."""
         self._ready.extend(added)
 
     def __len__(self) -> int:
         return len(self._ready)
 
     def next(self, running: Sequence[RunningCell]) -> Admitted | None:
-        """The next one that a machine may take, as long as the cluster has less than keeps it busy.
+        """The next repetition with a fitting machine, until the cluster is busy.
 
-        Raises: EngineError where no machine has been able to take anything for a long time.
+        Raises: EngineError after a long time without any fitting machine.
         """
         if running:
             self._idle_since = time.monotonic()
@@ -107,7 +107,7 @@ class DaskWorker(Worker):
         return None
 
     def next_wakeup(self) -> float:
-        """When to look again at which machines there are."""
+        """The next check for machines."""
         return time.monotonic() + _LOOK_S if self._ready else float("inf")
 
     def start(self, asked: Start) -> Launched:
@@ -117,7 +117,7 @@ class DaskWorker(Worker):
         return Launched(task, attempt=self._attempts.get(planned.key, 0) + 1)
 
     def is_to_repeat(self, cell: RunningCell, end: CellEnd, *, is_last: bool) -> bool:
-        """A cell on a machine's clock that missed its fidelity budget, which it ran alone on its machine."""
+        """A real-clock cell over its fidelity budget, though alone on its machine."""
         if end.finished is None or end.finished.kept_budget is not False or cell.started.attempt >= ATTEMPTS:
             return False
         self._attempts[cell.planned.key] = cell.started.attempt
@@ -128,7 +128,7 @@ class DaskWorker(Worker):
     def close(self) -> None:
         """Leaves the cluster, and ends it where it was started for this session."""
         self._machines.close()
-        with suppress(Exception):  # A scheduler that is gone needs no farewell.
+        with suppress(Exception):  # A dead scheduler needs no farewell.
             self._client.close(timeout=5)
         if self._cluster is not None:
             with suppress(Exception):
@@ -137,7 +137,7 @@ class DaskWorker(Worker):
 
 
 class _Task:
-    """A repetition as a task of Dask. What Dask's threads report arrives by a pipe."""
+    """A repetition as a Dask task. Reports from Dask's threads arrive by a pipe."""
 
     def __init__(self, machines: "_Machines", asked: Start, wanted: remote.Identity, *, session: str) -> None:
         self._machines = machines
@@ -168,7 +168,7 @@ class _Task:
         return [] if self._reading is None else [self._reading]
 
     def next_wakeup(self) -> float:
-        """When to look whether its machines are still there. The one that runs it ends it in time."""
+        """The next check for its machines. The executing machine ends an overdue cell."""
         return self._next_look
 
     def handle_readable(self, stream: IO[bytes]) -> None:  # noqa: ARG002
@@ -186,7 +186,7 @@ class _Task:
                 self._asked.on_event(event)
 
     def handle_time(self, now: float) -> None:
-        """Goes to other machines when all that it was handed to are gone. Dask moves it among those by itself."""
+        """Goes to other machines when all of its own are gone. Dask itself moves it among its own."""
         self._next_look = now + _LOOK_S
         if any(map(self._machines.is_known, self._places)):
             self._stranded_since = float("inf")
@@ -223,7 +223,7 @@ class _Task:
             return self._outcome.cell_end()
         return CellEnd(None, self._failure, round((time.monotonic() - self._started) * 1e9))
 
-    # By threads of Dask
+    # Called from Dask's threads
 
     def _submit(self) -> None:
         self._tries += 1
@@ -241,7 +241,7 @@ class _Task:
                 " · ".join(planned.levels.values()) or planned.workload,
                 f"{planned.key} {self._session} {self._tries}",
             ),
-            # An idle worker takes tasks from others where it may, also one that is frozen.
+            # An idle worker steals tasks where it may, even a frozen one.
             workers=self._places or None,
             pure=False,
         )
@@ -285,9 +285,9 @@ class _Task:
 
 
 class _Machines:
-    """The processes of a cluster, each with what it is. A thread looks who came and who left, and others ask each.
+    """A cluster's processes and their identities. A thread tracks arrivals and departures; others query each process.
 
-    One that is frozen, or whose network is cut, never answers, and nobody waits for it.
+    A frozen or disconnected process never answers, and nobody waits for it.
     """
 
     def __init__(self, client: Any) -> None:
@@ -309,23 +309,23 @@ class _Machines:
         self._watch.start()
 
     def is_known(self, address: str) -> bool:
-        """Whether a process is there, and has said what it is."""
+        """Whether a process is there, with a known identity."""
         with self._lock:
             return address in self._known
 
     def threads(self) -> int:
-        """Of all of them."""
+        """The number of threads in known processes."""
         with self._lock:
             return sum(threads for address, threads in self._threads.items() if address in self._known)
 
     def longest_wait_s(self) -> float:
-        """How long to wait where none may take what is left: longer while one has yet to say what it is."""
+        """Seconds to wait for a fitting machine: longer while some identity is still unknown."""
         with self._lock:
             is_known = bool(self._known) and not self._asked
         return _WAIT_FOR_ANOTHER_S if is_known else _WAIT_S
 
     def for_cell(self, planned: PlannedCell, wanted: remote.Identity) -> list[str]:
-        """The addresses of those that may take a repetition."""
+        """Addresses of processes fit for a repetition."""
         kind = planned.is_virtual, planned.kernel
         with self._lock:
             if kind not in self._fitting:
@@ -337,7 +337,7 @@ class _Machines:
             return self._fitting[kind]
 
     def why_none(self, planned: PlannedCell, wanted: remote.Identity) -> tuple[str, str]:
-        """What is said where none may take a repetition, with a hint."""
+        """The error's message and hint without a fitting machine."""
         if self.lost:
             return "the cluster's scheduler is gone", "start it again"
         with self._lock:
@@ -358,7 +358,7 @@ class _Machines:
         )
 
     def stop(self, session: str) -> None:
-        """Has all of them interrupt what they run for a session."""
+        """Interrupts a session's cells in all processes."""
         with suppress(Exception):
             self.client.run(remote.stop, session, wait=False)
 
@@ -405,7 +405,7 @@ class _Machines:
 
 
 def _connected(on: str, opened: ExitStack) -> tuple[Any, Any]:
-    """The cluster that was started for this session, if one was, and a client.
+    """This session's own cluster, if one was started, and a client.
 
     Args: opened: is closed after them. Raises: EngineError.
     """
@@ -448,7 +448,7 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
         make: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError:
         raise EngineError(f"--on {kind} needs {package}", hint=f"pip install {package}") from None
-    # A job begins in the directory in which it was submitted.
+    # A job begins in its submission directory.
     python = {} if kind == "k8s" else {"python": shlex.join(python_command())}
     cluster = make(**python)
     cluster.scale(int(count) if count else 1)
@@ -457,9 +457,9 @@ def _started(on: str, distributed: Any, opened: ExitStack) -> Any:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[list[int]]:
-    """Has Ctrl-C noticed, and nothing else, until a cluster is there: a half-started one prints tracebacks.
+    """Only records Ctrl-C until a cluster is there: a half-started one prints tracebacks.
 
-    Its processes get no interrupt either, as they inherit the mask: who runs the study tells them to stop.
+    Its processes inherit the mask and get no interrupt either: the session tells them to stop.
     """
     noticed: list[int] = []
     before = None
@@ -476,7 +476,7 @@ def _interrupts_held_back() -> Iterator[list[int]]:
 
 
 def _failure_of(error: BaseException) -> Failure:
-    """What a task failed of, as a cell's failure."""
+    """A task's exception as a cell's failure."""
     kind = type(error).__name__
     if kind == "KilledWorker":
         return Failure(

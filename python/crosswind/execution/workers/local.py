@@ -1,6 +1,6 @@
-"""Repetitions on this machine, a process each: over an emulated path, a pair of devices, or the network that is there.
+"""Repetitions on this machine, a process each: over an emulated path, a pair of devices, or a real network.
 
-How many run at a time follows from what they report of their fidelity, and so does whether one is run again.
+Reported fidelity decides concurrency and retries.
 """
 
 import math
@@ -50,14 +50,14 @@ class LocalWorker(Worker):
         return not planned.is_virtual
 
     def add(self, added: Sequence[PlannedCell]) -> None:
-        """To the end of the queue."""
+        """Appends to the queue."""
         self._admission.extend(added)
 
     def __len__(self) -> int:
         return len(self._admission)
 
     def next(self, running: Sequence[RunningCell]) -> Admitted | None:
-        """What admission lets in, at most one in START_S."""
+        """The next admitted repetition, at most one in START_S."""
         now = time.monotonic()
         if running and now < self._next_start:
             return None
@@ -73,7 +73,7 @@ class LocalWorker(Worker):
         return self._next_start if len(self._admission) else math.inf
 
     def start(self, asked: Start) -> Launched:
-        """A process, on processors of its own where there are enough."""
+        """Starts a process, on its own processors if there are enough."""
         beside = asked.admitted.beside
         placement = self._processors.place(asked.planned.backend, beside=beside)
         heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
@@ -82,7 +82,7 @@ class LocalWorker(Worker):
         return Launched(process, placement, self._admission.attempts(asked.planned) + 1)
 
     def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:
-        """Takes what it says of its fidelity."""
+        """Takes the reported fidelity."""
         if isinstance(event, Progress) and event.fidelity is not None:
             self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
 
@@ -92,7 +92,7 @@ class LocalWorker(Worker):
         self._concurrency.handle_end(cell.planned.key)
 
     def is_to_repeat(self, cell: RunningCell, end: CellEnd, *, is_last: bool) -> bool:
-        """Fidelity alone decides; what was measured has no say in it."""
+        """Fidelity alone decides, never measurements."""
         if end.finished is None:
             return False
         self._admission.loads.learn(cell.planned, end.finished)
@@ -103,16 +103,16 @@ class LocalWorker(Worker):
             return False
         self._concurrency.handle_budget_missed()
         if is_last:
-            # Not the last attempt that it may have: the next session goes on with it.
+            # Unless it was the last allowed attempt: the next session continues it.
             return cell.started.attempt < ATTEMPTS
         return self._admission.handle_budget_missed(cell.planned, alone=cell.alone)
 
     def end_window(self, *, running: int) -> Concurrency:
-        """How the window went, from which follows how many may run in the next."""
+        """Ends the window; it decides the next one's concurrency."""
         return self._concurrency.end_window(running=running)
 
     def obstacle(self) -> EngineError | None:
-        """That no cell keeps the fidelity budget, with the figures that show it."""
+        """An unattainable fidelity budget, with figures."""
         tried = self._admission.unattainable
         if not tried or not len(self._admission):
             return None
@@ -137,14 +137,14 @@ class LocalWorker(Worker):
 
 
 def _hint(missed: Sequence[Fidelity]) -> str:
-    """What would do for cells that miss their budget: a wider one, of the keys that they miss."""
+    """The remedy for missed budgets: wider ones, for the missed keys."""
     asked = "ask for less (a lower rate, fewer connections)"
     worst: dict[str, int | float] = {}
     for key, value in (pair for fidelity in missed for pair in fidelity.missed_keys.items()):
         worst[key] = max(value, worst.get(key, 0))
     if not worst:
         return asked
-    # Twice what was measured: another repetition misses by something else.
+    # Twice the measured value: another repetition misses by another amount.
     wider = {
         key: format_duration(2 * value) if isinstance(value, int) else f"{min(100, math.ceil(200 * value))}%"
         for key, value in worst.items()

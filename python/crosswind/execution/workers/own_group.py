@@ -1,6 +1,6 @@
-"""What a worker of a local cluster does first: it leaves the terminal's group, whose Ctrl-C ends the study and not it.
+"""Setup for a local cluster's worker: it leaves the terminal's process group, so Ctrl-C ends only the study.
 
-It was started with interrupts held back, which the cells that it runs must not be.
+It starts with interrupts blocked; its cells must not inherit this.
 """
 
 import os
@@ -8,8 +8,8 @@ import signal
 
 
 def dask_setup(_worker: object) -> None:
-    """Called by Dask in the process of the worker."""
+    """Called by Dask in the worker's process."""
     os.setpgid(0, 0)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # One that came before is dropped.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # An earlier one is dropped.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGINT, before)

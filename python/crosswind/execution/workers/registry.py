@@ -1,4 +1,4 @@
-"""The workers that there are."""
+"""The workers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from crosswind.store.directory import Store
 
 
 def workers_of(store: Store, *, binary: Path, jobs: int | None, on: str | None = None) -> Sequence[Worker]:
-    """The workers of one session, with what the store misses.
+    """One session's workers, with the store's missing repetitions.
 
-    Args: binary: of crosswind-cell. jobs: cells at a time, fixed by hand; None for as many as a worker allows.
-        on: the cluster that runs them; None for this machine.
-    Raises: EngineError where the cluster is not reached.
+    Args: binary: crosswind-cell. jobs: fixed concurrency; None for as many as a worker allows. on: the cluster; None
+        for this machine.
+    Raises: EngineError for an unreachable cluster.
     """
     missing = store.missing()
     if on is not None:

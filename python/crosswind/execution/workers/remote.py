@@ -1,7 +1,7 @@
-"""What runs on another machine for `DaskWorker`: what that machine is, one repetition, and a stop of those under way.
+"""The remote side of `DaskWorker`: a machine's identity, one repetition, and a stop for running ones.
 
-A repetition runs as it does here; its files travel back as bytes. Guests share the processors of their machine by locks
-on files, so that processes that know nothing of each other do not take the same one.
+A repetition runs as it does locally; its files travel back as bytes. Guests share their machine's processors by file
+locks, so unrelated processes do not take the same one.
 """
 
 import fcntl
@@ -37,9 +37,9 @@ from crosswind.text.version import __version__
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides whether a machine may take a repetition, and what it is called.
+    """A machine's name, and its fitness for a repetition.
 
-    Attributes: version: of Crosswind. binary: digest of crosswind-cell. kernels: of virtual time, series and digest.
+    Attributes: version: Crosswind's. binary: crosswind-cell's digest. kernels: virtual-time kernels, series and digest.
         real_clock: why it runs nothing on its own clock; None where it does.
     """
 
@@ -51,7 +51,7 @@ class Identity:
     real_clock: str | None
 
     def obstacle(self, planned: PlannedCell, wanted: "Identity") -> str | None:
-        """Why it may not take a repetition that `wanted`, the machine of the session, planned; None where it may."""
+        """Why it may not take a repetition planned on `wanted`, the session's machine; None where it may."""
         if self.version != wanted.version:
             return f"it has Crosswind {self.version}, not {wanted.version}"
         if self.binary != wanted.binary:
@@ -61,7 +61,7 @@ class Identity:
         series = planned.kernel
         kernels = {name for name in wanted.kernels if series is None or name.rpartition("-")[0] == series}
         if series is None:
-            # The newest one of the session's machine is what the plan means.
+            # The plan means the newest on the session's machine.
             kernels = {max(kernels, key=_numbers)} if kernels else kernels
         if not kernels & self.kernels:
             return f"it lacks the kernel of virtual time {' or '.join(sorted(kernels))}"
@@ -84,7 +84,7 @@ def identity() -> Identity:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a repetition. Attributes: end: as JSON. files: content by path within its directory."""
+    """A repetition's outcome. Attributes: end: as JSON. files: content by path within its directory."""
 
     machine: str
     end: Mapping[str, Any]
@@ -108,9 +108,9 @@ class UnfitError(Exception):
 def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted: Identity, session: str) -> Outcome:
     """Runs a repetition on this machine, to its end.
 
-    Args: planned: `PlannedCell.as_json`. output: of the cell's `output`. wanted: what the session's machine is.
-        session: names the session, for `stop`.
-    Raises: UnfitError when this machine may not take it. EngineError when nothing can be started here.
+    Args: planned: `PlannedCell.as_json`. output: for the cell's `output`. wanted: the session's machine. session: its
+        name, for `stop`.
+    Raises: UnfitError for a repetition unfit for this machine. EngineError when nothing can be started here.
     """
     cell = PlannedCell.from_json(planned)
     obstacle = identity().obstacle(cell, wanted)
@@ -126,7 +126,7 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
             with _machine(exclusive=True):
                 end = _run_on_clock(cell, directory, output, stops)
         for arrow in sorted(directory.glob("*.arrow")):
-            with suppress(EngineError):  # Who stores it says what is wrong with it.
+            with suppress(EngineError):  # Storing it reports its error.
                 to_parquet(arrow)
         return Outcome(
             identity().machine,
@@ -140,9 +140,9 @@ def run_repetition(planned: Mapping[str, Any], output: Mapping[str, Any], wanted
 
 
 async def stop(session: str) -> None:
-    """Interrupts what runs here for a session, and what begins here after that because it was handed over before.
+    """Interrupts a session's cells here, and later ones handed over before.
 
-    A coroutine, which Dask starts without waiting for its end.
+    A coroutine: Dask starts it without waiting for its end.
     """
     with _LOCK:
         _STOPPED.add(session)
@@ -190,7 +190,7 @@ def _machine(*, exclusive: bool) -> Iterator[None]:
 
 @contextmanager
 def _processor() -> Iterator[int]:
-    """A processor that no other guest of this machine runs on; one of them where there are more guests."""
+    """A processor without another guest; a shared one if there are more guests than processors."""
     usable = sorted(os.sched_getaffinity(0))
     for cpu in usable:
         with _lock_file(f"processor-{cpu}") as held:

@@ -22,7 +22,7 @@ class VirtualWorker(Worker):
 
     def __init__(self, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None) -> None:
         self._ready = deque(planned for planned in missing if self.takes(planned))
-        # Several processes that run few cells each at the same time should not all take the same processors.
+        # Concurrent processes with few cells each should not all take the same processors.
         processors = deque(sorted(os.sched_getaffinity(0)))
         processors.rotate(os.getpid())
         self._free = deque(list(processors)[:jobs])
@@ -35,7 +35,7 @@ class VirtualWorker(Worker):
         return planned.is_virtual
 
     def add(self, added: Sequence[PlannedCell]) -> None:
-        """To the end of the queue."""
+        """Appends to the queue."""
         self._ready.extend(added)
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class VirtualWorker(Worker):
         self._free.append(self._cpus.pop(cell.planned.key))
 
     def close(self) -> None:
-        """Ends the kernels, and what runs on them."""
+        """Ends the kernels and their cells."""
         for template in self._templates.values():
             template.close()
         self._templates.clear()
@@ -72,7 +72,7 @@ class VirtualWorker(Worker):
 
 
 def trusts(planned: PlannedCell) -> bool:
-    """Whether a guest for a cell trusts its programs: Crosswind's own and the peers that come with it, no user's."""
+    """Whether a guest trusts its programs: Crosswind's own and bundled peers, no user's."""
     return not planned.has_programs and all(name in PEERS for name in planned.peers)
 
 
@@ -81,7 +81,7 @@ MOST_IN_LITTLE = 32
 
 
 def memory_mb(planned: PlannedCell) -> int:
-    """What a guest gets for a cell. A peer is a program too; a flow takes 0.5 MB over TCP and 8 MB over QUIC."""
+    """A guest's memory for a cell. A peer is a program too; a flow takes 0.5 MB over TCP and 8 MB over QUIC."""
     flows = sum(int(flow.get("count", 1)) for flow in planned.parameters.get("flows") or ())
     is_large = planned.has_programs or planned.peers or flows > MOST_IN_LITTLE
     return PROGRAM_MEMORY_MB if is_large else MEMORY_MB

@@ -1,7 +1,7 @@
-"""A worker runs planned repetitions: it says which it takes, when one may start, and starts it.
+"""A worker runs planned repetitions: it accepts some, admits them, and starts them.
 
-The scheduler asks its workers in their order, follows what they start, and stores what it leaves. It knows of no clock,
-processor or kernel. Another kind of worker is a class that does what `Worker` says, and a line in `workers_of`.
+The scheduler asks its workers in order, follows their cells, and stores the files. It knows of no clock, processor or
+kernel. A new kind of worker is a class with the methods of `Worker`, and a line in `workers_of`.
 """
 
 import math
@@ -34,16 +34,16 @@ class Execution(Protocol):
         """Whether `end` may be called."""
 
     def streams(self) -> list[IO[bytes]]:
-        """What to watch for input. Changes when one ends."""
+        """Streams to watch for input. Changes when one ends."""
 
     def next_wakeup(self) -> float:
         """When (time.monotonic) to call `handle_time`."""
 
     def handle_readable(self, stream: IO[bytes]) -> None:
-        """Takes what one of `streams` has to give, and passes events on."""
+        """Reads from one of `streams`, and passes events on."""
 
     def handle_time(self, now: float) -> None:
-        """Ends what took too long."""
+        """Ends overdue work."""
 
     def interrupt(self) -> None:
         """Asks it to end; the second call kills it."""
@@ -57,9 +57,9 @@ class Execution(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """What a worker is to start.
+    """A request to a worker.
 
-    Attributes: directory: it writes into. on_event: hears what it reports. output: of the cell's `output`, beside the
+    Attributes: directory: to write into. on_event: hears its reports. output: for the cell's `output`, beside the
         directory (docs/cell-protocol.md).
     """
 
@@ -74,13 +74,13 @@ class Start:
         return self.admitted.planned
 
     def cell(self, **fields: object) -> dict[str, Any]:
-        """The cell as a process takes it, with what a worker adds."""
+        """The cell for a process, with a worker's additions."""
         return sent(self.planned, self.directory, self.output, **fields)
 
 
 @dataclass(frozen=True)
 class Launched:
-    """What a worker has started. Attributes: placement: where on this machine. attempt: from 1."""
+    """A started repetition. Attributes: placement: on this machine. attempt: from 1."""
 
     execution: Execution
     placement: Placement = field(default_factory=Placement)
@@ -101,7 +101,7 @@ class Worker(ABC):
 
     @abstractmethod
     def add(self, added: Sequence[PlannedCell]) -> None:
-        """Repetitions that it takes are to run."""
+        """Adds accepted repetitions."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -109,10 +109,10 @@ class Worker(ABC):
 
     @abstractmethod
     def next(self, running: Sequence["RunningCell"]) -> Admitted | None:
-        """What may start now beside all that runs. Asked again when a cell has ended, and at `next_wakeup`."""
+        """The next repetition, if one may start now. Asked again after a cell's end, and at `next_wakeup`."""
 
     def next_wakeup(self) -> float:
-        """When (time.monotonic) something that waits may start though no cell has ended; infinite for never."""
+        """The time (time.monotonic) to ask again without a cell's end; infinite for never."""
         return math.inf
 
     @abstractmethod
@@ -120,33 +120,33 @@ class Worker(ABC):
         """Starts a repetition. Raises: EngineError when nothing can be started."""
 
     def handle_event(self, planned: PlannedCell, event: CellEvent) -> None:  # noqa: B027
-        """One of its repetitions reported something."""
+        """A repetition's report."""
 
     def handle_end(self, cell: "RunningCell") -> None:  # noqa: B027
-        """One of its repetitions has ended, in whatever way."""
+        """A repetition's end, however it came."""
 
     def is_to_repeat(self, cell: "RunningCell", end: CellEnd, *, is_last: bool) -> bool:  # noqa: ARG002
-        """Whether a repetition that ended is to run again. Args: is_last: whether the session ends."""
+        """Whether an ended repetition is to run again. Args: is_last: whether the session ends."""
         return False
 
     def end_window(self, *, running: int) -> Concurrency | None:  # noqa: ARG002
-        """A window is over, at whose end so many cells run. Returns how it went, where the worker looks at that."""
+        """Ends a window with so many running cells. Returns its summary, if the worker makes one."""
         return None
 
     def obstacle(self) -> EngineError | None:
-        """Why nothing that waits needs to be tried."""
+        """An error common to all waiting repetitions."""
         return None
 
     def close(self) -> None:  # noqa: B027
-        """Ends what it keeps."""
+        """Releases its resources."""
 
 
 @dataclass
 class RunningCell:
     """One repetition under way.
 
-    Attributes: part: the directory it writes into. beside: most other cells that ran at the same time, so far.
-        alone: whether nothing may run beside it.
+    Attributes: part: its directory. beside: maximum number of concurrent others, so far. alone: whether it must stay
+        alone.
     """
 
     planned: PlannedCell
@@ -160,14 +160,14 @@ class RunningCell:
 
     @property
     def execution(self) -> Execution:
-        """What was started."""
+        """The worker's execution."""
         return self.started.execution
 
     def watch(self, selector: selectors.BaseSelector) -> None:
-        """Has the selector follow which of its streams are open.
+        """Updates the selector to its open streams.
 
-        To be called whenever that may have changed, before anything else is opened: the system gives the numbers of
-        closed streams to new ones.
+        To be called after each possible change, before anything else is opened: the system reuses closed streams'
+        numbers.
         """
         wanted = self.execution.streams()
         for stream in self._watched:
@@ -179,11 +179,11 @@ class RunningCell:
         self._watched = wanted
 
     def is_watched(self, stream: object) -> bool:
-        """Whether a stream that the selector found readable is still this cell's."""
+        """Whether a readable stream is still this cell's."""
         return stream in self._watched
 
     def result(self, end: CellEnd, *, ended: str) -> RepetitionResult:
-        """What is stored of it."""
+        """The result to store."""
         return RepetitionResult(
             planned=self.planned,
             placement=self.started.placement,
@@ -202,13 +202,13 @@ class RunningCell:
 def sent(
     planned: PlannedCell, directory: Path, output: Mapping[str, Any] | None = None, **fields: object
 ) -> dict[str, Any]:
-    """The cell as a process takes it: the plan's, with where to write and what a worker adds."""
+    """The cell for a process: the plan's, with its directory and a worker's additions."""
     written = {**planned.parameters.get("output", {}), "directory": str(directory.absolute()), **(output or {})}
     return {**planned.parameters, "output": written, **fields}
 
 
 def worker_for(planned: PlannedCell, workers: Iterable[Worker]) -> Worker:
-    """The first that takes a repetition. Raises: EngineError where none does."""
+    """The first worker accepting a repetition. Raises: EngineError without one."""
     for worker in workers:
         if worker.takes(planned):
             return worker
@@ -216,7 +216,7 @@ def worker_for(planned: PlannedCell, workers: Iterable[Worker]) -> Worker:
 
 
 def followed(execution: Execution, stops: StopRequests | None = None) -> CellEnd:
-    """How a cell that nothing runs beside ended, once it has. Each request of `stops` interrupts it once."""
+    """How a lone cell ended, after waiting. Each request in `stops` interrupts it once."""
     while not execution.done:
         with selectors.DefaultSelector() as selector:
             for stream in execution.streams():
@@ -240,7 +240,7 @@ def followed(execution: Execution, stops: StopRequests | None = None) -> CellEnd
 def run_alone(
     cell: Mapping[str, Any], *, binary: Path, on_event: Callable[[CellEvent], None] = lambda _event: None
 ) -> Finished:
-    """Runs a cell that belongs to no run, to its end. Raises: EngineError when it has no result."""
+    """Runs a cell outside any run, to its end. Raises: EngineError without a result."""
     process = CellProcess(cell, binary=binary, on_event=on_event)
     try:
         end = followed(process)
